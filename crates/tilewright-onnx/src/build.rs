@@ -11,14 +11,15 @@ use std::sync::Arc;
 use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, BindingBlock, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Attr, Attrs, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
     Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Var, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
 use crate::narrow::NarrowValues;
 
-use crate::dims::MAX_RANK;
+use crate::dims::identifier;
+use crate::extents::{MAX_RANK, check_extents, too_many_axes};
 use crate::fold;
 use crate::node::Imported;
 use crate::sizes;
@@ -449,26 +450,6 @@ pub(crate) fn tensor_type(o: &Operand) -> TensorType {
     TensorType { shape: o.shape.iter().map(|d| d.wide()).collect(), dtype: o.dtype }
 }
 
-/// Most elements of a tensor, where extents of zero count as ones.
-const MAX_ELEMENTS: usize = 1 << 48;
-
-/// Refuses extents whose products might not fit a number.
-pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {
-    let mut known = shape.iter().filter_map(|d| d.known());
-    let total = known.try_fold(1usize, |n, d| n.checked_mul(d.max(1)));
-    match total.is_some_and(|n| n <= MAX_ELEMENTS) {
-        true => Ok(()),
-        false => Err(Error::unsupported(format!("a tensor of shape {shape:?} is too large"))),
-    }
-}
-
-/// Refuses a tensor of too many dimensions.
-pub(crate) fn too_many_axes(rank: usize) -> Error {
-    Error::unsupported(format!(
-        "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
-    ))
-}
-
 /// `base`, `base_1`, `base_2`, ...: the first that is free.
 fn fresh<'a>(
     base: &'a str,
@@ -482,17 +463,6 @@ fn fresh<'a>(
         if taken.insert(name.clone()) {
             return name.into();
         }
-    }
-}
-
-/// A name in which every character that an identifier cannot have is an underscore.
-pub(crate) fn identifier(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let text: String = name.chars().take(64).map(plain).collect();
-    match text.chars().next() {
-        None => "v".into(),
-        Some(c) if c.is_ascii_digit() => format!("v{text}"),
-        Some(_) => text,
     }
 }
 

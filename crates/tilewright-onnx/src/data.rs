@@ -13,8 +13,8 @@ use memmap2::Mmap;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor};
 
+use crate::extents::checked_shape;
 use crate::narrow::{self, Narrow};
-use crate::ops::movement::checked_shape;
 use crate::proto::{Bytes, DataType, EXTERNAL, TensorProto};
 
 /// Element types that a model may use.

@@ -9,11 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
-use crate::build::identifier;
+use crate::extents::MAX_RANK;
 use crate::model::{Dim, ValueType};
-
-/// Axes of one tensor; more than this is refused, so that loop nests stay shallow.
-pub(crate) const MAX_RANK: usize = 32;
 
 /// Where a size came from, and the size.
 type Given = (String, usize);
@@ -264,6 +261,17 @@ fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
         false => format!("open sizes of the model: {}", known.join(", ")),
     };
     Error::input(format!("no dimension of the model is called `{key}`")).note(note)
+}
+
+/// A name in which every character that an identifier cannot have is an underscore.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let text: String = name.chars().take(64).map(plain).collect();
+    match text.chars().next() {
+        None => "v".into(),
+        Some(c) if c.is_ascii_digit() => format!("v{text}"),
+        Some(_) => text,
+    }
 }
 
 #[cfg(test)]

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
-use crate::build::{Budget, Builder, check_extents, name_list, tensor_type};
+use crate::build::{Budget, Builder, name_list, tensor_type};
 use crate::data;
-use crate::dims::{self, MAX_RANK};
+use crate::dims;
+use crate::extents::{MAX_RANK, check_extents};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::{Element, Imported, Node};
 use crate::ops::{list, movement};

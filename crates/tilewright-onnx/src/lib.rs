@@ -33,6 +33,7 @@
 mod build;
 mod data;
 mod dims;
+mod extents;
 mod fold;
 mod functions;
 mod import;

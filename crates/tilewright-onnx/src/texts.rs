@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{DType, Error, Result, Tensor};
 
-use crate::ops::movement::checked_shape;
+use crate::extents::checked_shape;
 use crate::proto::{DataType, EXTERNAL, TensorProto};
 
 /// Strings in row-major order.

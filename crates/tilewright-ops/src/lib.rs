@@ -56,7 +56,7 @@ pub mod movement;
 pub mod narrow;
 pub mod norm;
 mod operand;
-mod pad;
+pub mod pad;
 pub mod pool;
 pub mod quantize;
 pub mod recurrent;

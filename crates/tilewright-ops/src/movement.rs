@@ -11,7 +11,6 @@ use crate::operand::{
     Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number,
     require_same, unsupported_type,
 };
-pub use crate::pad::{PadMode, pad, pad_with};
 use crate::te::{self, Axis, Stage, Tensor};
 
 /// The operand itself. Parameters: `x`, the result.

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::elimination::order;
 use crate::network::{FORBIDDEN, Network, Table, add};
-use crate::plan::Statistics;
 use crate::reduce::{eliminate, reduce};
+use crate::statistics::Statistics;
 
 /// Variables that are free together.
 const FREE: usize = 24;

@@ -61,11 +61,13 @@ mod problem;
 mod ranked;
 mod reduce;
 mod search;
+mod statistics;
 
 pub use certificate::{Case, Certificate, Part, Step};
 pub use check::{CheckError, check};
 pub use cost::Cost;
 pub use evaluate::{evaluate, greedy};
-pub use plan::{Conversion, Options, Plan, PlannedCall, PlannedTensor, Statistics, solve};
+pub use plan::{Conversion, Options, Plan, PlannedCall, PlannedTensor, solve};
 pub use problem::{Alternative, Call, Error, MOST, Problem, Tensor, Use};
 pub use ranked::{Ranking, ranked};
+pub use statistics::Statistics;

@@ -6,7 +6,7 @@
 
 use crate::certificate::Step;
 use crate::network::{FORBIDDEN, Network, Table};
-use crate::plan::Statistics;
+use crate::statistics::Statistics;
 
 /// Tables that the rules make are no larger.
 const LARGEST: usize = 1 << 14;

@@ -14,8 +14,8 @@ use crate::dual::ascend;
 use crate::elimination::order;
 use crate::improve::{decode, improve};
 use crate::network::{FORBIDDEN, Network, Variable, add};
-use crate::plan::Statistics;
 use crate::reduce::{eliminate, exclude, least, reduce};
+use crate::statistics::Statistics;
 
 /// Sums that a tree decomposition may take before anything else is tried.
 const CHEAP: u64 = 1 << 16;

@@ -556,6 +556,23 @@ impl ExprParser {
             .collect()
     }
 
+    /// The extents and the element type of the older form of a type: `[16, n, "float32"]`, where
+    /// the element type may be left out.
+    pub(crate) fn subscripted_type(&mut self, e: &ast::Expr) -> Result<(Vec<Expr>, DType)> {
+        let parts = elements(e);
+        let (dtype, shape) = match parts.split_last() {
+            Some((d @ ast::Expr::StringLiteral(_), shape)) if !shape.is_empty() => {
+                (self.dtype(d)?, shape)
+            }
+            _ => (DType::F32, parts),
+        };
+        let mut extents = Vec::new();
+        for e in shape {
+            extents.extend(self.extents(e)?);
+        }
+        Ok((extents, dtype))
+    }
+
     /// A call.
     fn call(&mut self, c: &ast::ExprCall) -> Result<TextValue> {
         match self.path(&c.func) {

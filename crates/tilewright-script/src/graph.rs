@@ -356,18 +356,8 @@ impl GraphParser<'_> {
                 }
             }
             ("Tensor", None, ast::Expr::Subscript(s)) => {
-                let parts = elements(&s.slice);
-                let (dtype, shape) = match parts.split_last() {
-                    Some((d @ ast::Expr::StringLiteral(_), shape)) if !shape.is_empty() => {
-                        (self.x.dtype(d)?, shape)
-                    }
-                    _ => (DType::F32, parts),
-                };
-                let mut extents = Vec::new();
-                for e in shape {
-                    extents.extend(self.x.extents(e)?);
-                }
-                Ok(GraphType::Tensor(TensorType { shape: extents, dtype }))
+                let (shape, dtype) = self.x.subscripted_type(&s.slice)?;
+                Ok(GraphType::Tensor(TensorType { shape, dtype }))
             }
             ("Tuple", Some(c), _) if c.arguments.keywords.is_empty() => {
                 let parts: &[ast::Expr] = match &*c.arguments.args {

@@ -12,7 +12,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Access, Domain, ScheduleDim};
 
-use super::{Act, Guard, GuardId, Loop, Memory, Scop, ScopStmt};
+use super::memory::Memory;
+use super::model::{Act, Guard, GuardId, Loop, Scop, ScopStmt};
 use crate::index::{Ranges, simplify};
 use crate::place::first;
 use crate::scope::MAX_VALUE;

@@ -12,7 +12,8 @@ use tilewright_ir::{
 };
 use tilewright_ops::Operand;
 
-use super::{Builder, Call, Origins, Shared, Step, fresh, identifier, tensor_type};
+use super::{Builder, Call, Origins, Shared, Step, fresh, tensor_type};
+use crate::dims::identifier;
 use crate::node::{Element, Imported, ItemType};
 
 /// A body that is being built.

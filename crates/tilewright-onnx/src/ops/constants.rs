@@ -5,9 +5,10 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::{Operand, Scalar, creation};
 
 use super::arithmetic::scalar;
-use super::{movement, one};
+use super::one;
 use crate::build::Builder;
 use crate::data;
+use crate::extents;
 use crate::fold;
 use crate::node::{Imported, Node};
 use crate::sizes;
@@ -51,7 +52,7 @@ pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let shape = node.integers(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
-    let shape = movement::checked_dims(&shape)?;
+    let shape = extents::checked_dims(&shape)?;
     let zero = Tensor::zeros(DType::F32, &[1])?;
     let value = node.tensor("value")?.unwrap_or(zero);
     if value.len() != 1 {

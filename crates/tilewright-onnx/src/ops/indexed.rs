@@ -8,8 +8,8 @@ use tilewright_ops::movement::{self, ScatterMode};
 
 use super::check::demand;
 use super::one;
-use crate::build::{Builder, operand, too_many_axes};
-use crate::dims::MAX_RANK;
+use crate::build::{Builder, operand};
+use crate::extents::{MAX_RANK, too_many_axes};
 use crate::node::{Imported, Node, axis};
 
 /// Slices of a value along an axis.

@@ -6,41 +6,17 @@
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, Expr, Result, Tensor, TensorFunc};
 use tilewright_ops::check::Need;
-use tilewright_ops::movement::{self, DepthOrder, PadMode};
+use tilewright_ops::movement::{self, DepthOrder};
+use tilewright_ops::pad::{self, PadMode};
 use tilewright_ops::{Operand, Scalar, advice, broadcast_shapes, te};
 
 use super::arithmetic::scalar;
 use super::check::demand;
 use super::one;
-use crate::build::{Builder, check_extents, operand, too_many_axes};
-use crate::dims::MAX_RANK;
+use crate::build::{Builder, operand};
+use crate::extents::{MAX_RANK, check_extents, checked_dims, too_many_axes};
 use crate::fold::{self, View, row_major};
 use crate::node::{Imported, Node, axes, axis};
-
-/// Extents that a model computes.
-pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
-    if list.len() > MAX_RANK {
-        return Err(too_many_axes(list.len()));
-    }
-    let extent = |&d: &i64| {
-        usize::try_from(d).map_err(|_| Error::model(format!("the extent {d} is negative")))
-    };
-    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
-    check_extents(&dim::shape(&shape))?;
-    Ok(shape)
-}
-
-/// Extents that a model computes, which may be open.
-pub(crate) fn checked_dims(list: &[Integer]) -> Result<Vec<Dim>> {
-    if list.len() > MAX_RANK {
-        return Err(too_many_axes(list.len()));
-    }
-    let extent =
-        |v: &Integer| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative")));
-    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
-    check_extents(&shape)?;
-    Ok(shape)
-}
 
 /// A view of a constant as a constant.
 fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Imported> {
@@ -460,11 +436,11 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         let shape = v.shape();
         let key = (&of, &before, &after, &shape);
         return one(b.call("pad", &key, &[x.clone(), v.clone()], || {
-            movement::pad_with(&of, &before, &after, &shape)
+            pad::pad_with(&of, &before, &after, &shape)
         })?);
     }
     one(b.call("pad", &(&of, &before, &after, mode), std::slice::from_ref(x), || {
-        movement::pad(&of, &before, &after, mode)
+        pad::pad(&of, &before, &after, mode)
     })?)
 }
 

@@ -6,9 +6,10 @@ use tilewright_ir::{DType, Error, Result, Tensor, dim};
 use tilewright_ops::Operand;
 
 use super::compose::{Compose, int};
-use super::{movement, one};
-use crate::build::{Builder, check_extents};
+use super::one;
+use crate::build::Builder;
 use crate::data;
+use crate::extents::{self, check_extents};
 use crate::fold;
 use crate::node::{Imported, Node};
 
@@ -73,7 +74,7 @@ fn form(node: &Node, like: bool) -> Result<(Vec<usize>, DType)> {
     }
     let shape = node.ints("shape")?;
     let shape = shape.ok_or_else(|| Error::model("attribute `shape` is missing"))?;
-    Ok((movement::checked_shape(&shape)?, stated.unwrap_or(DType::F32)))
+    Ok((extents::checked_shape(&shape)?, stated.unwrap_or(DType::F32)))
 }
 
 fn normal_of(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {

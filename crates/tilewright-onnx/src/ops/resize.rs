@@ -4,8 +4,9 @@ use tilewright_ir::{Dim, Error, Result, Tensor, dim};
 use tilewright_ops::resize::{self, Coordinates, Interpolation, Nearest, Resize};
 
 use super::compose::Compose;
-use super::{movement, one};
-use crate::build::{Builder, check_extents, operand};
+use super::one;
+use crate::build::{Builder, operand};
+use crate::extents::{self, check_extents};
 use crate::node::{Imported, Node, axes};
 
 /// Calls the function, whose tables are constants.
@@ -120,7 +121,7 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         (None, Some(list)) => {
             fits(list.len())?;
-            let wanted = movement::checked_dims(&list)?;
+            let wanted = extents::checked_dims(&list)?;
             let extents: Vec<Dim> = along.iter().map(|&a| x.shape()[a]).collect();
             let ratios = || -> Result<Vec<f64>> {
                 let what = "a resize that keeps the ratio of the axes";

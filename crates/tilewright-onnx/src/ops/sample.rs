@@ -9,6 +9,7 @@ use tilewright_ops::sample::{self, DeformConv, GridSample, Outside, Sampling};
 use super::compose::{Compose, int};
 use super::{one, window};
 use crate::build::{Builder, operand};
+use crate::extents;
 use crate::node::{Imported, Node};
 
 pub(crate) fn grid_sample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -43,7 +44,7 @@ pub(crate) fn affine_grid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
     let size = node
         .constant_ints(1, "size")?
         .ok_or_else(|| Error::model("the input `size` is missing"))?;
-    let size = super::movement::checked_shape(&size)?;
+    let size = extents::checked_shape(&size)?;
     let align = node.flag("align_corners", false)?;
     let [batch, _, extents @ ..] = size.as_slice() else {
         return Err(Error::model(format!("the size {size:?} is none of an image")));
@@ -157,7 +158,7 @@ pub(crate) fn col2im(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let shape = |at, what: &str| {
         let list = node.constant_ints(at, what)?;
-        super::movement::checked_shape(&list.unwrap_or_default())
+        extents::checked_shape(&list.unwrap_or_default())
     };
     let (image, block) = (shape(1, "image_shape")?, shape(2, "block_shape")?);
     let n = image.len();
@@ -192,7 +193,7 @@ pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
         let cells = cells.and_then(|d| d.checked_sub(begin[a].checked_add(end[a])?));
         shape[a + 2] = cells.ok_or_else(|| Error::model("the padding exceeds the window"))?;
     }
-    crate::build::check_extents(&dim::shape(&shape))?;
+    extents::check_extents(&dim::shape(&shape))?;
     let total: usize = shape.iter().product();
     let zero = c.number(x.dtype(), 0.0)?;
     let zeros = c.expand(&zero, &[total])?;
@@ -202,7 +203,7 @@ pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     let mut y = c.reshape(&all, &shape)?;
     // A larger result is filled up with zeros.
     if let Some(wanted) = node.constant_ints(2, "output_shape")? {
-        let wanted = super::movement::checked_shape(&wanted)?;
+        let wanted = extents::checked_shape(&wanted)?;
         if wanted.len() != shape.len() || wanted.iter().zip(&shape).any(|(w, d)| w < d) {
             return Err(Error::model(format!("the result {shape:?} does not fit {wanted:?}")));
         }
@@ -222,7 +223,7 @@ pub(crate) fn center_crop_pad(node: &Node, b: &mut Builder) -> Result<Vec<Import
     let wanted = node
         .constant_ints(1, "shape")?
         .ok_or_else(|| Error::model("the input `shape` is missing"))?;
-    let wanted = super::movement::checked_shape(&wanted)?;
+    let wanted = extents::checked_shape(&wanted)?;
     let along = match node.ints("axes")? {
         Some(list) => crate::node::axes(&list, x.rank())?,
         None => (0..x.rank()).collect(),

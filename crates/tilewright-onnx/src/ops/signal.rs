@@ -10,8 +10,9 @@ use tilewright_ir::{DType, Error, Result, Tensor, dim};
 
 use super::compose::{Compose, int};
 use super::{constants, one};
-use crate::build::{Builder, check_extents, operand};
+use crate::build::{Builder, operand};
 use crate::data;
+use crate::extents::check_extents;
 use crate::fold;
 use crate::node::{Imported, Node, axis};
 use tilewright_ops::Operand;

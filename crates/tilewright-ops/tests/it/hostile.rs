@@ -7,14 +7,15 @@ use tilewright_ops::creation::{eye, full, range};
 use tilewright_ops::einsum::einsum;
 use tilewright_ops::elementwise::{Binary, Unary, Variadic, binary, cast, unary, variadic, where_};
 use tilewright_ops::movement::{
-    DepthOrder, PadMode, ScatterMode, concat, copy, depth_to_space, expand, gather,
-    gather_elements, gather_nd, one_hot, pad, pad_with, reshape, reverse_sequence,
-    scatter_elements, scatter_nd, slice, space_to_depth, split, tile, transpose, trilu,
+    DepthOrder, ScatterMode, concat, copy, depth_to_space, expand, gather, gather_elements,
+    gather_nd, one_hot, reshape, reverse_sequence, scatter_elements, scatter_nd, slice,
+    space_to_depth, split, tile, transpose, trilu,
 };
 use tilewright_ops::norm::{
     BatchNorm, LayerNorm, Lrn, batch_norm, group_norm, hardmax, instance_norm, layer_norm,
     log_softmax_from, lp_norm, lrn, mean_variance_norm, rms_norm, softmax,
 };
+use tilewright_ops::pad::{PadMode, pad, pad_with};
 use tilewright_ops::pool::{
     Pool, average_pool, global_average_pool, global_lp_pool, global_max_pool, lp_pool, max_pool,
     max_pool_with_indices,

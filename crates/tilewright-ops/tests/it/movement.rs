@@ -2,10 +2,11 @@ use proptest::prelude::*;
 use tilewright_ir::{DType, Result, TensorFunc};
 use tilewright_ops::Operand;
 use tilewright_ops::movement::{
-    DepthOrder, PadMode, ScatterMode, concat, copy, depth_to_space, expand, gather,
-    gather_elements, gather_nd, one_hot, pad, pad_with, reshape, reverse_sequence,
-    scatter_elements, scatter_nd, slice, space_to_depth, split, tile, transpose, trilu,
+    DepthOrder, ScatterMode, concat, copy, depth_to_space, expand, gather, gather_elements,
+    gather_nd, one_hot, reshape, reverse_sequence, scatter_elements, scatter_nd, slice,
+    space_to_depth, split, tile, transpose, trilu,
 };
+use tilewright_ops::pad::{PadMode, pad, pad_with};
 
 use crate::nd::{Nd, check, check_f32, refused};
 

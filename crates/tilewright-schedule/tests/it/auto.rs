@@ -8,7 +8,7 @@ use tilewright_ir::{DType, Module, Result, Source, Tensor, TensorFunc};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
-use tilewright_ops::{Operand, movement, norm, reduce};
+use tilewright_ops::{Operand, movement, norm, pad, reduce};
 use tilewright_schedule::auto;
 use tilewright_script::{parse_module, print_module};
 use tilewright_target::Target;
@@ -201,8 +201,8 @@ proptest! {
         let after = [pads[2], pads[0], pads[1]];
         let cut = |k: usize| shape[k] as i64 + pads[k] + after[k] > 0;
         if (0..3).all(cut) {
-            let mode = movement::PadMode::Constant(tilewright_ops::Scalar::Float(3.0));
-            check(&movement::pad(&x, &pads, &after, mode).expect("padding"), 0.0);
+            let mode = pad::PadMode::Constant(tilewright_ops::Scalar::Float(3.0));
+            check(&pad::pad(&x, &pads, &after, mode).expect("padding"), 0.0);
         }
     }
 }

@@ -161,18 +161,8 @@ impl TensorParser<'_> {
                 self.buffer_from(name, shape, &args)
             }
             ast::Expr::Subscript(s) => {
-                let parts = elements(&s.slice);
-                let (dtype, shape) = match parts.split_last() {
-                    Some((d @ ast::Expr::StringLiteral(_), shape)) if !shape.is_empty() => {
-                        (self.x.dtype(d)?, shape)
-                    }
-                    _ => (DType::F32, parts),
-                };
-                let mut extents = Vec::new();
-                for e in shape {
-                    extents.extend(self.x.extents(e)?);
-                }
-                Ok(Buffer::new(name, extents, dtype))
+                let (shape, dtype) = self.x.subscripted_type(&s.slice)?;
+                Ok(Buffer::new(name, shape, dtype))
             }
             _ => Err(Error::syntax("expected `T.Buffer(shape, dtype)`").at(self.x.span(e))),
         }

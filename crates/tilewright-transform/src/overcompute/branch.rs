@@ -24,7 +24,8 @@ use tilewright_ir::{
 };
 use tilewright_sets::{AccessRelation, Known, Set, Uninitialised};
 
-use super::{OvercomputeOptions, without};
+use super::guard::OvercomputeOptions;
+use super::trial::without;
 use crate::pass::{self, Pass};
 use tilewright_analysis::flow::{Run, Unwritten, cell};
 use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};

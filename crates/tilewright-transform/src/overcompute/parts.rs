@@ -9,7 +9,8 @@
 
 use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFunc};
 
-use super::{Analysed, OvercomputeOptions, guards, without};
+use super::guard::{Analysed, OvercomputeOptions, guards};
+use super::trial::without;
 use tilewright_analysis::scop::{GuardId, rewrite};
 
 /// Takes out of guards what they do not need.

@@ -18,9 +18,9 @@ use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
 use super::added::{Added, more};
+use super::guard::{Analysed, Guard, OvercomputeOptions};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use super::{Analysed, Guard, OvercomputeOptions};
 use tilewright_analysis::flow::same_at_once;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};

@@ -20,8 +20,10 @@ use tilewright_ir::{
 use tilewright_sets::{AccessRelation, Domain, Known, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
+use tilewright_analysis::neutral::Floats;
+
+use super::guard::{Guard, OvercomputeOptions, guards};
 use super::unchanged::Knowledge;
-use super::{Floats, Guard, OvercomputeOptions};
 use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who, cell};
 use tilewright_analysis::regions::{infer, same_region};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
@@ -520,4 +522,24 @@ fn join(a: &Range, b: &Range, dtype: DType) -> Result<Range> {
 /// The remark about a guard that stays.
 fn stays(guard: &Guard, why: Error) -> Error {
     why.context(format!("the guard `{}` stays", guard.cond)).at(guard.span)
+}
+
+/// The function without the guard at a place; otherwise why it stays. `reads` says whether it
+/// matters that what is read more may be read.
+pub(super) fn without(
+    func: &TensorFunc,
+    place: usize,
+    options: &OvercomputeOptions<'_>,
+    reads: bool,
+) -> Result<std::result::Result<TensorFunc, Error>> {
+    let scop = Scop::of(func)?;
+    let id = GuardId { place, part: 0 };
+    let everywhere = OvercomputeOptions { block: None, ..*options };
+    let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);
+    let mut trial = Trial::new(&scop, this, options);
+    trial.settle(reads);
+    Ok(match trial.guards.is_empty() {
+        false => Ok(trial.without_guards(func)?),
+        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
+    })
 }

@@ -2,10 +2,11 @@
 
 use tilewright::DType;
 use tilewright::unstable::ops::movement::{
-    DepthOrder, PadMode, ScatterMode, concat, copy, depth_to_space, expand, gather,
-    gather_elements, gather_nd, one_hot, pad, reshape, reverse_sequence, scatter_elements,
-    scatter_nd, slice, space_to_depth, split, tile, transpose, trilu,
+    DepthOrder, ScatterMode, concat, copy, depth_to_space, expand, gather, gather_elements,
+    gather_nd, one_hot, reshape, reverse_sequence, scatter_elements, scatter_nd, slice,
+    space_to_depth, split, tile, transpose, trilu,
 };
+use tilewright::unstable::ops::pad::{PadMode, pad};
 use tilewright::unstable::ops::quantize::{Quantization, dequantize_linear, quantize_linear};
 use tilewright::unstable::ops::resize::{Coordinates, Interpolation, Nearest, Resize, resize};
 use tilewright::unstable::ops::{Operand, Scalar, creation};

@@ -1,0 +1,52 @@
+//! Shapes that a file states or a model computes, within what is supported.
+
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{Dim, Error, Result};
+
+/// Axes of one tensor; more than this is refused, so that loop nests stay shallow.
+pub(crate) const MAX_RANK: usize = 32;
+
+/// Most elements of a tensor, where extents of zero count as ones.
+const MAX_ELEMENTS: usize = 1 << 48;
+
+/// Refuses extents whose products might not fit a number.
+pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {
+    let mut known = shape.iter().filter_map(|d| d.known());
+    let total = known.try_fold(1usize, |n, d| n.checked_mul(d.max(1)));
+    match total.is_some_and(|n| n <= MAX_ELEMENTS) {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!("a tensor of shape {shape:?} is too large"))),
+    }
+}
+
+/// Refuses a tensor of too many dimensions.
+pub(crate) fn too_many_axes(rank: usize) -> Error {
+    Error::unsupported(format!(
+        "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
+    ))
+}
+
+/// Extents that a model computes.
+pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
+    if list.len() > MAX_RANK {
+        return Err(too_many_axes(list.len()));
+    }
+    let extent = |&d: &i64| {
+        usize::try_from(d).map_err(|_| Error::model(format!("the extent {d} is negative")))
+    };
+    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&dim::shape(&shape))?;
+    Ok(shape)
+}
+
+/// Extents that a model computes, which may be open.
+pub(crate) fn checked_dims(list: &[Integer]) -> Result<Vec<Dim>> {
+    if list.len() > MAX_RANK {
+        return Err(too_many_axes(list.len()));
+    }
+    let extent =
+        |v: &Integer| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative")));
+    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&shape)?;
+    Ok(shape)
+}
