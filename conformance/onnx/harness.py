@@ -90,11 +90,13 @@ def diagnostic(text):
     return lines[0] if lines else ""
 
 
-def run(program, model, inputs, *, dims=None, threads=None, timed=False, timeout=600.0):
+def run(
+    program, model, inputs, *, dims=None, threads=None, timed=False, timeout=600.0, options=()
+):
     """Runs `model` on the tensors in the file `inputs` (None: no inputs), in its own process."""
     with tempfile.TemporaryDirectory(prefix="tilewright-") as scratch:
         output = Path(scratch) / "out.npz"
-        command = [program, "run", model, "--output", output]
+        command = [program, "run", model, "--output", output, *options]
         if inputs is not None:
             command += ["--inputs", inputs]
         for name, size in (dims or {}).items():

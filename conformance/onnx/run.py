@@ -3,6 +3,7 @@
 
     run.py models     real models against ONNX Runtime
     run.py nodes      ONNX's node cases for the operators that Tilewright claims
+    run.py graphs     random models against ONNX Runtime
     run.py prepare    only makes the models with random weights, and their tensors
 
 The first run makes a virtual environment beside this file. See README.md.
@@ -13,6 +14,7 @@ import json
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import environment
@@ -20,14 +22,18 @@ import environment
 if __name__ == "__main__":
     environment.enter()
 
+import onnx
 import onnxruntime
 
+import graphs
 import harness
 import models
 import nodes
 
 RTOL = 1e-3  # of the largest magnitude in an output
 ELEMENT_RTOL, ELEMENT_ATOL = 1e-3, 1e-5  # reported, not judged
+# Behind 8-bit integers, a result between two of them may go either way: a step is near 1e-2.
+QUANTISED_RTOL = 5e-2
 
 
 def say(text):
@@ -222,6 +228,66 @@ def prepare_command(args):
     return True
 
 
+def check_graph(program, case, layouts, timeout):
+    """What is wrong with a random model under some layouts: (whether it is refused, what)."""
+    folder = environment.WORK / "graphs" / str(case.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model, folder / "model.onnx")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    # As the specification says it: optimised, it computes in integers, and rounds elsewhere.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(
+        str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+    )
+    names = [output.name for output in session.get_outputs()]
+    limit = QUANTISED_RTOL if case.quantised else RTOL
+    found = []
+    for number, inputs in enumerate(case.runs):
+        expected = dict(zip(names, session.run(names, inputs)))
+        harness.save_npz(folder / f"in{number}.npz", inputs)
+        harness.save_npz(folder / f"expected{number}.npz", expected)
+        for layout in layouts:
+            asked = ["--layout", layout] + (["--open"] if len(case.runs) > 1 else [])
+            outcome = harness.run(
+                program,
+                folder / "model.onnx",
+                folder / f"in{number}.npz",
+                timeout=timeout,
+                options=asked,
+            )
+            how = f"seed {case.seed}, {' '.join(asked)} on in{number}.npz"
+            if outcome.status != "ok":
+                refused = outcome.status == "refused"
+                found.append((refused, f"{how}: {outcome.status}: {outcome.reason}"))
+                continue
+            problems = [harness.missing_or_extra(outcome.outputs, expected)]
+            for name in set(expected) & set(outcome.outputs):
+                far = harness.difference(outcome.outputs[name], expected[name], RTOL, ELEMENT_ATOL)
+                if far.problem and (far.total == 0 or not far.relative <= limit):
+                    problems.append(f"{name}: {far.relative:.1e}; {far.problem}")
+            wrong = "; ".join(problem for problem in problems if problem)
+            if wrong:
+                found.append((False, f"{how}: {wrong}"))
+    return found
+
+
+def graphs_command(args):
+    program = environment.binary(args.binary)
+    refused, wrong = 0, 0
+
+    def work(seed):
+        return check_graph(program, graphs.make(seed), args.layouts, args.timeout)
+
+    with ThreadPoolExecutor(args.jobs) as pool:
+        for found in pool.map(work, range(args.seed, args.seed + args.count)):
+            for is_refusal, problem in found:
+                refused, wrong = refused + is_refusal, wrong + (not is_refusal)
+                say(problem)
+    print(f"{args.count} random models: {refused} runs refused, {wrong} wrong")
+    return not wrong and not refused
+
+
 def write_json(path, content):
     if path:
         Path(path).write_text(json.dumps(content, indent=2) + "\n")
@@ -235,10 +301,19 @@ def main():
     for name, run in (
         ("models", models_command),
         ("nodes", nodes_command),
+        ("graphs", graphs_command),
         ("prepare", prepare_command),
     ):
         command = commands.add_parser(name)
         command.set_defaults(run=run)
+        if name == "graphs":
+            command.add_argument("--binary", help="the program (default: a release build)")
+            command.add_argument("--count", type=int, default=100, help="models")
+            command.add_argument("--seed", type=int, default=1, help="of the first model")
+            command.add_argument("--layouts", nargs="+", default=["plan", "none", "nchw8c"])
+            command.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
+            command.add_argument("--timeout", type=float, default=60.0, help="seconds for one run")
+            continue
         command.add_argument("--only", default="", help="those whose name contains this")
         if name == "prepare":
             continue

@@ -8,7 +8,7 @@ use crate::operand::{
     rounded, unsupported_type, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
-use crate::window::{Window, Windows, data_axes, padded, spatial_names};
+use crate::window::{Same, Window, Windows, data_axes, padded, spatial_names};
 
 /// Matrix product after numpy's rules: the last two axes are multiplied, those before broadcast,
 /// and an operand with one axis is a row on the left and a column on the right.
@@ -164,6 +164,8 @@ pub struct Conv {
     pub pads_begin: Vec<usize>,
     /// Zeros behind the end of each spatial axis.
     pub pads_end: Vec<usize>,
+    /// Zeros that the sizes decide, in place of `pads_begin` and `pads_end`.
+    pub same: Option<Same>,
     /// Number of groups of channels that do not see each other.
     pub groups: usize,
 }
@@ -180,6 +182,7 @@ impl Conv {
             dilations: vec![1; n],
             pads_begin: vec![0; n],
             pads_end: vec![0; n],
+            same: None,
             groups: 1,
         }
     }
@@ -208,6 +211,7 @@ impl Conv {
             dilations: &p.dilations,
             begin: &p.pads_begin,
             end: &p.pads_end,
+            same: p.same,
             ceil: false,
         }
         .check()?;
@@ -571,8 +575,8 @@ impl Upsampled {
             kernel,
             stride: 1,
             dilation,
-            begin: 0,
-            end: 0,
+            begin: Dim::from(0),
+            end: Dim::from(0),
             count: count.dim()?,
             past: false,
             beyond: false,

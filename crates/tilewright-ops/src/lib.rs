@@ -66,7 +66,7 @@ pub mod resize;
 pub mod sample;
 pub mod te;
 mod top_k;
-mod window;
+pub mod window;
 
 use tilewright_ir::Dim;
 

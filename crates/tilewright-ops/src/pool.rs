@@ -6,7 +6,7 @@ use crate::elementwise::pow_const;
 use crate::operand::{Operand, accumulator, int, require_float, require_number, rounded, working};
 use crate::reduce::{self, Reduction};
 use crate::te::{self, Axis, Reducer, Tensor};
-use crate::window::{Window, Windows, data_axes, padded, spatial_names};
+use crate::window::{Same, Window, Windows, data_axes, padded, spatial_names};
 
 /// Windows over the spatial axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub struct Pool {
     pub pads_begin: Vec<usize>,
     /// Padding behind the end of each spatial axis; smaller than the window.
     pub pads_end: Vec<usize>,
+    /// Padding that the sizes decide, in place of `pads_begin` and `pads_end`.
+    pub same: Option<Same>,
     /// Whether a last window that reaches over the end counts too, as long as it starts inside
     /// of the tensor or of the padding before it.
     pub ceil_mode: bool,
@@ -39,6 +41,7 @@ impl Pool {
             dilations: vec![1; n],
             pads_begin: vec![0; n],
             pads_end: vec![0; n],
+            same: None,
             ceil_mode: false,
         }
     }
@@ -68,15 +71,16 @@ impl Pool {
             dilations: &self.dilations,
             begin: &self.pads_begin,
             end: &self.pads_end,
+            same: self.same,
             ceil: self.ceil_mode,
         }
         .check()?;
         for w in &windows {
             let span = w.span();
-            if w.begin.max(w.end) >= span {
+            let most = w.begin.max(w.end);
+            if most.known().is_some_and(|most| most >= span) {
                 return Err(Error::unsupported(format!(
-                    "{op}: padding of {} cells for a window that spans {span}",
-                    w.begin.max(w.end)
+                    "{op}: padding of {most} cells for a window that spans {span}"
                 ))
                 .help("padding must be smaller than the window"));
             }
@@ -141,8 +145,8 @@ pub fn max_pool_with_indices(p: &Pool, column_major: bool) -> Result<TensorFunc>
         }
         let mut cell = at.to_vec();
         for (w, e) in windows.iter().zip(&mut cell[2..]) {
-            *e = &*e - w.begin as i64;
-            if w.begin > 0 {
+            *e = &*e - &w.begin.expr();
+            if w.begin != 0 {
                 found = e.clone().greater_equal(0).and(found);
             }
             if w.past {
@@ -193,7 +197,7 @@ pub fn average_pool(p: &Pool, count_include_pad: bool) -> Result<TensorFunc> {
 /// How many cells of a window along one axis count: those from `low` up to `high`, measured from
 /// the start of the padding.
 struct Count {
-    low: usize,
+    low: Dim,
     high: Dim,
     /// The number, where it is the same for all windows.
     constant: Option<usize>,
@@ -202,17 +206,18 @@ struct Count {
 impl Count {
     fn new(w: &Window, include_padding: bool) -> Self {
         let (low, high) = match include_padding {
-            true => (0, w.extent + (w.begin + w.end)),
+            true => (Dim::from(0), w.extent + (w.begin + w.end)),
             false => (w.begin, w.extent + w.begin),
         };
         // Cells of the first window before a position.
         let within = |at: usize| at.div_ceil(w.dilation).min(w.kernel);
         // Only the first and the last windows can reach out.
         let out = if include_padding { w.beyond } else { w.past };
-        let constant = match (low == 0 && !out, w.count.known(), high.known()) {
-            (true, _, _) => Some(w.kernel),
-            (false, Some(1), Some(high)) => Some(within(high).saturating_sub(within(low))),
-            (false, _, _) => None,
+        let one = w.count == 1;
+        let constant = match (low == 0 && !out, low.known(), high.known()) {
+            (true, ..) => Some(w.kernel),
+            (false, Some(low), Some(high)) if one => Some(within(high).saturating_sub(within(low))),
+            (false, ..) => None,
         };
         Count { low, high, constant }
     }
@@ -220,13 +225,13 @@ impl Count {
     /// The number for window `o`.
     fn expr(&self, w: &Window, o: &Expr) -> Expr {
         let start = o * (w.stride as i64);
-        let (low, high) = (self.low as i64, self.high);
+        let (low, high) = (self.low, self.high);
         if w.dilation == 1 {
-            return (&start + w.kernel as i64).min(high.expr()) - start.max(low);
+            return (&start + w.kernel as i64).min(high.expr()) - start.max(low.expr());
         }
         // The first cell that is not below `low`, and one past the last below `high`.
         let d = w.dilation as i64;
-        let first = (Expr::i32(0) + (low + d - 1) - &start).floordiv(d).max(0);
+        let first = ((low + (w.dilation - 1)).expr() - &start).floordiv(d).max(0);
         let end = ((high - 1).expr() - &start).floordiv(d) + 1;
         (end.min(w.kernel as i64) - first).max(0)
     }
@@ -340,6 +345,7 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
         dilations: &p.dilations,
         begin: &p.pads_begin,
         end: &p.pads_end,
+        same: None,
         ceil: false,
     }
     .check()?;
@@ -368,7 +374,7 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
         for ((w, k), at) in windows.iter().zip(&over).zip(&i[2..]) {
             row = row * number(w.kernel) + k.expr();
             // The block whose cell this is, if it starts at a multiple of the stride.
-            let start = at.clone() + number(w.begin) - k.expr() * number(w.dilation);
+            let start = at.clone() + w.begin.expr() - k.expr() * number(w.dilation);
             let which = start.clone().floordiv(w.stride as i64);
             inside = inside
                 .and(start.floormod(w.stride as i64).equal(0))

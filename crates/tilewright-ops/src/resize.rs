@@ -5,7 +5,8 @@
 //! computed here in `f64` and become constant tables that the function takes as parameters. An
 //! axis whose every cell has one tap of weight one only picks elements; where the index has a
 //! closed form `(o * a + b) // c`, it is written so and needs no table, which keeps the access
-//! open to analysis.
+//! open to analysis. Along an axis of open extent the tables are stages of the function ([`open`]),
+//! by the same formulas.
 //!
 //! For a coordinate `x` between elements, tap `k` has the weight `f((k - x) * s)` with the filter
 //! `f` of the mode: a triangle (linear) or Keys' cubic kernel ("Cubic convolution interpolation
@@ -13,6 +14,8 @@
 //! aliasing when shrinking.
 
 use tilewright_ir::{DType, Dim, Error, Expr, Result, Tensor as Data, TensorFunc};
+
+mod open;
 
 use crate::operand::{Operand, require_float, rounded, working};
 use crate::te::{self, Axis, Reducer, Tensor};
@@ -126,6 +129,20 @@ enum Along {
     Pick(Vec<usize>),
     /// Each cell is a weighted sum of equally many taps.
     Weigh(Vec<Vec<Tap>>),
+    /// Tables of an axis of open extent, which the function computes.
+    Open(Tables),
+}
+
+impl Along {
+    fn weighs(&self) -> bool {
+        matches!(self, Along::Weigh(_) | Along::Open(Tables { weight: Some(_), .. }))
+    }
+}
+
+/// Which elements a cell is made of: `index[o]`, or `index[o, tap]` with `weight[o, tap]`.
+struct Tables {
+    index: Tensor,
+    weight: Option<Tensor>,
 }
 
 /// See [`Resize`]. Parameters: `x`, the tables, the result. The tables are constants that come
@@ -164,7 +181,7 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
     let mut shape = p.x.shape.clone();
     let mut picked = Vec::new();
     for (a, along) in along.iter().enumerate() {
-        if !matches!(along, Along::Weigh(_)) {
+        if !along.weighs() {
             shape[a] = p.sizes[a];
         }
         picked.push(match along {
@@ -173,10 +190,12 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
                 let len = [indices.len()];
                 Some(table(format!("index_{a}"), &len, Data::from_slice(&len, &indices)?))
             }
+            Along::Open(Tables { index, weight: None }) => Some(index.clone()),
             _ => None,
         });
     }
     let from = |a: usize, o: &Expr| match (&along[a], &picked[a]) {
+        (Along::Open(_), Some(table)) => inside(table.at([o]), p.x.shape[a]),
         (_, Some(table)) => table.at([o]),
         (&Along::Affine { a: factor, b, c, low, high }, _) => {
             let at = (o * factor + b).floordiv(c);
@@ -185,8 +204,8 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
         }
         _ => o.clone(),
     };
-    let picks = along.iter().any(|a| !matches!(a, Along::Keep | Along::Weigh(_)));
-    let weighs = along.iter().filter(|a| matches!(a, Along::Weigh(_))).count();
+    let picks = along.iter().any(|a| !matches!(a, Along::Keep) && !a.weighs());
+    let weighs = along.iter().filter(|a| a.weighs()).count();
     let mut value = x;
     if picks || weighs == 0 {
         let stage = if weighs == 0 { name } else { "resize_pick" };
@@ -197,17 +216,24 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
     // Each axis that weighs, in a stage of its own.
     let mut left = weighs;
     for (a, along) in along.iter().enumerate() {
-        let Along::Weigh(taps) = along else { continue };
-        let count = taps.first().map_or(0, Vec::len);
-        let len = [taps.len(), count];
-        let indices: Vec<i32> = taps.iter().flatten().map(|t| t.0 as i32).collect();
-        let index = table(format!("index_{a}"), &len, Data::from_slice(&len, &indices)?);
-        let weights = taps.iter().flatten().map(|t| t.1);
-        let weights = match work {
-            DType::F64 => Data::from_slice(&len, &weights.collect::<Vec<f64>>())?,
-            _ => Data::from_slice(&len, &weights.map(|w| w as f32).collect::<Vec<f32>>())?,
+        let (index, weight, count) = match along {
+            Along::Weigh(taps) => {
+                let count = taps.first().map_or(0, Vec::len);
+                let len = [taps.len(), count];
+                let indices: Vec<i32> = taps.iter().flatten().map(|t| t.0 as i32).collect();
+                let index = table(format!("index_{a}"), &len, Data::from_slice(&len, &indices)?);
+                let weights = taps.iter().flatten().map(|t| t.1);
+                let weights = match work {
+                    DType::F64 => Data::from_slice(&len, &weights.collect::<Vec<f64>>())?,
+                    _ => Data::from_slice(&len, &weights.map(|w| w as f32).collect::<Vec<f32>>())?,
+                };
+                (index, table(format!("weight_{a}"), &len, weights), Dim::from(count))
+            }
+            Along::Open(Tables { index, weight: Some(weight) }) => {
+                (index.clone(), weight.clone(), weight.shape()[1])
+            }
+            _ => continue,
         };
-        let weight = table(format!("weight_{a}"), &len, weights);
         left -= 1;
         let stage = match left == 0 && work == p.x.dtype {
             true => name.to_owned(),
@@ -218,12 +244,20 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
         value = te::compute(stage, &shape, |i| {
             let mut at = i.to_vec();
             at[a] = index.at([&i[a], &tap.expr()]);
+            if matches!(along, Along::Open(_)) {
+                at[a] = inside(at[a].clone(), p.x.shape[a]);
+            }
             let term = value.at(at).cast(work) * weight.at([&i[a], &tap.expr()]);
             te::reduce(Reducer::Sum, term, [&tap])
         });
     }
     let out: Tensor = rounded(name, value, p.x.dtype);
     Ok((te::func(&inputs, [&out])?, data))
+}
+
+/// A position that is among the elements, so that this can be seen.
+fn inside(at: Expr, extent: Dim) -> Expr {
+    at.max(0).min((extent - 1).expr())
 }
 
 impl Resize {
@@ -246,12 +280,7 @@ impl Resize {
         if !(scale > 0.0 && scale.is_finite()) {
             return refuse(format!("the scale is {scale}"));
         }
-        let squeeze = if self.antialias { scale.min(1.0) } else { 1.0 };
-        let reach = match self.mode {
-            Interpolation::Nearest(_) => 0.5,
-            Interpolation::Linear => 1.0,
-            Interpolation::Cubic(_) => 2.0,
-        };
+        let (squeeze, reach) = (self.squeeze(axis), self.reach());
         if extent > i32::MAX as usize || size as f64 * (2.0 * reach / squeeze + 2.0) > TABLE_LIMIT {
             return refuse(format!("a resize from {extent} to {size} needs too large a table"));
         }
@@ -279,7 +308,8 @@ impl Resize {
         }
     }
 
-    /// [`Resize::along`] of an axis of an open extent: nearest neighbours by a whole factor.
+    /// [`Resize::along`] of an axis of an open extent: nearest neighbours by a whole factor in closed
+    /// form, else tables that the function computes.
     fn along_open(&self, axis: usize) -> Result<Along> {
         let (extent, size, scale) = (self.x.shape[axis], self.sizes[axis], self.scales[axis]);
         let whole = self.crop.is_none() && scale.fract() == 0.0 && (1.0..=64.0).contains(&scale);
@@ -297,9 +327,14 @@ impl Resize {
                 return Ok(along);
             }
         }
-        extent.fixed("resize")?;
-        size.fixed("resize")?;
-        Err(Error::internal("a resize of known sizes is open"))
+        if scale <= 0.0 || scale.is_infinite() {
+            return Err(Error::input(format!("resize: axis {axis}: the scale is {scale}")));
+        }
+        if self.crop.is_some() || (self.antialias && scale.is_nan()) {
+            extent.fixed("resize")?;
+            size.fixed("resize")?;
+        }
+        open::tables(self, axis).map(Along::Open)
     }
 
     /// Where cell `o` of the result lies among the elements.
@@ -340,10 +375,9 @@ impl Resize {
 
     /// The taps around a coordinate: as many for each coordinate.
     fn taps(&self, x: f64, extent: usize, squeeze: f64, reach: f64) -> Vec<Tap> {
-        let first = (-reach / squeeze).floor() as i64 + 1;
         let base = x.floor();
         let last = extent as i64 - 1;
-        let mut taps: Vec<Tap> = (first..2 - first)
+        let mut taps: Vec<Tap> = tap_range(squeeze, reach)
             .map(|k| {
                 let at = base as i64 + k;
                 let weight = self.filter((k as f64 - (x - base)) * squeeze);
@@ -358,6 +392,20 @@ impl Resize {
         taps
     }
 
+    /// How far the filter is widened along an axis, as a factor of distances.
+    fn squeeze(&self, axis: usize) -> f64 {
+        if self.antialias { self.scales[axis].min(1.0) } else { 1.0 }
+    }
+
+    /// How far an element counts.
+    fn reach(&self) -> f64 {
+        match self.mode {
+            Interpolation::Nearest(_) => 0.5,
+            Interpolation::Linear => 1.0,
+            Interpolation::Cubic(_) => 2.0,
+        }
+    }
+
     fn filter(&self, distance: f64) -> f64 {
         let d = distance.abs();
         match self.mode {
@@ -367,6 +415,12 @@ impl Resize {
             _ => (1.0 - d).max(0.0),
         }
     }
+}
+
+/// The taps of a coordinate, counted from the element below it.
+fn tap_range(squeeze: f64, reach: f64) -> std::ops::Range<i64> {
+    let first = (-reach / squeeze).floor() as i64 + 1;
+    first..2 - first
 }
 
 impl Nearest {

@@ -15,14 +15,24 @@ pub(crate) struct Window {
     pub kernel: usize,
     pub stride: usize,
     pub dilation: usize,
-    pub begin: usize,
-    pub end: usize,
+    pub begin: Dim,
+    pub end: Dim,
     /// Number of windows.
     pub count: Dim,
     /// Whether a window may reach past the last cell that is no padding.
     pub past: bool,
     /// Whether a window may reach past the padding behind it.
     pub beyond: bool,
+}
+
+/// Padding with which there is a window for each `stride` cells, `ceil(extent / stride)` of them: as
+/// much as that needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Same {
+    /// An odd cell comes behind the end.
+    OddAtEnd,
+    /// An odd cell comes before the start.
+    OddAtStart,
 }
 
 /// The parameters of the windows along all spatial axes, as users give them.
@@ -34,6 +44,8 @@ pub(crate) struct Windows<'a> {
     pub dilations: &'a [usize],
     pub begin: &'a [usize],
     pub end: &'a [usize],
+    /// Takes the place of `begin` and `end`.
+    pub same: Option<Same>,
     /// Whether a window that starts inside but ends outside counts.
     pub ceil: bool,
 }
@@ -73,42 +85,52 @@ impl Windows<'_> {
     }
 
     fn axis(&self, a: usize) -> Result<Window> {
-        let mut w = Window {
-            extent: self.extents[a],
-            kernel: self.kernel[a],
-            stride: self.strides[a],
-            dilation: self.dilations[a],
-            begin: self.begin[a],
-            end: self.end[a],
-            count: Dim::from(0),
-            past: false,
-            beyond: false,
+        let (extent, kernel, stride) = (self.extents[a], self.kernel[a], self.strides[a]);
+        let dilation = self.dilations[a];
+        let span = (kernel - 1).checked_mul(dilation).and_then(|r| r.checked_add(1));
+        let misfit = |room: Dim| {
+            Error::input(format!(
+                "{}: a window of {kernel} cells, {dilation} apart, does not fit into {room} cells \
+                 of spatial axis {a}",
+                self.op
+            ))
         };
-        // `check` has bounded each number but not this product.
-        let room = w.extent + w.begin + w.end;
-        let reach = (w.kernel - 1).checked_mul(w.dilation).map(|r| r + 1);
-        let free = match (reach, room.known()) {
-            (Some(reach), Some(room)) => room.checked_sub(reach).map(Dim::from),
-            // What runs the program sees to it that extents are not negative.
-            (Some(reach), None) => Some(room - reach),
-            (None, _) => None,
+        let Some(span) = span.filter(|s| i32::try_from(*s).is_ok()) else {
+            return Err(misfit(extent + self.begin[a] + self.end[a]));
         };
-        let Some(free) = free else {
-            return Err(Error::input(format!(
-                "{}: a window of {} cells, {} apart, does not fit into {room} cells of spatial \
-                 axis {a}",
-                self.op, w.kernel, w.dilation
-            )));
+        let (begin, end) = match self.same {
+            None => (Dim::from(self.begin[a]), Dim::from(self.end[a])),
+            Some(same) => {
+                let last = extent.ceildiv(stride).max(1) - 1;
+                let total = (last * stride + span).max(extent) - extent;
+                let half = total.floordiv(2);
+                match same {
+                    Same::OddAtEnd => (half, total - half),
+                    Same::OddAtStart => (total - half, half),
+                }
+            }
         };
-        w.count = free.floordiv(w.stride) + 1;
-        if self.ceil {
-            // The last window starts inside, or in the padding before it.
-            let most = (w.extent + w.begin).ceildiv(w.stride);
-            w.count = w.count.max((free.ceildiv(w.stride) + 1).min(most));
+        let mut count = extent.ceildiv(stride);
+        if self.same.is_none() {
+            let room = extent + begin + end;
+            // What runs the program sees to it that open extents are not negative.
+            if room.known().is_some_and(|room| room < span) {
+                return Err(misfit(room));
+            }
+            let free = room - span;
+            count = free.floordiv(stride) + 1;
+            if self.ceil {
+                // The last window starts inside, or in the padding before it.
+                let most = (extent + begin).ceildiv(stride);
+                count = count.max((free.ceildiv(stride) + 1).min(most));
+            }
         }
-        let inner = w.extent + w.begin;
-        w.past = (w.end > 0 || self.ceil) && !inner.at_least(w.reach());
-        w.beyond = self.ceil && !(inner + w.end).at_least(w.reach());
+        let (past, beyond) = (false, false);
+        let mut w = Window { extent, kernel, stride, dilation, begin, end, count, past, beyond };
+        let ceil = self.ceil && self.same.is_none();
+        let inner = extent + begin;
+        w.past = (end != 0 || ceil) && !inner.at_least(w.reach());
+        w.beyond = ceil && !(inner + end).at_least(w.reach());
         Ok(w)
     }
 }
@@ -126,7 +148,7 @@ impl Window {
 
     /// Whether a window reaches into padding.
     fn needs_padding(&self) -> bool {
-        self.begin > 0 || self.past
+        self.begin != 0 || self.past
     }
 }
 
@@ -169,14 +191,13 @@ pub(crate) fn padded(
         let mut inside = Expr::bool(true);
         for (k, w) in windows.iter().enumerate() {
             let p = &i[skip + k];
-            let begin = w.begin as i64;
-            if w.begin > 0 {
-                inside = inside.and(p.clone().greater_equal(begin));
+            if w.begin != 0 {
+                inside = inside.and(p.clone().greater_equal(w.begin.expr()));
             }
             if w.past {
                 inside = inside.and(p.clone().less((w.extent + w.begin).expr()));
             }
-            at[skip + k] = p - begin;
+            at[skip + k] = p - &w.begin.expr();
         }
         Expr::if_then_else(inside, value(x.at(at)), fill.clone())
     })

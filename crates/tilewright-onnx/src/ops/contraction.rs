@@ -94,8 +94,7 @@ fn bias<'a>(node: &'a Node, x: &Imported, channels: usize) -> Result<Option<&'a 
 /// The convolution that a node says, without a bias.
 pub(crate) fn convolution(node: &Node, x: &Imported, w: &Imported) -> Result<Conv> {
     let kernel = kernel(node, w)?;
-    let extents = x.shape().get(2..).unwrap_or_default().to_vec();
-    let windows = window::windows(node, &extents, &kernel)?;
+    let windows = window::windows(node, x.rank().saturating_sub(2), &kernel)?;
     Ok(Conv {
         x: operand(x),
         w: operand(w),
@@ -104,6 +103,7 @@ pub(crate) fn convolution(node: &Node, x: &Imported, w: &Imported) -> Result<Con
         dilations: windows.dilations,
         pads_begin: windows.begin,
         pads_end: windows.end,
+        same: windows.same,
         groups: groups(node)?,
     })
 }

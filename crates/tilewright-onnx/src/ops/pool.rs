@@ -18,13 +18,14 @@ fn parameters(node: &Node) -> Result<Pool> {
         return Err(Error::model("attribute `kernel_shape` is missing"));
     }
     let kernel = window::sizes(node, "kernel_shape", n, 1, 1)?;
-    let windows = window::windows(node, &x.shape[2..], &kernel)?;
+    let windows = window::windows(node, n, &kernel)?;
     let ceil = node.flag("ceil_mode", false)?;
     Ok(Pool {
         strides: windows.strides,
         dilations: windows.dilations,
         pads_begin: windows.begin,
         pads_end: windows.end,
+        same: windows.same,
         ceil_mode: ceil && windows.explicit,
         ..Pool::new(x, &kernel)
     })

@@ -43,14 +43,19 @@ fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
         return Err(Error::model(format!("the scales {scales:?} for the shape {:?}", x.shape())));
     }
     let extent = |(&d, &s): (&Dim, &f64)| match d.known() {
-        Some(d) => usize::try_from((d as f64 * s).floor() as i64)
+        // In `float32`, as ONNX's own shape inference: 0.7 of 10 is 7.
+        Some(d) => usize::try_from((d as f32 * s as f32).floor() as i64)
             .map(Dim::from)
             .map_err(|_| Error::model(format!("the scale {s} of {d} elements"))),
-        // A fraction of small numbers is exact.
-        None => match (1..=64usize).find(|q| (s * *q as f64).fract() == 0.0) {
-            Some(q) if s < 1e6 => Ok((d * (s * q as f64) as usize).floordiv(q)),
-            _ => d.fixed(&format!("a resize by {s}")).map(Dim::from),
-        },
+        // The fraction of small numbers that is meant.
+        None => {
+            let part = |q: &usize| ((s * *q as f64).round(), *q);
+            let same = |(p, q): &(f64, usize)| (p / *q as f64) as f32 == s as f32;
+            match (1..=64usize).map(|q| part(&q)).find(same) {
+                Some((p, q)) if p < 1e6 => Ok((d * p as usize).floordiv(q)),
+                _ => d.fixed(&format!("a resize by {s}")).map(Dim::from),
+            }
+        }
     };
     let extents = x.shape().iter().zip(scales).map(extent).collect::<Result<Vec<_>>>()?;
     check_extents(&extents)?;

@@ -1,6 +1,7 @@
 //! Attributes of sliding windows, which convolutions and pools share.
 
-use tilewright_ir::{Dim, Error, Result};
+use tilewright_ir::{Error, Result};
+use tilewright_ops::window::Same;
 
 use crate::node::Node;
 
@@ -10,6 +11,8 @@ pub(crate) struct Windows {
     pub(crate) dilations: Vec<usize>,
     pub(crate) begin: Vec<usize>,
     pub(crate) end: Vec<usize>,
+    /// Padding that the sizes decide, in place of both.
+    pub(crate) same: Option<Same>,
     /// Whether the padding was given as numbers, so that `ceil_mode` changes the size.
     pub(crate) explicit: bool,
 }
@@ -72,46 +75,29 @@ pub(crate) fn halves(total: i64, odd_at_end: bool) -> (i64, i64) {
     if odd_at_end { (less, total - less) } else { (total - less, less) }
 }
 
-/// Reads strides, dilations and padding for windows of the size `kernel` over `extents`.
-pub(crate) fn windows(node: &Node, extents: &[Dim], kernel: &[usize]) -> Result<Windows> {
-    let n = extents.len();
-    if kernel.len() != n {
+/// Reads strides, dilations and padding for windows of `kernel` over as many spatial axes.
+pub(crate) fn windows(node: &Node, axes: usize, kernel: &[usize]) -> Result<Windows> {
+    if kernel.len() != axes {
         return Err(Error::model(format!(
-            "a window of {} dimensions over {n} spatial dimensions",
+            "a window of {} dimensions over {axes} spatial dimensions",
             kernel.len()
         )));
     }
-    let strides = sizes(node, "strides", n, 1, 1)?;
-    let dilations = sizes(node, "dilations", n, 1, 1)?;
-    let (begin, end, explicit) = match auto_pad(node)? {
-        AutoPad::Explicit => {
-            let (begin, end) = pads(node, n)?;
-            (begin, end, true)
-        }
-        AutoPad::Valid => {
+    let strides = sizes(node, "strides", axes, 1, 1)?;
+    let dilations = sizes(node, "dilations", axes, 1, 1)?;
+    let padding = auto_pad(node)?;
+    let explicit = matches!(padding, AutoPad::Explicit);
+    let (begin, end) = match explicit {
+        true => pads(node, axes)?,
+        false => {
             node.ignore("pads");
-            (vec![0; n], vec![0; n], false)
-        }
-        AutoPad::Same { odd_at_end } => {
-            node.ignore("pads");
-            let (mut begin, mut end) = (Vec::with_capacity(n), Vec::with_capacity(n));
-            for k in 0..n {
-                // With steps of one, the extent does not matter.
-                let extent = match strides[k] {
-                    1 => extents[k].known().unwrap_or(1),
-                    _ => extents[k].fixed("padding that keeps the size")?,
-                };
-                // Extents are below 2^48, the others below 2^31: nothing overflows.
-                let [extent, size, stride, dilation] =
-                    [extent, kernel[k], strides[k], dilations[k]].map(|v| v as i64);
-                let count = (extent + stride - 1) / stride;
-                let total = ((count - 1) * stride + (size - 1) * dilation + 1 - extent).max(0);
-                let (b, e) = halves(total, odd_at_end);
-                begin.push(b as usize);
-                end.push(e as usize);
-            }
-            (begin, end, false)
+            (vec![0; axes], vec![0; axes])
         }
     };
-    Ok(Windows { strides, dilations, begin, end, explicit })
+    let same = match padding {
+        AutoPad::Same { odd_at_end: true } => Some(Same::OddAtEnd),
+        AutoPad::Same { odd_at_end: false } => Some(Same::OddAtStart),
+        AutoPad::Explicit | AutoPad::Valid => None,
+    };
+    Ok(Windows { strides, dilations, begin, end, same, explicit })
 }

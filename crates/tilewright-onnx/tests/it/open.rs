@@ -224,6 +224,94 @@ fn data_that_move() {
     agrees(&m, N);
 }
 
+/// Sizes of images of which some do not fit steps and windows.
+const HW: &[&[(&str, usize)]] = &[
+    &[("H", 1), ("W", 9)],
+    &[("H", 2), ("W", 3)],
+    &[("H", 5), ("W", 8)],
+    &[("H", 6), ("W", 7)],
+    &[("H", 11), ("W", 4)],
+];
+
+#[test]
+fn padding_that_the_size_decides() {
+    let w = sample(&[3, 2, 3, 3], 5);
+    for (pad, step) in [("SAME_UPPER", 2), ("SAME_LOWER", 2), ("SAME_UPPER", 3), ("SAME_LOWER", 1)]
+    {
+        let steps = || [text("auto_pad", pad), ints("strides", &[step, step])];
+        let pooled = || {
+            let [a, b] = steps();
+            [a, b, ints("kernel_shape", &[3, 2])]
+        };
+        let m = model()
+            .input("x", [D::N(1), D::N(2), D::S("H"), D::S("W")])
+            .floats("w", &[3, 2, 3, 3], w.as_slice::<f32>().unwrap_or_default())
+            .floats("v", &[3, 2, 1, 1], &[0.5; 6])
+            .node_with("Conv", &["x", "w"], &["a"], steps())
+            .node_with("Conv", &["x", "v"], &["b"], steps())
+            .node("Add", &["a", "b"], &["y"])
+            .node_with("MaxPool", &["x"], &["p"], pooled())
+            .node_with("AveragePool", &["x"], &["q"], pooled())
+            .output("y")
+            .output("p")
+            .output("q");
+        let open = agrees(&m, HW);
+        // As many as steps fit, whatever the window: so sums of results are sums.
+        let size = |d: &str| match step {
+            1 => d.to_owned(),
+            _ => format!("({d} + {}) // {step}", step - 1),
+        };
+        assert_eq!(result_type(&open), format!("1, 3, {}, {}", size("H"), size("W")));
+    }
+}
+
+#[test]
+fn resizes_of_open_images() {
+    let image = || model().opset(19).input("x", [D::N(1), D::N(2), D::S("H"), D::S("W")]);
+    let ways = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"];
+    for way in ways.into_iter().chain(["half_pixel_symmetric"]) {
+        for (mode, scales) in [
+            ("nearest", [2.0, 1.5]),
+            ("linear", [2.0, 0.7]),
+            ("cubic", [1.25, 3.0]),
+            ("linear", [1.0, 2.0]),
+        ] {
+            let m = image()
+                .floats("scales", &[4], &[1.0, 1.0, scales[0], scales[1]])
+                .node_with(
+                    "Resize",
+                    &["x", "", "scales"],
+                    &["y"],
+                    [text("mode", mode), text("coordinate_transformation_mode", way)],
+                )
+                .output("y");
+            agrees(&m, &HW[1..]);
+        }
+    }
+    // To the size of another image, and to one that is known.
+    for mode in ["nearest", "linear", "cubic"] {
+        let how = || [text("mode", mode), int("exclude_outside", i64::from(mode == "cubic"))];
+        let m = image()
+            .input("z", [D::N(1), D::N(2), D::S("P"), D::S("Q")])
+            .ints("fixed", &[1, 2, 5, 6])
+            .node("Shape", &["z"], &["s"])
+            .node_with("Resize", &["x", "", "", "s"], &["a"], how())
+            .node_with("Resize", &["x", "", "", "fixed"], &["y"], how())
+            .node("Add", &["a", "z"], &["b"])
+            .output("b")
+            .output("y");
+        let open = agrees(
+            &m,
+            &[
+                &[("H", 2), ("W", 3), ("P", 4), ("Q", 5)],
+                &[("H", 7), ("W", 6), ("P", 3), ("Q", 1)],
+                &[("H", 1), ("W", 1), ("P", 2), ("Q", 8)],
+            ],
+        );
+        assert_eq!(result_type(&open), "1, 2, P, Q");
+    }
+}
+
 #[test]
 fn products_of_matrices() {
     let m = model()

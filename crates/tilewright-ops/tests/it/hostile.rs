@@ -23,6 +23,7 @@ use tilewright_ops::pool::{
 use tilewright_ops::quantize::{Quantization, dequantize_linear, matmul_integer, quantize_linear};
 use tilewright_ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
 use tilewright_ops::resize::{Coordinates, Interpolation, Resize, resize};
+use tilewright_ops::window::Same;
 use tilewright_ops::{Operand, Scalar, results};
 
 /// A source of numbers that are mostly small and sometimes as large as can be.
@@ -113,6 +114,7 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
         dilations: s.sizes_of(n),
         pads_begin: s.sizes_of(n),
         pads_end: s.sizes_of(n),
+        same: s.flag().then_some(Same::OddAtEnd),
         ceil_mode: s.flag(),
         x: x.clone(),
     };
@@ -124,6 +126,7 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
         dilations: s.sizes_of(n),
         pads_begin: s.sizes_of(n),
         pads_end: s.sizes_of(n),
+        same: s.flag().then_some(Same::OddAtStart),
         groups: s.size(),
     };
     let up = ConvTranspose {

@@ -1,0 +1,129 @@
+//! The tables of an axis of open extent, as stages that compute them.
+
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
+
+use super::{Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range};
+use crate::operand::working;
+use crate::te::{self, Reducer};
+
+fn number(v: f64) -> Expr {
+    Expr::float(v, DType::F64)
+}
+
+fn size(d: Dim) -> Expr {
+    d.expr().cast(DType::F64)
+}
+
+fn floor(e: Expr) -> Expr {
+    Expr::intrin(Intrin::Floor, vec![e])
+}
+
+fn ceil(e: Expr) -> Expr {
+    Expr::intrin(Intrin::Ceil, vec![e])
+}
+
+/// The tables of an axis. A scale that is not a number is the quotient of the sizes.
+pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
+    let (extent, length) = (p.x.shape[axis], p.sizes[axis]);
+    let last = size(extent) - number(1.0);
+    // Positions are bounded as numbers first, so that they are integers at all.
+    let element = |at: Expr| at.max(number(0.0)).min(last.clone()).cast(DType::I32);
+    if let Interpolation::Nearest(nearest) = p.mode {
+        let index = te::compute(format!("index_{axis}"), &[length], |i| {
+            element(neighbour(nearest, coordinate(p, axis, &i[0])))
+        });
+        return Ok(Tables { index, weight: None });
+    }
+    let squeeze = p.squeeze(axis);
+    let taps = tap_range(squeeze, p.reach());
+    let count = (taps.end - taps.start) as usize;
+    if count as f64 > TABLE_LIMIT.sqrt() {
+        let scale = p.scales[axis];
+        return Err(Error::input(format!("resize: axis {axis}: the scale {scale:e} is too small")));
+    }
+    let shape = [length, Dim::from(count)];
+    let tap = |t: &Expr| t.clone().cast(DType::F64) + number(taps.start as f64);
+    let index = te::compute(format!("index_{axis}"), &shape, |i| {
+        element(floor(coordinate(p, axis, &i[0])) + tap(&i[1]))
+    });
+    let shares = p.antialias || p.exclude_outside;
+    let work = working(p.x.dtype);
+    let (name, dtype) = match shares {
+        true => (format!("share_{axis}"), DType::F64),
+        false => (format!("weight_{axis}"), work),
+    };
+    let mut weight = te::compute(name, &shape, |i| {
+        let x = coordinate(p, axis, &i[0]);
+        let base = floor(x.clone());
+        let weight = filter(p, (tap(&i[1]) - (x - &base)) * number(squeeze));
+        let at = base + tap(&i[1]);
+        let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
+        match p.exclude_outside {
+            true => Expr::select(outside, number(0.0), weight),
+            false => weight,
+        }
+        .cast(dtype)
+    });
+    if shares {
+        let each = te::reduce_axis(count, "tap");
+        let total = te::compute(format!("total_{axis}"), &shape[..1], |i| {
+            te::reduce(Reducer::Sum, weight.at([i[0].clone(), each.expr()]), [&each])
+        });
+        weight = te::compute(format!("weight_{axis}"), &shape, |i| {
+            let total = total.at([&i[0]]);
+            let total = Expr::select(total.clone().equal(number(0.0)), number(1.0), total);
+            (weight.at(i) / total).cast(work)
+        });
+    }
+    Ok(Tables { index, weight: Some(weight) })
+}
+
+/// [`Resize::coordinate`] as an expression.
+fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
+    let (extent, length) = (size(p.x.shape[axis]), size(p.sizes[axis]));
+    let scale = match p.scales[axis] {
+        s if s.is_nan() => length.clone() / extent.clone(),
+        s => number(s),
+    };
+    let o = o.clone().cast(DType::F64);
+    let half = (o.clone() + number(0.5)) / scale.clone() - number(0.5);
+    let width = scale.clone() * extent.clone();
+    let one = length.clone().less_equal(number(1.0));
+    match p.coordinates {
+        Coordinates::HalfPixel => half,
+        Coordinates::PytorchHalfPixel => Expr::select(one, number(0.0), half),
+        Coordinates::HalfPixelSymmetric => {
+            half + extent / number(2.0) * (number(1.0) - length / width)
+        }
+        Coordinates::AlignCorners => {
+            let flat = one.or(width.clone().equal(number(1.0)));
+            let below = Expr::select(flat.clone(), number(1.0), width - number(1.0));
+            Expr::select(flat, number(0.0), o * (extent - number(1.0)) / below)
+        }
+        Coordinates::Asymmetric => o / scale,
+    }
+}
+
+/// [`Nearest::of`] as an expression.
+fn neighbour(nearest: Nearest, x: Expr) -> Expr {
+    match nearest {
+        Nearest::RoundPreferFloor => ceil(x - number(0.5)),
+        Nearest::RoundPreferCeil => floor(x + number(0.5)),
+        Nearest::Floor => floor(x),
+        Nearest::Ceil => ceil(x),
+    }
+}
+
+/// [`Resize::filter`] as an expression.
+fn filter(p: &Resize, distance: Expr) -> Expr {
+    let d = Expr::intrin(Intrin::Abs, vec![distance]);
+    let Interpolation::Cubic(a) = p.mode else {
+        return (number(1.0) - d).max(number(0.0));
+    };
+    let times = |v: f64| number(v) * d.clone();
+    let near = (times(a + 2.0) - number(a + 3.0)) * d.clone() * d.clone() + number(1.0);
+    let far =
+        ((times(a) - number(5.0 * a)) * d.clone() + number(8.0 * a)) * d.clone() - number(4.0 * a);
+    let far = Expr::select(d.clone().less(number(2.0)), far, number(0.0));
+    Expr::select(d.less_equal(number(1.0)), near, far)
+}
