@@ -98,7 +98,7 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
     let answer = Buffer::new("answer", vec![number(e)], work);
     let allocs = vec![s.clone(), new.clone(), answer.clone()];
     let params: Vec<&Buffer> = all.iter().map(Tensor::buffer).collect();
-    cells(name, &params, &[batch, p.heads], allocs, |at| {
+    cells(name, &params, &te::dims(&[batch, p.heads]), allocs, |at| {
         let (b, head) = (&at[0], &at[1]);
         let [i, j, t, g] = ["i", "j", "t", "g"].map(Var::index);
         let (row, column, step) = (i.expr(), j.expr(), t.expr());

@@ -51,7 +51,7 @@ pub(crate) fn size_params(params: &[&Buffer], allocs: &[Buffer]) -> Vec<Param> {
 pub(crate) fn cells(
     name: &str,
     params: &[&Buffer],
-    shape: &[usize],
+    shape: &[Dim],
     allocs: Vec<Buffer>,
     body: impl FnOnce(&[Expr]) -> Stmt,
 ) -> Result<TensorFunc> {
@@ -65,14 +65,15 @@ pub(crate) fn cells(
         .zip(shape)
         .map(|(v, &d)| IterVar {
             var: v.clone(),
-            domain: Range::upto(number(d)),
+            domain: Range::upto(d.expr()),
             kind: IterKind::Spatial,
         })
         .collect();
     let body = Stmt::block(outer.iter().map(Var::expr).collect(), Expr::bool(true), block);
     let loops = outer.iter().zip(shape).rev();
-    let body = loops.fold(body, |s, (v, &d)| Stmt::serial(v, number(d), s));
-    let params = params.iter().map(|b| Param::tensor(b)).collect();
+    let body = loops.fold(body, |s, (v, &d)| Stmt::serial(v, d.expr(), s));
+    let sizes = size_params(params, &[]);
+    let params = params.iter().map(|b| Param::tensor(b)).chain(sizes).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
     // Several loops may have been written with one variable.
     let func = fold_func(&mut Subst::refresh(), &func);

@@ -32,7 +32,7 @@ pub fn det(x: &Operand) -> Result<TensorFunc> {
     let pivot = Buffer::with_extents("pivot", &[1], DType::I32);
     let here = || vec![Expr::i32(0)];
     let allocs = vec![m.clone(), product.clone(), pivot.clone()];
-    cells(name, &[&x, &out], outer, allocs, |at| {
+    cells(name, &[&x, &out], &te::dims(outer), allocs, |at| {
         let float = |v: f64| Expr::float(v, work);
         let cell = |i: &Expr, j: &Expr| Expr::load(&m, vec![i.clone(), j.clone()]);
         let put = |i: &Expr, j: &Expr, v: Expr| Stmt::store(&m, vec![i.clone(), j.clone()], v);

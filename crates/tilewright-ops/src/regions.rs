@@ -3,7 +3,7 @@
 //! How many elements a bin has is known only when the function runs, so these functions have loops of
 //! their own, with an accumulator in a local buffer.
 
-use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
 use crate::loops::{Lets, call, cells, number};
 use crate::operand::{Operand, require_float, unsupported_type, working};
@@ -30,6 +30,11 @@ pub struct RoiAlign {
     pub max: bool,
 }
 
+/// Whether one of some extents is zero.
+fn none(extents: &[Dim]) -> bool {
+    extents.iter().any(|d| *d == 0)
+}
+
 /// See [`RoiAlign`]. Parameters: `x`, the regions, the examples, the result `[R, C, bins]`.
 ///
 /// # Errors
@@ -40,18 +45,16 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
     if p.regions.dtype != p.x.dtype || !p.examples.dtype.is_int() {
         return Err(unsupported_type(name, p.regions.dtype, "regions of the data's type"));
     }
-    let (&[n, c, h, w], &[r, 4], &[count]) = (
-        &p.x.fixed(name)?.shape[..],
-        &p.regions.fixed(name)?.shape[..],
-        &p.examples.fixed(name)?.shape[..],
-    ) else {
+    let (&[n, c, h, w], &[r, corners], &[count]) =
+        (&p.x.shape[..], &p.regions.shape[..], &p.examples.shape[..])
+    else {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
     };
-    if count != r || [n, h, w].contains(&0) || p.bins.contains(&0) {
+    if corners != 4 || count != r || none(&[n, h, w]) || p.bins.contains(&0) {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
     }
     let work = working(p.x.dtype);
-    let shape = [r, c, p.bins[0], p.bins[1]];
+    let shape = [r, c, p.bins[0].into(), p.bins[1].into()];
     let tensors = [
         p.x.placeholder("x"),
         p.regions.placeholder("regions"),
@@ -66,7 +69,7 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         let mut lets = Lets(Vec::new());
         let float = |v: f64| Expr::float(v, work);
         let example = Expr::load(&examples, vec![at[0].clone()]).cast(DType::I32);
-        let example = lets.add("example", example.max(0).min(n as i64 - 1));
+        let example = lets.add("example", example.max(0).min((n - 1).expr()));
         // Start, extent of a bin and number of samples along both axes.
         let axes = [(1, p.bins[0], "y"), (0, p.bins[1], "x")];
         let mut along = Vec::new();
@@ -97,10 +100,10 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             let part = (loops[k].expr().cast(work) + 0.5) * bin.clone();
             let at = inner.add(axis, start.clone() + part / samples.clone().cast(work));
             let range = at.clone().greater_equal(float(-1.0));
-            inside = inside.and(range).and(at.clone().less_equal(float(extent as f64)));
-            let last = extent as i64 - 1;
-            let at = at.max(float(0.0)).min(float(last as f64));
-            let low = call(Intrin::Floor, at.clone()).cast(DType::I32).max(0).min(last);
+            inside = inside.and(range).and(at.clone().less_equal(extent.expr().cast(work)));
+            let last = (extent - 1).expr();
+            let at = at.max(float(0.0)).min(last.clone().cast(work));
+            let low = call(Intrin::Floor, at.clone()).cast(DType::I32).max(0).min(last.clone());
             let low = inner.add(&format!("low_{axis}"), low);
             let part = inner.add(&format!("part_{axis}"), at - low.clone().cast(work));
             let high = (low.clone() + 1).min(last);
@@ -151,15 +154,14 @@ pub fn max_roi_pool(
 ) -> Result<TensorFunc> {
     let name = "max_roi_pool";
     require_float(name, x.dtype)?;
-    let (x, regions) = (x.fixed(name)?, regions.fixed(name)?);
-    let (&[n, c, h, w], &[r, 5]) = (&x.shape[..], &regions.shape[..]) else {
+    let (&[n, c, h, w], &[r, columns]) = (&x.shape[..], &regions.shape[..]) else {
         return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
     };
-    if [n, h, w].contains(&0) || bins.contains(&0) || regions.dtype != x.dtype {
+    if columns != 5 || none(&[n, h, w]) || bins.contains(&0) || regions.dtype != x.dtype {
         return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
     }
     let work = working(x.dtype);
-    let shape = [r, c, bins[0], bins[1]];
+    let shape = [r, c, bins[0].into(), bins[1].into()];
     let dtype = x.dtype;
     let tensors =
         [x.placeholder("x"), regions.placeholder("regions"), te::placeholder(name, &shape, dtype)];
@@ -172,7 +174,7 @@ pub fn max_roi_pool(
         let float = |v: f64| Expr::float(v, work);
         let of =
             |column: usize| Expr::load(&regions, vec![at[0].clone(), number(column)]).cast(work);
-        let example = lets.add("example", of(0).cast(DType::I32).max(0).min(n as i64 - 1));
+        let example = lets.add("example", of(0).cast(DType::I32).max(0).min((n - 1).expr()));
         // Halves go away from zero.
         let rounded = |v: Expr| call(Intrin::Floor, v * scale + 0.5);
         let mut bounds = Vec::new();
@@ -184,7 +186,7 @@ pub fn max_roi_pool(
             let place = at[2 + k].clone().cast(work);
             let low = call(Intrin::Floor, place.clone() * bin.clone()) + start.clone();
             let high = call(Intrin::Ceil, (place + 1.0) * bin) + start;
-            let clamp = |v: Expr| v.max(float(0.0)).min(float(extent as f64)).cast(DType::I32);
+            let clamp = |v: Expr| v.max(float(0.0)).min(extent.expr().cast(work)).cast(DType::I32);
             let low = lets.add(&format!("low_{axis}"), clamp(low));
             let count = lets.add(&format!("count_{axis}"), (clamp(high) - low.clone()).max(0));
             bounds.push((low, count, extent));
@@ -192,7 +194,7 @@ pub fn max_roi_pool(
         let loops = ["dy", "dx"].map(Var::index);
         let cell = |k: usize| {
             let (low, _, extent) = &bounds[k];
-            (low.clone() + loops[k].expr()).min(*extent as i64 - 1)
+            (low.clone() + loops[k].expr()).min((*extent - 1).expr())
         };
         let index = vec![example, at[1].clone(), cell(0), cell(1)];
         let value = Expr::load(&acc, here()).max(Expr::load(&x, index).cast(work));

@@ -80,20 +80,27 @@ impl Sampling {
 }
 
 /// The position mirrored into `low..=high`, as often as needed.
-fn reflected(x: Expr, low: f64, high: f64) -> Expr {
+fn reflected(x: Expr, low: f64, high: Expr) -> Expr {
     let dtype = x.dtype();
     let number = |v: f64| Expr::float(v, dtype);
     let range = high - low;
-    if range <= 0.0 {
-        return number(low);
-    }
+    let some = range.clone().greater(number(0.0));
     // The distance from the lower end, on a way there and back.
     let call = |f: Intrin, e: Expr| Expr::intrin(f, vec![e]);
     let way = call(Intrin::Abs, x - low);
-    let turns = call(Intrin::Floor, &way * (0.5 / range));
-    let rest = way - turns * (2.0 * range);
-    let back = number(2.0 * range) - &rest;
-    rest.min(back) + low
+    let round = Expr::select(some.clone(), range * 2.0, number(1.0));
+    let turns = call(Intrin::Floor, &way / &round);
+    let rest = way - turns * &round;
+    let back = round - &rest;
+    Expr::select(some, rest.min(back) + low, number(low))
+}
+
+/// A number of cells as a float.
+fn float(d: Dim, dtype: DType) -> Expr {
+    match d.known() {
+        Some(d) => Expr::float(d as f64, dtype),
+        None => d.expr().cast(dtype),
+    }
 }
 
 /// Cells and weights of the taps of positions along one axis.
@@ -107,10 +114,10 @@ impl Taps {
     fn new(
         name: &str,
         position: &Tensor,
-        extent: usize,
+        extent: Dim,
         mode: Sampling,
         outside: Outside,
-        edges: (f64, f64),
+        edges: (f64, Expr),
     ) -> Taps {
         let shape = [position.shape(), &[Dim::from(mode.taps())]].concat();
         let lower = |i: &[Expr]| {
@@ -122,19 +129,22 @@ impl Taps {
             Expr::intrin(f, vec![x])
         };
         let behind = if mode == Sampling::Cubic { 1 } else { 0 };
-        let last = extent as i64 - 1;
+        let last = (extent - 1).expr();
         let cells = te::compute(format!("{name}_cells"), &shape, |i| {
             let t = &i[position.rank()];
             match outside {
                 Outside::Reflection => {
                     let cell = lower(i) + t.clone().cast(position.dtype()) - behind as f64;
-                    let cell = reflected(cell, edges.0, edges.1).cast(DType::I32);
-                    cell.max(0).min(last)
+                    let cell = reflected(cell, edges.0, edges.1.clone()).cast(DType::I32);
+                    cell.max(0).min(last.clone())
                 }
-                Outside::Border => (lower(i).cast(DType::I32) + t - behind).max(0).min(last),
+                Outside::Border => {
+                    (lower(i).cast(DType::I32) + t - behind).max(0).min(last.clone())
+                }
                 Outside::Zeros => {
                     let cell = lower(i).cast(DType::I32) + t - behind;
-                    let inside = cell.clone().greater_equal(0).and(cell.clone().less_equal(last));
+                    let inside = cell.clone().less_equal(last.clone());
+                    let inside = cell.clone().greater_equal(0).and(inside);
                     Expr::select(inside, cell, Expr::i32(-1))
                 }
             }
@@ -148,8 +158,9 @@ impl Taps {
 }
 
 /// A position that no cell beyond the taps outside can tell from others, so that it fits an integer.
-fn bounded(position: Expr, extent: usize) -> Expr {
-    position.max(-4.0).min(extent as f64 + 4.0)
+fn bounded(position: Expr, extent: Dim) -> Expr {
+    let dtype = position.dtype();
+    position.max(-4.0).min(float(extent + 4, dtype))
 }
 
 /// The element at the cells, or zero where one is outside.
@@ -174,33 +185,36 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
         require_number(name, p.x.dtype)?;
     }
     let unfit = || Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x));
-    let (of, with) = (p.x.fixed(name)?, p.grid.fixed(name)?);
-    let ([n, c, extents @ ..], [gn, out @ .., r]) = (of.shape.as_slice(), with.shape.as_slice())
+    let ([n, c, extents @ ..], [gn, out @ .., columns]) = (&p.x.shape[..], &p.grid.shape[..])
     else {
         return Err(unfit());
     };
-    if gn != n || *r != extents.len() || out.len() != *r || *r == 0 || extents.contains(&0) {
+    let r = extents.len();
+    if gn != n || *columns != r || out.len() != r || r == 0 || extents.iter().any(|d| *d == 0) {
         return Err(unfit());
     }
     let (x, grid) = (p.x.placeholder("x"), p.grid.placeholder("grid"));
     let place = working(p.grid.dtype);
     let lead = [&[*n], out].concat();
-    let taps: Vec<Taps> = (0..*r)
+    let taps: Vec<Taps> = (0..r)
         .map(|a| {
-            let d = extents[a] as f64;
-            let edges = if p.align_corners { (0.0, d - 1.0) } else { (-0.5, d - 0.5) };
+            let (d, last) = (float(extents[a], place), float(extents[a] - 1, place));
+            let edges = match p.align_corners {
+                true => (0.0, last.clone()),
+                false => (-0.5, d.clone() - 0.5),
+            };
             let position = te::compute(format!("position_{a}"), &lead, |i| {
                 let g =
-                    grid.at(i.iter().cloned().chain([Expr::int((*r - 1 - a) as i64, DType::I32)]));
+                    grid.at(i.iter().cloned().chain([Expr::int((r - 1 - a) as i64, DType::I32)]));
                 let g = g.cast(place);
                 let at = match p.align_corners {
-                    true => (g + 1.0) * 0.5 * (d - 1.0),
-                    false => ((g + 1.0) * d - 1.0) * 0.5,
+                    true => (g + 1.0) * 0.5 * &last,
+                    false => ((g + 1.0) * &d - 1.0) * 0.5,
                 };
                 match p.outside {
                     Outside::Zeros => bounded(at, extents[a]),
-                    Outside::Border => at.max(0.0).min(d - 1.0),
-                    Outside::Reflection => reflected(at, edges.0, edges.1),
+                    Outside::Border => at.max(0.0).min(last.clone()),
+                    Outside::Reflection => reflected(at, edges.0, edges.1.clone()),
                 }
             });
             Taps::new(&format!("axis_{a}"), &position, extents[a], p.mode, p.outside, edges)
@@ -218,8 +232,7 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     }
     // Integers are interpolated as floats, and truncated.
     let work = if p.x.dtype.is_float() { working(p.x.dtype) } else { place };
-    let over: Vec<Axis> =
-        (0..*r).map(|a| te::reduce_axis(p.mode.taps(), format!("t{a}"))).collect();
+    let over: Vec<Axis> = (0..r).map(|a| te::reduce_axis(p.mode.taps(), format!("t{a}"))).collect();
     let acc = te::compute(format!("{name}_sum"), &shape, |i| {
         let at: Vec<Expr> = [&i[0]].into_iter().chain(&i[2..]).cloned().collect();
         let tap = |t: &Tensor, k: &Axis| t.at(at.iter().cloned().chain([k.expr()]));
@@ -269,28 +282,35 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     }
     let unfit =
         || Error::input(format!("{name}: {}, {} and offsets {} do not fit", p.x, p.w, p.offset));
-    let (of, weights, offsets) = (p.x.fixed(name)?, p.w.fixed(name)?, p.offset.fixed(name)?);
+    let weights = p.w.fixed(name)?;
     let ([n, c, extents @ ..], [m, icg, kernel @ ..], [on, oc, out @ ..]) =
-        (of.shape.as_slice(), weights.shape.as_slice(), offsets.shape.as_slice())
+        (&p.x.shape[..], &weights.shape[..], &p.offset.shape[..])
     else {
         return Err(unfit());
     };
+    let (c, oc) = (c.fixed(name)?, oc.fixed(name)?);
     let r = extents.len();
     let cells: usize = kernel.iter().product();
     let lists = [kernel.len(), out.len(), p.strides.len(), p.dilations.len(), p.pads.len()];
     let fits = p.groups > 0
         && p.offset_groups > 0
-        && icg.checked_mul(p.groups) == Some(*c)
+        && icg.checked_mul(p.groups) == Some(c)
         && m % p.groups == 0
         && c % p.offset_groups == 0
-        && [cells, r].iter().try_fold(p.offset_groups, |n, d| n.checked_mul(*d)) == Some(*oc);
-    if !fits || on != n || lists != [r; 5] || r == 0 || cells == 0 || extents.contains(&0) {
+        && [cells, r].iter().try_fold(p.offset_groups, |n, d| n.checked_mul(*d)) == Some(oc);
+    if !fits
+        || on != n
+        || lists != [r; 5]
+        || r == 0
+        || cells == 0
+        || extents.iter().any(|d| *d == 0)
+    {
         return Err(unfit());
     }
     let (x, w, offset) =
         (p.x.placeholder("x"), p.w.placeholder("w"), p.offset.placeholder("offset"));
     let bias = p.bias.then(|| te::placeholder("bias", &[*m], p.x.dtype));
-    let shape = [&[*n, p.offset_groups * cells], out].concat();
+    let shape = [&[*n, Dim::from(p.offset_groups * cells)], out].concat();
     let mask = p.mask.then(|| te::placeholder("mask", &shape, p.x.dtype));
     let work = working(p.x.dtype);
     let number = |v: usize| Expr::int(v as i64, DType::I32);
@@ -308,14 +328,14 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
                     offset.at([i[0].clone(), channel].into_iter().chain(i[2..].iter().cloned()));
                 bounded(base.cast(work) + by.cast(work), extents[a])
             });
-            let edges = (0.0, extents[a] as f64 - 1.0);
+            let edges = (0.0, float(extents[a] - 1, work));
             let (linear, zeros) = (Sampling::Linear, Outside::Zeros);
             Taps::new(&format!("axis_{a}"), &position, extents[a], linear, zeros, edges)
         })
         .collect();
     let over: Vec<Axis> = (0..r).map(|a| te::reduce_axis(2, format!("t{a}"))).collect();
     let per_group = c / p.offset_groups;
-    let seen = te::compute("seen", &[&[*n, *c, cells], out].concat(), |i| {
+    let seen = te::compute("seen", &[&[*n, Dim::from(c), Dim::from(cells)], out].concat(), |i| {
         let group = i[1].clone().floordiv(per_group as i64) * number(cells) + i[2].clone();
         let at: Vec<Expr> =
             [i[0].clone(), group].into_iter().chain(i[3..].iter().cloned()).collect();
@@ -328,7 +348,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     });
     let (channel, cell) = (te::reduce_axis(*icg, "c"), te::reduce_axis(cells, "k"));
     let per_group = m / p.groups;
-    let sum = te::compute(format!("{name}_sum"), &[&[*n, *m], out].concat(), |i| {
+    let sum = te::compute(format!("{name}_sum"), &[&[*n, Dim::from(*m)], out].concat(), |i| {
         let group = i[1].clone().floordiv(per_group as i64);
         let from = group * number(*icg) + channel.expr();
         let value =

@@ -313,6 +313,46 @@ fn resizes_of_open_images() {
 }
 
 #[test]
+fn images_looked_up_where_data_say() {
+    let image = || model().opset(20).input("x", [D::N(2), D::N(3), D::S("H"), D::S("W")]);
+    for max in ["avg", "max"] {
+        let m = image()
+            .input("regions", [D::S("R"), D::N(4)])
+            .typed_input("of", DataType::Int64, [D::S("R")])
+            .node_with(
+                "RoiAlign",
+                &["x", "regions", "of"],
+                &["y"],
+                [text("mode", max), int("output_height", 3), float("spatial_scale", 5.0)],
+            )
+            .output("y");
+        let open = agrees(&m, &[&[("H", 4), ("W", 5), ("R", 3)], &[("H", 1), ("W", 7), ("R", 1)]]);
+        assert_eq!(result_type(&open), "R, 3, 3, 1");
+    }
+    for (mode, outside, align) in [
+        ("linear", "zeros", 0),
+        ("nearest", "border", 1),
+        ("cubic", "reflection", 0),
+        ("linear", "reflection", 1),
+    ] {
+        let how = [text("mode", mode), text("padding_mode", outside), int("align_corners", align)];
+        let m = image()
+            .input("grid", [D::N(2), D::S("P"), D::S("Q"), D::N(2)])
+            .node_with("GridSample", &["x", "grid"], &["y"], how)
+            .output("y");
+        let sizes: &[&[(&str, usize)]] =
+            &[&[("H", 4), ("W", 5), ("P", 3), ("Q", 2)], &[("H", 1), ("W", 3), ("P", 1), ("Q", 6)]];
+        assert_eq!(result_type(&agrees(&m, sizes)), "2, 3, P, Q");
+    }
+    let m = image()
+        .input("offset", [D::N(2), D::N(8), D::S("H"), D::S("W")])
+        .floats("w", &[2, 3, 2, 2], &[0.25; 24])
+        .node_with("DeformConv", &["x", "w", "offset"], &["y"], [ints("pads", &[0, 0, 1, 1])])
+        .output("y");
+    agrees(&m, &HW[1..]);
+}
+
+#[test]
 fn products_of_matrices() {
     let m = model()
         .input("x", [D::S("B"), D::S("N"), D::N(4)])
