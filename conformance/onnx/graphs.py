@@ -276,6 +276,9 @@ def pool(g):
     x = g.value(rank=4)
     kernel = [g.whole(1, 3) for _ in x.shape[2:]]
     attributes, out = window(g, x, kernel=kernel)
+    # A window of padding alone has no largest element.
+    if any(p >= k for p, k in zip(attributes["pads"], kernel * 2)) or max(attributes["dilations"]) > 1:
+        raise Unfit
     op = g.pick(["MaxPool", "AveragePool"])
     if op == "AveragePool":
         attributes["count_include_pad"] = g.whole(0, 1)
@@ -583,6 +586,126 @@ def branch(g):
     g.node("If", [cond], x.shape, then_branch=parts[0], else_branch=parts[1])
 
 
+def repeated(g):
+    """A Loop that carries a value and stacks what it makes."""
+    x = g.value()
+    trip, name = g.whole(1, 4), f"l{len(g.nodes)}"
+    w = g.constant(FLOAT(0.9))
+    first = helper.make_tensor_value_info(f"{name}_x", TensorProto.FLOAT, None)
+    count = helper.make_tensor_value_info(f"{name}_i", TensorProto.INT64, [])
+    go = helper.make_tensor_value_info(f"{name}_c", TensorProto.BOOL, [])
+    nodes = [
+        helper.make_node("Identity", [f"{name}_c"], [f"{name}_d"]),
+        helper.make_node("Mul", [f"{name}_x", w], [f"{name}_m"]),
+        helper.make_node("Sin", [f"{name}_m"], [f"{name}_y"]),
+        helper.make_node("Neg", [f"{name}_y"], [f"{name}_s"]),
+    ]
+    body = helper.make_graph(
+        nodes,
+        name,
+        [count, go, first],
+        [
+            helper.make_tensor_value_info(f"{name}_d", TensorProto.BOOL, []),
+            helper.make_tensor_value_info(f"{name}_y", TensorProto.FLOAT, None),
+            helper.make_tensor_value_info(f"{name}_s", TensorProto.FLOAT, None),
+        ],
+    )
+    last, stacked = g.raw("Loop", [g.constant(INT(trip)), "", x], 2, body=body)
+    g.alias(last, x.shape)
+    if x.rank < 5:
+        g.alias(stacked, [same(trip), *x.shape])
+
+
+def scanned(g):
+    """A Scan over the first axis: a running sum."""
+    x = g.value(least=2)
+    name = f"s{len(g.nodes)}"
+    start = g.raw("ReduceMean", [x, g.constant(np.array([0]))], keepdims=0)[0]
+    nodes = [
+        helper.make_node("Add", [f"{name}_a", f"{name}_x"], [f"{name}_t"]),
+        helper.make_node("Tanh", [f"{name}_t"], [f"{name}_b"]),
+        helper.make_node("Identity", [f"{name}_b"], [f"{name}_y"]),
+    ]
+    ends = [f"{name}_{k}" for k in "axby"]
+    row = [d[0] if fixed(d) else None for d in x.shape[1:]]
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, row) for n in ends]
+    body = helper.make_graph(nodes, name, infos[:2], infos[2:])
+    last, rows = g.raw("Scan", [start, x], 2, body=body, num_scan_inputs=1)
+    g.alias(last, x.shape[1:])
+    g.alias(rows, x.shape)
+
+
+def selected(g):
+    """Elements that data select, whose number nobody knows before; then their mean."""
+    x = g.value(least=1)
+    edge = g.constant(FLOAT(g.random.standard_normal() * 0.3))
+    cond = g.raw("Greater", [x, edge])[0]
+    if g.flip():
+        line = g.constant(np.array([-1]))
+        flat = [g.raw("Reshape", [v, line])[0] for v in (x, cond)]
+        found = g.raw("Compress", flat)[0]
+    else:
+        places = g.raw("NonZero", [cond])[0]
+        found = g.raw("GatherND", [x, g.raw("Transpose", [places], perm=[1, 0])[0]])[0]
+    # One more, so that there is always something to add up.
+    some = g.raw("Concat", [found, g.constant(np.ones(1, FLOAT))], axis=0)[0]
+    g.node("ReduceMean", [some], [], keepdims=0)
+
+
+def best(g):
+    x = g.value(least=1)
+    k = g.axis(x)
+    count = g.whole(1, min(x.shape[k]))
+    names = g.raw("TopK", [x, g.constant(np.array([count]))], 2, axis=g.side(x, k))
+    g.alias(names[0], [*x.shape[:k], same(count), *x.shape[k + 1 :]])
+
+
+def einsum(g):
+    a = g.value(rank=3)
+    scale = g.constant(FLOAT(1 / max(a.shape[2])))
+    r = g.raw("Mul", [a, scale])[0]
+    equation, shape = g.pick(
+        [
+            ("bij,bkj->bik", [a.shape[0], a.shape[1], a.shape[1]]),
+            ("bij,bij->bi", a.shape[:2]),
+            ("bij,cij->bci", [a.shape[0], a.shape[0], a.shape[1]]),
+        ]
+    )
+    g.node("Einsum", [r, a], shape, equation=equation)
+
+
+def whole_numbers(g):
+    """Arithmetic of integers, and its result as floats."""
+    x = g.value(dtype=INT)
+    by = g.constant(INT(g.pick([2, 3, -3, 7])))
+    op = g.pick(["Add", "Mul", "Sub", "Div", "Mod", "Max", "Min"])
+    r = g.raw(op, [x, by])[0]
+    bounded = g.raw("Mod", [r, g.constant(INT(5))], fmod=1)[0]
+    g.alias(bounded, x.shape, INT)
+    g.node("Cast", [bounded], x.shape, to=TensorProto.FLOAT)
+
+
+def looked_up(g):
+    """Rows that an integer input names."""
+    x, at = g.value(least=1), g.pick(v for v in g.inputs if v.dtype == INT)
+    k = g.pick(k for k, d in enumerate(x.shape) if min(d) >= 4)
+    shape = [*x.shape[:k], *at.shape, *x.shape[k + 1 :]]
+    if len(shape) > 5:
+        raise Unfit
+    g.node("Gather", [x, at], shape, axis=k)
+
+
+def on_a_grid(g):
+    x = g.value(rank=4)
+    if x.shape[1] != same(2) and not fixed(x.shape[1]):
+        raise Unfit
+    pairs = g.raw("Slice", [x, *(g.constant(np.array([v])) for v in (0, 1, 1))])[0]
+    both = g.raw("Concat", [pairs, g.raw("Neg", [pairs])[0]], axis=1)[0]
+    grid = g.raw("Transpose", [g.raw("Tanh", [both])[0]], perm=[0, 2, 3, 1])[0]
+    how = dict(mode=g.pick(["bilinear", "nearest"]), padding_mode=g.pick(["zeros", "border"]))
+    g.node("GridSample", [x, grid], x.shape, align_corners=g.whole(0, 1), **how)
+
+
 def quantised(g):
     """A value as 8-bit integers and back."""
     x = g.value()
@@ -638,7 +761,8 @@ PLAIN = [unary, guarded, clip, binary, binary, divide, choose, convolution, conv
 PLAIN += [transposed_convolution, pool, global_pool, batch_norm, instance_norm, layer_norm, lrn]
 PLAIN += [softmax, product, product, product_of_two, concat, concat, split, cut, pad, transpose]
 PLAIN += [transpose, reshape, reshape, split_axis, computed_shape, reduce, resize, blocks, gather]
-PLAIN += [tile, expand, cumulative, recurrent, branch]
+PLAIN += [tile, expand, cumulative, recurrent, branch, repeated, scanned, selected, best, einsum]
+PLAIN += [whole_numbers, looked_up, on_a_grid]
 QUANTISED = [quantised, quantised_convolution, quantised_convolution, quantised_product]
 MOST = 30000  # elements of a value
 
@@ -668,6 +792,8 @@ def make(seed):
         g.input([size(1, 2, 7), size(1, 3), same(g.pick([4, 8, 13, 32]))])
     if g.flip(0.4):
         g.input(g.inputs[0].shape)
+    if g.flip(0.3):
+        g.input([g.pick([size(1, 3), same(2)])], INT)
     operators = PLAIN + (QUANTISED * 6 if g.flip(0.25) else [])
     for _ in range(g.whole(3, 12)):
         for _ in range(30):
@@ -693,7 +819,8 @@ def model(g):
 
     def info(v, name=lambda d: names.setdefault(d, f"n{len(names)}")):
         dims = [d[0] if fixed(d) else name(d) for d in v.shape]
-        return helper.make_tensor_value_info(v.name, TensorProto.FLOAT, dims)
+        kind = TensorProto.INT64 if v.dtype == INT else TensorProto.FLOAT
+        return helper.make_tensor_value_info(v.name, kind, dims)
 
     graph = helper.make_graph(
         g.nodes,
@@ -709,5 +836,9 @@ def model(g):
 
 
 def inputs(g, run):
-    shapes = {v.name: [d[run] for d in v.shape] for v in g.inputs}
-    return {n: g.random.standard_normal(s).astype(FLOAT) for n, s in shapes.items()}
+    made = {}
+    for v in g.inputs:
+        shape = [d[run] for d in v.shape]
+        numbers = g.random.standard_normal(shape).astype(FLOAT)
+        made[v.name] = g.random.integers(0, 4, shape) if v.dtype == INT else numbers
+    return made

@@ -196,6 +196,8 @@ impl<'m> Interpreter<'m> {
             brought: HashMap::new(),
         };
         run.count_body(func.bindings(), &func.ret);
+        // An extent may name a size that only a later parameter says.
+        func.params.iter().zip(&args).for_each(|(p, value)| run.bind_sizes(p.ty(), value));
         for (p, value) in func.params.iter().zip(args) {
             run.define(p, value)
                 .map_err(|e| context(e.context(format!("argument `{}`", p.name()))))?;
@@ -245,8 +247,33 @@ impl GraphRun<'_, '_> {
         }
     }
 
+    /// Gives sizes that stand alone in a type their values, where they have none.
+    fn bind_sizes(&mut self, ty: &GraphType, value: &GraphValue) {
+        match (ty, value) {
+            (GraphType::Tensor(ty), GraphValue::Tensor(t, _)) => {
+                for (e, &n) in ty.shape.iter().zip(t.shape()) {
+                    if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
+                        self.dims.entry(v.clone()).or_insert(n);
+                    }
+                }
+            }
+            (GraphType::Tuple(types), GraphValue::Tuple(values)) => {
+                types.iter().zip(values).for_each(|(t, v)| self.bind_sizes(t, v));
+            }
+            (GraphType::Shape(sizes), GraphValue::Shape(values)) => {
+                for (e, n) in sizes.iter().zip(values) {
+                    if let Some(v) = e.as_var() {
+                        self.dims.entry(v.clone()).or_insert(*n);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Checks a value against a type, and gives variables in the type their values.
     fn bind_type(&mut self, ty: &GraphType, value: &GraphValue) -> Result<()> {
+        self.bind_sizes(ty, value);
         match (ty, value) {
             (GraphType::Tensor(ty), GraphValue::Tensor(t, _)) => self.bind_tensor(ty, t),
             (GraphType::Tuple(types), GraphValue::Tuple(values)) if types.len() == values.len() => {
@@ -270,11 +297,9 @@ impl GraphRun<'_, '_> {
             return differs(shape_text(&ty.shape));
         }
         for (e, &n) in ty.shape.iter().zip(t.shape()) {
-            if let (Some(v), Ok(wide)) = (e.as_var(), i64::try_from(n)) {
-                if v.range() != SizeRange::ALL && !v.range().contains(n) {
-                    return Err(v.range().outside(v.name(), n));
-                }
-                self.dims.entry(v.clone()).or_insert(wide);
+            let range = e.as_var().map_or(SizeRange::ALL, |v| v.range());
+            if let Some(v) = e.as_var().filter(|_| range != SizeRange::ALL && !range.contains(n)) {
+                return Err(range.outside(v.name(), n));
             }
         }
         let declared = self.shape(&ty.shape)?;

@@ -11,6 +11,7 @@
 //! assert_eq!(e.to_string(), "expected an index");
 //! ```
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -95,6 +96,18 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What the user can do.
     pub help: Option<String>,
+    /// What went wrong as a value, for callers that can do something about it.
+    pub cause: Option<Cause>,
+}
+
+/// A value of any type that an error carries.
+#[derive(Clone)]
+pub struct Cause(Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cause")
+    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -217,6 +230,16 @@ impl Error {
     /// Says what the user can do; a later help replaces an earlier one.
     pub fn help(self, help: impl Into<String>) -> Self {
         self.edit(|d| d.help = Some(short(help.into())))
+    }
+
+    /// Says what went wrong as a value, for [`Error::cause`].
+    pub fn because<T: Any + Send + Sync>(self, cause: T) -> Self {
+        self.edit(|d| d.cause = Some(Cause(Arc::new(cause))))
+    }
+
+    /// What went wrong, where it is said as a value of this type.
+    pub fn cause<T: Any>(&self) -> Option<&T> {
+        self.diagnostic().cause.as_ref()?.0.downcast_ref()
     }
 
     /// Puts `context: ` before the message.

@@ -5,6 +5,7 @@
 //! fit, or fits nothing, is an error: a misspelt key must not go unnoticed.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
@@ -121,6 +122,53 @@ pub(crate) fn resolve(
         result.push(shape);
     }
     if unranked.is_empty() { Ok(result) } else { Err(rank_unknown(&unranked)) }
+}
+
+/// Open sizes that others take the place of, since operators need them to be equal.
+#[derive(Default)]
+pub(crate) struct Equalities {
+    /// Variables by their names, each with what is in its place, in variables of an earlier import.
+    found: Vec<(Arc<str>, Size)>,
+    /// The open sizes of the inputs.
+    known: BTreeMap<Arc<str>, Var>,
+}
+
+impl Equalities {
+    /// Takes note that two sizes are equal; false where none of them follows from the other, or where
+    /// a range is stated for the one that would go.
+    pub fn take(&mut self, a: Size, b: Size) -> bool {
+        let is_open = |v: &Var| self.known.get(v.name()).is_some_and(|k| k == v);
+        let free = |v: &Var| is_open(v) && v.range() == SizeRange::ALL;
+        let solved = [(b, a), (a, b)].into_iter().find_map(|(of, with)| {
+            of.vars().into_iter().filter(free).find_map(|v| {
+                // `v * factor == with`
+                let factor = of.floordiv(Size::open(&v));
+                let exact = factor * Size::open(&v) == of && with.modulo(factor) == 0;
+                let value = with.floordiv(factor);
+                let vars = value.vars();
+                let fits = exact && !vars.contains(&v) && vars.iter().all(is_open) && value != 0;
+                fits.then(|| (v.name().clone(), value))
+            })
+        });
+        self.found.extend(solved.clone());
+        solved.is_some()
+    }
+
+    /// The shapes of the inputs with these sizes in the place of the others.
+    pub fn apply(&mut self, mut shapes: Vec<Vec<Size>>) -> Vec<Vec<Size>> {
+        let vars = |shapes: &[Vec<Size>]| -> BTreeMap<Arc<str>, Var> {
+            let all = shapes.iter().flatten().flat_map(|d| d.vars());
+            all.map(|v| (v.name().clone(), v)).collect()
+        };
+        let here = vars(&shapes);
+        for (name, value) in &self.found {
+            let value = value.substitute(&|v| here.get(v.name()).map(Size::open));
+            let of = |v: &Var| (v.name() == name).then_some(value);
+            shapes.iter_mut().flatten().for_each(|d| *d = d.substitute(&of));
+        }
+        self.known = vars(&shapes);
+        shapes
+    }
 }
 
 /// What dimensions may be.

@@ -7,7 +7,9 @@
 //! Nodes that no output needs are not looked at.
 //!
 //! Where something must be known that depends on the values of inputs, and these were given, they
-//! become constants of the model, and the import starts again.
+//! become constants of the model, and the import starts again. Where two sizes must be equal for an
+//! operator, of which the model leaves one open, it starts again with one in the place of the other;
+//! what runs the module checks that the inputs have such shapes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -18,7 +20,7 @@ use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
 use crate::build::{Budget, Builder, name_list, tensor_type};
 use crate::data;
-use crate::dims;
+use crate::dims::{self, Equalities};
 use crate::extents::{MAX_RANK, check_extents};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::{Element, Imported, Node};
@@ -27,7 +29,7 @@ use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry::{self, Import, Operator, Plain};
 use crate::sizes;
 use crate::texts::Texts;
-use tilewright_ops::Operand;
+use tilewright_ops::{Operand, Unequal};
 
 /// Choices for an import.
 #[derive(Clone, Debug)]
@@ -87,12 +89,18 @@ impl Model {
     /// model cannot be read. Messages name the file, the node, its operator and the opset.
     pub fn import(&self, options: &ImportOptions) -> Result<Module> {
         let mut fixed = BTreeSet::new();
+        let mut equal = Equalities::default();
         loop {
-            let importer = Importer::new(self, options, &fixed).map_err(Stop::Error);
+            let importer = Importer::new(self, options, &fixed, &mut equal).map_err(Stop::Error);
             match importer.and_then(Importer::run) {
                 Ok(module) => return Ok(module),
                 Err(Stop::Fix(more)) => fixed.extend(more),
-                Err(Stop::Error(e)) => return Err(e.context(format!("`{}`", self.name))),
+                Err(Stop::Error(e)) => {
+                    let new = e.cause().is_some_and(|Unequal(a, b)| equal.take(*a, *b));
+                    if !new {
+                        return Err(e.context(format!("`{}`", self.name)));
+                    }
+                }
             }
         }
     }
@@ -219,6 +227,7 @@ impl<'a> Importer<'a> {
         model: &'a Model,
         options: &'a ImportOptions,
         fixed: &'a BTreeSet<Arc<str>>,
+        equal: &mut Equalities,
     ) -> Result<Self> {
         let (low, high) = registry::OPSETS;
         if model.opset != 0 && !(low..=high).contains(&model.opset) {
@@ -235,7 +244,7 @@ impl<'a> Importer<'a> {
         let parts: Vec<Vec<ValueType>> =
             signature.inputs.iter().map(|v| v.tensors(|key| shapes.contains_key(key))).collect();
         let shapes = dims::resolve(&parts.concat(), &options.dims, &options.ranges, &shapes)?;
-        let mut shapes = shapes.into_iter();
+        let mut shapes = equal.apply(shapes).into_iter();
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
         let mut builder = Builder::new(budget);
         let graph: &GraphProto = &model.graph;

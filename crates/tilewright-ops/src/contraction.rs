@@ -4,8 +4,8 @@ use tilewright_ir::dim::Integer;
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
-    Operand, accumulator, advice, broadcast_index, broadcast_shapes, require_number, require_same,
-    rounded, unsupported_type, working,
+    Operand, accumulator, broadcast_index, broadcast_shapes, require_number, require_same, rounded,
+    unequal, unsupported_type, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 use crate::window::{Same, Window, Windows, data_axes, padded, spatial_names};
@@ -29,7 +29,7 @@ pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
     if k != b_k {
         let error =
             Error::input(format!("{name}: {a} times {b}: the inner extents {k} and {b_k} differ"));
-        return Err(advice(error, &[k, b_k]));
+        return Err(unequal(error, [(k, b_k)]));
     }
     let batch = broadcast_shapes(name, &[a_batch, b_batch])?;
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
@@ -92,7 +92,7 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
         let error = Error::input(format!(
             "{name}: {a}{ta} times {b}{tb}: the inner extents {k} and {bk} differ"
         ));
-        return Err(advice(error, &[k, bk]));
+        return Err(unequal(error, [(k, bk)]));
     }
     for (what, factor) in [("alpha", p.alpha), ("beta", p.beta)] {
         if dtype.is_int() && factor.fract() != 0.0 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc};
 
 use crate::operand::{
-    Operand, accumulator, advice, require_number, require_same, rounded, working,
+    Operand, accumulator, require_number, require_same, rounded, unequal, working,
 };
 use crate::te::{self, Axis, Reducer, Tensor};
 
@@ -53,7 +53,7 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
                 (false, false) => {
                     let (label, known) = (spelled(&label), *known);
                     let error = wrong(format!("axis `{label}` has {known} and {d} elements"));
-                    return Err(advice(error, &[known, d]));
+                    return Err(unequal(error, [(known, d)]));
                 }
             }
         }

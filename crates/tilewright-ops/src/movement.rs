@@ -9,7 +9,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
     Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number,
-    require_same, unsupported_type,
+    require_same, unequal, unsupported_type,
 };
 use crate::te::{self, Axis, Stage, Tensor};
 
@@ -37,7 +37,7 @@ pub fn reshape<D: Into<Dim> + Copy>(x: &Operand, shape: &[D]) -> Result<TensorFu
     let (have, want) = (dim::product(x.shape.iter().copied()), dim::product(shape.iter().copied()));
     if have != want || have == usize::MAX {
         let error = Error::input(format!("reshape: {x} does not have the shape {shape:?}"));
-        return Err(advice(error, &[have, want]));
+        return Err(unequal(error, [(have, want)]));
     }
     injective("reshape", x, shape, |i| reshaped_index(&x.shape, shape, i))
 }
@@ -121,8 +121,9 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
             let error = Error::input(format!(
                 "{name}: {first} and {x} do not fit together along axis {axis}"
             ));
-            let all: Vec<Dim> = first.shape.iter().chain(&x.shape).copied().collect();
-            return Err(advice(error, &all));
+            let along = |a: &usize| *a != axis && x.rank() == first.rank();
+            let pairs = (0..first.rank()).filter(along).map(|a| (first.shape[a], x.shape[a]));
+            return Err(unequal(error, pairs));
         }
         total = total + x.shape[axis];
         if total == usize::MAX {

@@ -154,12 +154,24 @@ pub fn broadcast_shapes<S: AsRef<[Dim]>>(op: &str, shapes: &[S]) -> Result<Vec<D
                     let all: Vec<&[Dim]> = shapes.iter().map(AsRef::as_ref).collect();
                     let error =
                         Error::input(format!("{op}: the shapes {all:?} do not broadcast together"));
-                    return Err(advice(error, &[other, d]));
+                    return Err(unequal(error, [(other, d)]));
                 }
             }
         }
     }
     Ok(out)
+}
+
+/// Two sizes that would have to be equal: the cause of an error ([`Error::cause`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unequal(pub Dim, pub Dim);
+
+/// The error for sizes that would have to be equal in pairs, of which one pair is not.
+pub fn unequal(error: Error, pairs: impl IntoIterator<Item = (Dim, Dim)>) -> Error {
+    match pairs.into_iter().find(|(a, b)| a != b) {
+        Some((a, b)) => advice(error, &[a, b]).because(Unequal(a, b)),
+        None => error,
+    }
 }
 
 /// Says how to make sizes known that are not equal as expressions, but may be equal as numbers.

@@ -3,7 +3,7 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
 
 use crate::operand::{
-    Operand, advice, broadcast_index, broadcast_shapes, normalize_axis, require_float,
+    Operand, broadcast_index, broadcast_shapes, normalize_axis, require_float, unequal,
     unsupported_type, working,
 };
 use crate::te::{self, Reducer, Tensor};
@@ -158,7 +158,7 @@ pub fn matmul_integer(
     if k != bk {
         let error =
             Error::input(format!("{name}: {a} times {b}: the inner extents {k} and {bk} differ"));
-        return Err(advice(error, &[*k, *bk]));
+        return Err(unequal(error, [(*k, *bk)]));
     }
     for (zero, count) in [(a_zero, m), (b_zero, n)] {
         if let Some(shape) = zero

@@ -120,11 +120,6 @@ impl GraphRun<'_, '_> {
                 sizes.len()
             )));
         }
-        for (e, n) in sizes.iter().zip(values) {
-            if let Some(v) = e.as_var() {
-                self.dims.entry(v.clone()).or_insert(*n);
-            }
-        }
         let declared = self.shape(sizes)?;
         if declared.iter().zip(values).any(|(d, n)| i64::try_from(*d) != Ok(*n)) {
             return Err(Error::input(format!("is {values:?}, but {declared:?} is declared")));

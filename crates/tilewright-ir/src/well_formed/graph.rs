@@ -26,6 +26,8 @@ pub fn check(module: &Module, func: &GraphFunc) -> Result<()> {
         dims: HashSet::new(),
         depth: 0,
     };
+    // Extents may name a variable that only a later parameter binds.
+    func.params.iter().for_each(|p| c.bind(p.ty()));
     for p in &func.params {
         c.define(p)?;
         c.type_rules(p.ty(), &format!("parameter `{}`", p.name()), true)?;
@@ -168,30 +170,41 @@ impl Checker<'_> {
         self.define(var)
     }
 
+    /// Defines the sizes that stand alone in a type.
+    fn bind(&mut self, ty: &GraphType) {
+        let sizes = match ty {
+            GraphType::Opaque(_) => return,
+            GraphType::Tuple(items) => return items.iter().for_each(|t| self.bind(t)),
+            GraphType::Shape(sizes) => sizes,
+            GraphType::Tensor(t) => &t.shape,
+        };
+        self.dims.extend(sizes.iter().filter_map(Expr::as_var).cloned());
+    }
+
     /// Rules of a type; `binds` says that variables which stand alone are defined by it.
     fn type_rules(&mut self, ty: &GraphType, what: &str, binds: bool) -> Result<()> {
+        if binds {
+            self.bind(ty);
+        }
         match ty {
             GraphType::Opaque(_) => Ok(()),
             GraphType::Tuple(items) => {
-                items.iter().try_for_each(|t| self.type_rules(t, what, binds))
+                items.iter().try_for_each(|t| self.type_rules(t, what, false))
             }
-            GraphType::Shape(sizes) => self.size_rules(sizes, what, binds),
-            GraphType::Tensor(t) => self.tensor_rules(t, what, binds),
+            GraphType::Shape(sizes) => self.size_rules(sizes, what),
+            GraphType::Tensor(t) => self.tensor_rules(t, what),
         }
     }
 
-    fn tensor_rules(&mut self, t: &TensorType, what: &str, binds: bool) -> Result<()> {
+    fn tensor_rules(&mut self, t: &TensorType, what: &str) -> Result<()> {
         let (kind, lanes) = (t.dtype, t.dtype.lanes);
         require(lanes == 1 && (kind.is_int() || kind.is_float() || kind.is_bool()), || {
             format!("{what}: a tensor of {kind}")
         })?;
-        self.size_rules(&t.shape, what, binds)
+        self.size_rules(&t.shape, what)
     }
 
-    fn size_rules(&mut self, sizes: &[Expr], what: &str, binds: bool) -> Result<()> {
-        if binds {
-            self.dims.extend(sizes.iter().filter_map(Expr::as_var).cloned());
-        }
+    fn size_rules(&mut self, sizes: &[Expr], what: &str) -> Result<()> {
         for e in sizes {
             let ok = e.dtype().is_int() && e.dtype().lanes == 1;
             require(ok, || format!("{what}: extent `{}` is {}", brief(e), e.dtype()))?;
@@ -252,7 +265,7 @@ impl Checker<'_> {
                 };
                 let args: Result<Vec<_>> = args.iter().map(|a| self.ty(a)).collect();
                 for t in outs {
-                    self.tensor_rules(t, "output", false)?;
+                    self.tensor_rules(t, "output")?;
                 }
                 let ty = call_tir(&callee, &args?, outs, scalars);
                 ty.map(Some).map_err(|e| e.context(format!("call_tir of `{func}`")))

@@ -8,7 +8,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Result, Tensor, TensorFunc};
 use tilewright_ops::check::Need;
 use tilewright_ops::movement::{self, DepthOrder};
 use tilewright_ops::pad::{self, PadMode};
-use tilewright_ops::{Operand, Scalar, advice, broadcast_shapes, te};
+use tilewright_ops::{Operand, Scalar, advice, broadcast_shapes, te, unequal};
 
 use super::arithmetic::scalar;
 use super::check::demand;
@@ -89,7 +89,7 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let total = product(&shape);
     if total != have {
-        return Err(advice(contradiction(), &[have, total]));
+        return Err(unequal(contradiction(), [(have, total)]));
     }
     one(reshape_to(b, x, &shape)?)
 }
@@ -125,7 +125,7 @@ pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if let Some(&k) = gone.iter().find(|&&k| extents[k] != 1) {
         let error =
             Error::model(format!("axis {k} of the shape {extents:?} is not 1 and cannot go"));
-        return Err(advice(error, &[extents[k]]));
+        return Err(unequal(error, [(extents[k], Dim::from(1))]));
     }
     let left = extents.iter().enumerate().filter(|(k, _)| !gone.contains(k));
     let shape: Vec<Dim> = left.map(|(_, &d)| d).collect();
@@ -197,7 +197,9 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
                 operand(first),
                 operand(part)
             ));
-            return Err(advice(error, &[first.shape(), part.shape()].concat()));
+            let fits = first.rank() == part.rank() && part.dtype() == first.dtype();
+            let pairs = first.shape().into_iter().zip(like).filter(|_| fits);
+            return Err(unequal(error, pairs));
         }
     }
     if parts.len() == 1 {
