@@ -13,6 +13,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
 use crate::show::{Excerpt, shortened, visible, visible_lines};
@@ -102,7 +103,7 @@ pub struct Diagnostic {
 
 /// A value of any type that an error carries.
 #[derive(Clone)]
-pub struct Cause(Arc<dyn Any + Send + Sync>);
+pub struct Cause(Arc<dyn Any + Send + Sync + RefUnwindSafe>);
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -233,13 +234,14 @@ impl Error {
     }
 
     /// Says what went wrong as a value, for [`Error::cause`].
-    pub fn because<T: Any + Send + Sync>(self, cause: T) -> Self {
+    pub fn because<T: Any + Send + Sync + RefUnwindSafe>(self, cause: T) -> Self {
         self.edit(|d| d.cause = Some(Cause(Arc::new(cause))))
     }
 
     /// What went wrong, where it is said as a value of this type.
     pub fn cause<T: Any>(&self) -> Option<&T> {
-        self.diagnostic().cause.as_ref()?.0.downcast_ref()
+        let cause: &dyn Any = &*self.diagnostic().cause.as_ref()?.0;
+        cause.downcast_ref()
     }
 
     /// Puts `context: ` before the message.
