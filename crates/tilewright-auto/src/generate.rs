@@ -212,13 +212,16 @@ pub fn tiled(
     let shared = Parallel { c, tile, order: &order };
     let last = outer.len() - usize::from(ragged.is_some() || outer.len() > 1);
     match cut {
-        _ if shared.is_small(whole + i64::from(rest > 0)) => {}
+        _ if shared.is_small() => {}
         None => {
             shared.run(sch, &outer, 0..around.min(last), whole.max(1))?;
         }
         Some(at) => {
             if !shared.run(sch, &outer, 0..around.min(last), whole + 1)? && around == at {
-                heads.iter().try_for_each(|(head, n)| shared.strips(sch, head, around, *n))?;
+                let count = 1 + usize::from(shared.pays_again());
+                for (head, columns) in heads.iter().take(count) {
+                    shared.strips(sch, head, around, *columns)?;
+                }
             }
         }
     }

@@ -26,17 +26,23 @@ pub(crate) struct Parallel<'a> {
 }
 
 impl Parallel<'_> {
-    /// The multiplications of so many tiles of columns.
+    /// The multiplications of so many columns.
     fn work(&self, columns: i64) -> i64 {
-        let (c, v) = (self.c, self.tile.vector_axis);
-        let others: Vec<usize> = (0..c.axes.len()).filter(|k| *k != v).collect();
-        let lanes = c.axes[v].extent.min(columns.saturating_mul(self.tile.width));
-        c.count(&others).saturating_mul(lanes)
+        let v = self.tile.vector_axis;
+        let others: Vec<usize> = (0..self.c.axes.len()).filter(|k| *k != v).collect();
+        let columns = self.c.axes[v].extent.min(columns);
+        self.c.count(&others).saturating_mul(columns)
     }
 
-    /// Whether so many tiles of columns are too little work to share.
-    pub(crate) fn is_small(&self, columns: i64) -> bool {
-        self.work(columns) < PARALLEL_WORK
+    /// Whether all tiles are too little work to share.
+    pub(crate) fn is_small(&self) -> bool {
+        self.work(i64::MAX) < PARALLEL_WORK
+    }
+
+    /// Whether what is left over of the columns is enough work to share by itself.
+    pub(crate) fn pays_again(&self) -> bool {
+        let (_, rest) = self.tile.columns(self.c);
+        self.work(rest) >= AGAIN * PARALLEL_WORK
     }
 
     /// Runs some of the outer loops in parallel, which have so many tiles of columns. Says whether there
@@ -89,28 +95,28 @@ impl Parallel<'_> {
         from: usize,
         columns: i64,
     ) -> Result<()> {
-        if columns == 1 && self.work(columns) < AGAIN * PARALLEL_WORK {
-            return Ok(());
-        }
         let mut loops = sch.get_loops(head)?;
         let all = self.order.outer.len();
+        // The loop over one tile of columns stays apart: what is guarded by it has a constant place.
+        let first = from + usize::from(columns == 1);
         let fixed = self.tile.row_axis.filter(|r| !self.c.axes[*r].is_open());
         let Some(rows) = fixed.filter(|_| from + 2 == all) else {
             let last = all - usize::from(all > 1);
-            return self.run(sch, &loops, from..last.max(from), columns).map(drop);
+            return self.run(sch, &loops, first..last.max(first), columns).map(drop);
         };
         // Tiles of rows that are left over are few.
         let left = self.c.axes[rows].extent % self.tile.rows;
         if left != 0 {
             let Ok((_, others)) = sch.fission(&loops[from], 1) else {
-                return self.run(sch, &loops, from..from + 1, columns).map(drop);
+                return self.run(sch, &loops, first..from + 1, columns).map(drop);
             };
-            let work = self.work(columns) / self.c.axes[rows].extent * left;
+            let width = columns.saturating_mul(self.tile.width);
+            let work = self.work(width) / self.c.axes[rows].extent * left;
             if columns > 1 && work >= AGAIN * PARALLEL_WORK {
                 sch.parallel(&others)?;
             }
             loops = sch.get_loops(head)?;
         }
-        self.run(sch, &loops, from..all, columns).map(drop)
+        self.run(sch, &loops, first..all, columns).map(drop)
     }
 }
