@@ -65,6 +65,9 @@ pub struct Operand {
     /// Whether its layout is free: it is the same in every run, and may be stored as the kernel
     /// reads it.
     pub free: bool,
+    /// Whether a stage of the function computes it, such as its padding, so that its rows may be
+    /// made longer.
+    pub made: bool,
 }
 
 /// Elements along an axis of the reduction that one instruction multiplies and adds up.
@@ -145,7 +148,7 @@ impl Contraction {
             let steps = steps(buffer, indices, &axes)?;
             let (buffer, indices) = (buffer.clone(), indices.clone());
             let free = is_free(&buffer);
-            fits.then_some(Operand { buffer, indices, steps, free })
+            fits.then_some(Operand { buffer, indices, steps, free, made: false })
         };
         let operands = [operand(a)?, operand(b)?];
         let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
@@ -215,6 +218,19 @@ impl Contraction {
         let alone = o.indices.iter().position(|i| i.as_var() == Some(&axis.var));
         let once = o.indices.iter().filter(|i| i.mentions(&axis.var)).count() == 1;
         alone.filter(|d| once && Dim::of(&o.buffer.shape[*d]) == Some(axis.dim))
+    }
+
+    /// How long the halves of an operand's rows have to be so that vectors along an axis can be read up
+    /// to a value behind its last one: the innermost index is the axis and a place in a window, and rows
+    /// of two such halves have room for all of them. `None` where the operand cannot be made so.
+    pub fn stretched(&self, operand: usize, k: usize, to: i64) -> Option<i64> {
+        let (o, axis) = (&self.operands[operand], &self.axes[k]);
+        let (last, others) = o.indices.split_last()?;
+        let along = Affine::of(last)?.coefficient(&axis.var) == Some(1);
+        let alone = !others.iter().any(|i| i.mentions(&axis.var)) && axis.iters.len() == 1;
+        let row = *o.buffer.const_shape()?.last()?;
+        let half = (row + to - axis.extent + 1) / 2;
+        (o.made && along && alone && !axis.is_open() && half < row).then_some(half)
     }
 
     /// The same contraction with fewer axes: where all accesses walk two of them as one, they are one.

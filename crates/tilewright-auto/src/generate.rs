@@ -17,24 +17,26 @@
 //! Where the lanes of a tile do not lie beside one another in the result, the sums leave the
 //! registers first, to a copy from which the result is made cell by cell (`cache_read`).
 //!
-//! The last tile of rows is made apart where it is smaller (`loop_partition`), so that nothing is
-//! guarded inside of the reduction. An open number of rows leaves an open number over, which runs in
+//! The last tiles of rows and of columns are made apart where they are smaller (`loop_partition`), so
+//! that nothing is guarded inside of the reduction, and no lane of a whole tile where it is stored.
+//! Sums of the last columns that nothing reads are no code. Vectors that are read where they lie may
+//! end behind their row: what makes the operand makes its rows longer (`transform_layout`), the last
+//! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are. An open number of rows leaves an open number over, which runs in
 //! tiles of 1, 2, 4, ... rows, of each one at most.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{
     Attr, Block, DType, Dim, Error, Expr, ExprKind, IterKind, Result, Visit, visit,
 };
-use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
 use tilewright_target::Target;
 
 use crate::contraction::{Contraction, Group};
+use crate::parallel::Parallel;
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -55,16 +57,31 @@ pub fn tiled(
     let finish = pack(sch, &block, c, tile, epilogue, apart)?;
     let order = order(c, tile, target);
     let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
-    let sums = digits(c, tile, &order, c.dims.len(), dim, &[]);
+    let sums = digits(c, tile, &order, c.dims.len(), dim, &[], Some(tile.width));
     let merged = merge(sch, &block, &finish, c)?;
-    sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)?;
-    let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce);
+    let lay_out = |sch: &mut Schedule| {
+        sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)
+    };
+    let beyond = tile.beyond(c);
+    if !beyond {
+        lay_out(sch)?;
+    }
+    let lanes = (!beyond).then_some(tile.width);
+    let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce, lanes);
     sch.transform_block_layout(&block, &iters)?;
     if let Some(map) = merged {
         sch.transform_block_layout(&finish, &map)?;
     }
 
-    let loops = sch.get_loops(&block)?;
+    let mut loops = sch.get_loops(&block)?;
+    let columns = order.outer.iter().position(|o| matches!(o, Outer::Columns));
+    if beyond && let Some(columns) = columns {
+        // The last tile has lanes that are guarded, and computed nevertheless.
+        let lane = loops.remove(order.outer.len() - 1);
+        let mut split = sch.split(&lane, &[None, number(tile.width)])?.into_iter();
+        let at = [columns, order.outer.len()];
+        at.into_iter().zip(&mut split).for_each(|(at, part)| loops.insert(at, part));
+    }
     let (mut outer, lane) = (loops[..order.outer.len()].to_vec(), loops[order.outer.len()].clone());
     let last = loops.len() - usize::from(c.group.is_some());
     let reduce = &loops[order.outer.len() + 1..last];
@@ -84,6 +101,9 @@ pub fn tiled(
         return Err(Error::internal("a tile has no loop around it"));
     };
     sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
+    if beyond {
+        lay_out(sch)?;
+    }
     let direct = c.out[tile.vector_axis] == Some(1);
     let mut kinds = vec![TileBlock::Init, TileBlock::Update];
     let mut copy = None;
@@ -96,20 +116,24 @@ pub fn tiled(
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
     let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
+    let (whole, rest) = tile.columns(c);
     let mut parts = vec![Part {
         blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
         ragged: false,
+        beyond: false,
     }];
-    // Columns that are read where they lie are guarded in the last tile alone.
-    let n = c.axes[tile.vector_axis].extent;
-    let cut = order.outer.iter().position(|o| matches!(o, Outer::Columns));
-    let direct_columns = tile.source == Source::Direct && n > tile.width && n % tile.width != 0;
-    let cut = cut.filter(|_| direct_columns);
+    // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
+    // no sums that nothing reads.
+    let cut = columns.filter(|_| whole > 0 && rest > 0);
     if let Some(at) = cut {
-        partition(sch, &mut parts, at, &[number(n / tile.width), number(1)])?;
-        parts.iter_mut().for_each(|p| p.ragged = false);
+        partition(sch, &mut parts, at, &[number(whole), number(1)])?;
+        for p in &mut parts {
+            let last = std::mem::take(&mut p.ragged);
+            p.beyond = beyond && last;
+        }
     }
-    let heads: Vec<BlockRef> = parts.iter().filter_map(|p| p.blocks.first().cloned()).collect();
+    let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).zip([whole, 1]);
+    let heads: Vec<(BlockRef, i64)> = heads.collect();
     let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
     let ragged = tile.row_axis.filter(|r| open || c.axes[*r].extent % tile.rows != 0);
     if let Some(r) = ragged {
@@ -118,6 +142,11 @@ pub fn tiled(
             false => [number(c.axes[r].extent / tile.rows), number(1)],
         };
         partition(sch, &mut parts, outer.len() - 1, &full)?;
+    }
+    for part in parts.iter().filter(|p| p.beyond) {
+        let sums = part.blocks.iter().zip(&kinds);
+        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
+            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
     }
     // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
     let lanes = target.vectors.lanes(c.bytes);
@@ -180,10 +209,20 @@ pub fn tiled(
     }
     // What is around a loop that was taken apart has all its parts in it.
     let around = cut.unwrap_or(outer.len()).min(if banded { order.shared } else { outer.len() });
-    if !parallel(sch, c, tile, &order, &outer, 0..around, ragged.is_some())? && cut.is_some() {
-        for head in heads {
-            let loops = sch.get_loops(&head)?;
-            parallel(sch, c, tile, &order, &loops, around..outer.len(), ragged.is_some())?;
+    let shared = Parallel { c, tile, order: &order };
+    let last = outer.len() - usize::from(ragged.is_some() || outer.len() > 1);
+    match cut {
+        _ if shared.is_small() => {}
+        None => {
+            shared.run(sch, &outer, 0..around.min(last), whole.max(1))?;
+        }
+        Some(at) => {
+            if !shared.run(sch, &outer, 0..around.min(last), whole + 1)? && around == at {
+                let count = 1 + usize::from(shared.pays_again());
+                for (head, columns) in heads.iter().take(count) {
+                    shared.strips(sch, head, around, *columns)?;
+                }
+            }
         }
     }
     Ok(())
@@ -306,6 +345,8 @@ struct Part {
     blocks: Vec<BlockRef>,
     /// Whether it is what the last partition left over.
     ragged: bool,
+    /// Whether it reads vectors beyond the last value.
+    beyond: bool,
 }
 
 /// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it
@@ -333,7 +374,7 @@ fn partition(
             return Err(Error::internal("a part of a loop has other blocks"));
         };
         let copies = copies.split_off(others);
-        parts.push(Part { blocks: copies, ragged: true });
+        parts.push(Part { blocks: copies, ragged: true, beyond: parts[k].beyond });
     }
     Ok(())
 }
@@ -364,63 +405,14 @@ enum TileBlock {
     Finish,
 }
 
-/// Runs some of the outer loops in parallel: as many of them, from outside, as it takes to have enough
-/// iterations to share. The innermost of all stays where it was taken apart. Says whether there were
-/// any.
-fn parallel(
-    sch: &mut Schedule,
-    c: &Contraction,
-    tile: &Tile,
-    order: &Order,
-    outer: &[LoopRef],
-    which: Range<usize>,
-    apart: bool,
-) -> Result<bool> {
-    let all: Vec<usize> = (0..c.axes.len()).collect();
-    if c.count(&all) < PARALLEL_WORK {
-        return Ok(true);
-    }
-    let tiles = |k: usize, size: i64| (c.axes[k].extent as u64).div_ceil(size as u64) as i64;
-    let count = |o: &Outer| match o {
-        Outer::Axis(k) => c.axes[*k].extent,
-        Outer::Columns => tiles(tile.vector_axis, tile.width),
-        Outer::Rows => tile.row_axis.map_or(1, |r| tiles(r, tile.rows)),
-    };
-    let count_all = order.outer.len();
-    let last = (count_all - usize::from(apart || count_all > 1)).min(which.end);
-    let which = which.start..last.max(which.start);
-    let mut total = 1;
-    let mut fused = Vec::new();
-    let open = |o: &Outer| match o {
-        Outer::Axis(k) => c.axes[*k].is_open(),
-        Outer::Columns => c.axes[tile.vector_axis].is_open(),
-        Outer::Rows => tile.row_axis.is_some_and(|r| c.axes[r].is_open()),
-    };
-    for (o, l) in order.outer[which.clone()].iter().zip(&outer[which]) {
-        // Quotients by open sizes are not linear: only the outermost may be open.
-        if total >= PARALLEL_ITERATIONS || (open(o) && !fused.is_empty()) {
-            break;
-        }
-        total *= count(o);
-        fused.push(l.clone());
-    }
-    if total > 1 {
-        let l = match &fused[..] {
-            [one] => one.clone(),
-            _ => sch.fuse(&fused)?,
-        };
-        sch.parallel(&l)?;
-    }
-    Ok(total > 1)
-}
-
-fn number(n: i64) -> Option<Expr> {
+pub(crate) fn number(n: i64) -> Option<Expr> {
     i32::try_from(n).ok().map(Expr::i32)
 }
 
 /// The index map from iteration variables to the loops of tiles: what is outside in its order, the
 /// lanes, and what comes last. `place` says which of `rank` indices an iteration variable of the
-/// contraction is; indices that are none come first.
+/// contraction is; indices that are none come first. Without a number of `lanes` the vector axis stays
+/// whole.
 fn digits(
     c: &Contraction,
     tile: &Tile,
@@ -428,6 +420,7 @@ fn digits(
     rank: usize,
     place: impl Fn(usize) -> Option<usize>,
     last: &[usize],
+    lanes: Option<i64>,
 ) -> Lambda {
     #[derive(Clone)]
     enum Digit {
@@ -437,7 +430,6 @@ fn digits(
         /// Where in it.
         Remainder(Vec<(usize, i64)>, i64),
     }
-    let width = tile.width;
     let places = |k: usize| -> Option<Vec<(usize, i64)>> {
         let iters = c.axes[k].iters.iter();
         let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
@@ -447,11 +439,16 @@ fn digits(
     for o in &order.outer {
         list.extend(match o {
             Outer::Axis(k) => places(*k).map(Digit::Whole),
-            Outer::Columns => places(tile.vector_axis).map(|p| Digit::Quotient(p, width)),
+            Outer::Columns => {
+                places(tile.vector_axis).zip(lanes).map(|(p, n)| Digit::Quotient(p, n))
+            }
             Outer::Rows => tile.row_axis.and_then(places).map(Digit::Whole),
         });
     }
-    list.extend(places(tile.vector_axis).map(|p| Digit::Remainder(p, width)));
+    list.extend(places(tile.vector_axis).map(|p| match lanes {
+        Some(lanes) => Digit::Remainder(p, lanes),
+        None => Digit::Whole(p),
+    }));
     let group = |k: usize| c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size);
     list.extend(last.iter().filter_map(|k| {
         let places = places(*k)?;
@@ -546,8 +543,11 @@ fn pack(
 ) -> Result<BlockRef> {
     let func = &block.func;
     let operand = &c.operands[tile.vector];
+    if tile.beyond(c) {
+        stretch(sch, func, c, tile)?;
+    }
     let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
-    let ragged = c.axes[tile.vector_axis].extent % tile.width != 0;
+    let ragged = c.axes[tile.vector_axis].extent % tile.width != 0 && !tile.beyond(c);
     let ragged_group = c.group.as_ref().filter(|g| g.extent % g.size != 0);
     let mut copies = Vec::new();
     let mut other = None;
@@ -618,6 +618,28 @@ fn pack(
         }
         None => sch.cache_write(block, 0usize, "local", &[]),
     }
+}
+
+/// Makes the rows of what is read in vectors as long as tiles are: each is two halves, which lie one
+/// behind the other, of more cells in all than it had.
+fn stretch(sch: &mut Schedule, func: &Arc<str>, c: &Contraction, tile: &Tile) -> Result<()> {
+    let operand = &c.operands[tile.vector];
+    let (whole, _) = tile.columns(c);
+    let half = c.stretched(tile.vector, tile.vector_axis, (whole + 1) * tile.width);
+    let all = blocks(sch, func)?;
+    let made = all.iter().find(|b| accessed(&b.body).1.contains(&operand.buffer));
+    let (Some(half), Some(made)) = (half, made) else {
+        return Err(Error::internal("rows that cannot be made longer"));
+    };
+    let made = sch.get_block(&made.name, func)?;
+    let last = operand.indices.len().saturating_sub(1);
+    let names: Vec<String> = (0..=last).map(|d| format!("i{d}")).collect();
+    let map = Lambda::from_fn(names, move |at| {
+        let halves = [at[last].clone().floordiv(half), at[last].clone().floormod(half)];
+        let others = at[..last].iter().map(LambdaItem::from);
+        others.chain(halves.map(LambdaItem::from)).collect()
+    });
+    sch.transform_layout(&made, ("write", 0usize), &map, &Value::Float(0.0), false)
 }
 
 /// Lets the operand that is the same in all lanes lie with the elements of a group beside one another,
@@ -691,7 +713,7 @@ fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
 }
 
 /// A loop around the reduction.
-enum Outer {
+pub(crate) enum Outer {
     /// Over an axis that the tile does not have.
     Axis(usize),
     /// Over tiles along the vector axis.
@@ -701,8 +723,8 @@ enum Outer {
 }
 
 /// The order of loops.
-struct Order {
-    outer: Vec<Outer>,
+pub(crate) struct Order {
+    pub(crate) outer: Vec<Outer>,
     reduce: Vec<usize>,
     /// How many of the outer ones, from outside, have nothing in common of what windows slide over.
     shared: usize,

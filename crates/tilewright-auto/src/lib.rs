@@ -10,6 +10,7 @@
 //! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: the choice of a register tile, by a written cost model.
 //! * [`generate`]: the trace of a contraction.
+//! * `parallel`: which of its loops run in parallel.
 //! * [`price`]: what a function costs, to compare layouts.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
@@ -20,6 +21,7 @@ pub mod contraction;
 pub mod generate;
 pub mod groups;
 pub mod integer;
+mod parallel;
 pub mod price;
 pub mod tile;
 
@@ -27,7 +29,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Attr, Buffer, Error, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::auto::reduce::follows;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_schedule::{FREE_LAYOUT, Schedule, Trace};
@@ -128,7 +130,19 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> (Option<Schedule>, V
             .collect();
         // What a refusal leaves half done is thrown away.
         let mut trial = sch.clone();
-        match generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target) {
+        let mut made =
+            generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
+        if made.is_err() && tile.beyond(&c) {
+            // Nothing is read beyond the last value then.
+            let mut c = c;
+            c.operands.iter_mut().for_each(|o| o.made = false);
+            if let Some((c, tile)) = price::chosen(c, &stages[k], target) {
+                trial = sch.clone();
+                made =
+                    generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
+            }
+        }
+        match made {
             Ok(()) => (sch, changed) = (trial, true),
             Err(e) => {
                 said.push(e.context(format_args!("function `{name}`")));
@@ -158,6 +172,13 @@ fn contraction<'a>(
     is_free: impl Fn(&Buffer) -> bool,
 ) -> Option<(Contraction, Option<&'a Stage>)> {
     let mut c = Contraction::of(&stages[k], is_free)?;
+    let (allocs, _) = func.root_parts();
+    for o in &mut c.operands {
+        // What only moves is read where it comes from.
+        let made =
+            |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
+        o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
+    }
     let epilogue = epilogue(func, stages, k);
     if let Some(next) = epilogue
         && let Some(map) = follows(&stages[k], next)

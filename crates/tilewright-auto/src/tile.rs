@@ -31,7 +31,8 @@
 //! each cell that is packed at run time. Of an open number of rows, what is left over runs in tiles of
 //! fewer rows ([`Tile::remainders`]). So
 //! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
-//! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16.
+//! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16. What is left over of the
+//! columns takes the vectors that it needs: 13 vectors are 4 tiles of 3 and one of 1.
 
 use tilewright_ir::IterKind;
 use tilewright_target::Target;
@@ -114,6 +115,19 @@ impl Tile {
         let mut all: Vec<i64> = powers.take_while(|n| *n < self.rows).collect();
         all.reverse();
         all
+    }
+
+    /// How many whole tiles there are along the vector axis, and how many values are left over. Where
+    /// there are fewer values than a tile has, they are one that is left over.
+    pub fn columns(&self, c: &Contraction) -> (i64, i64) {
+        let n = c.axes[self.vector_axis].extent;
+        (n / self.width, n % self.width)
+    }
+
+    /// Whether vectors are read where they lie beyond the last value of the axis, in rows that are made
+    /// longer for it ([`Contraction::stretched`]). What comes of that is not stored.
+    pub fn beyond(&self, c: &Contraction) -> bool {
+        self.source == Source::Direct && !self.both(c) && self.columns(c).1 > 0
     }
 
     /// Whether both operands are read in vectors.
@@ -283,7 +297,11 @@ fn tiles(
         }
         // Cells beyond the last one are read as zeros, where the axis alone says where they lie.
         let divides = n % width == 0;
-        if !divides && source == Source::Direct && !padded {
+        let to = (n as u64).next_multiple_of(width as u64) as i64;
+        // A whole tile comes before the one that is read beyond the last value.
+        let fits = n > width && c.out[v] == Some(1) && !both;
+        let beyond = || fits && c.stretched(vector, v, to).is_some();
+        if !divides && source == Source::Direct && !padded && !beyond() {
             continue;
         }
         let most = ((registers - ahead - 1 - vectors) / vectors).min(m);
@@ -314,7 +332,6 @@ fn tiles(
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run.
 fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
     let lanes = target.vectors.lanes(c.bytes);
-    let vectors = t.vectors as f64;
     let reduce = c.axes_where(IterKind::Reduce, |_| true);
     let steps = c.count(&reduce) as f64;
     let operand = &c.operands[t.vector];
@@ -326,11 +343,13 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
     };
     let packed = line * (lanes as usize * c.bytes) as f64 / LINE_BYTES;
     let count = COUNT / t.unrolled(c) as f64;
-    let tile = |rows: i64| {
+    // A tile of so many rows and vectors.
+    let tile = |rows: i64, vectors: i64| {
         if rows == 0 {
             return 0.0;
         }
-        let window = windows(c, t, &reduce, rows);
+        let (width, vectors) = (vectors * lanes, vectors as f64);
+        let window = windows(c, t, &reduce, rows, width);
         let rows = rows as f64;
         let lines = match window {
             Some(lines) => lines,
@@ -339,8 +358,8 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
                     + match t.source {
                         Source::Packed { .. } => 0.0,
                         Source::Direct => {
-                            let all = t.width as f64 * c.bytes as f64 / LINE_BYTES;
-                            all * fresh(c, t.vector, &reduce, t.width)
+                            let all = width as f64 * c.bytes as f64 / LINE_BYTES;
+                            all * fresh(c, t.vector, &reduce, width)
                         }
                     }
             }
@@ -359,22 +378,29 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         let step = step + lines * LINE + packed * vectors;
         let store = match c.out[t.vector_axis] {
             Some(1) => rows * vectors * STORE,
-            _ => rows * t.width as f64 * SCATTER,
+            _ => rows * width as f64 * SCATTER,
         };
         steps * step + store + TILE
     };
     let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
-    let columns = (c.axes[t.vector_axis].extent as u64).div_ceil(t.width as u64) as f64;
     let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
-    let strip = match t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
-        false => (m / t.rows) as f64 * tile(t.rows) + tile(m % t.rows),
+    let strip = |vectors: i64| match t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
+        false => (m / t.rows) as f64 * tile(t.rows, vectors) + tile(m % t.rows, vectors),
         // Any number of rows may be left over: on average, each tile of them runs every second time.
         true => {
             let left = t.remainders();
             let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
             let full = (m as f64 - rows).max(0.0) / t.rows as f64;
-            full * tile(t.rows) + half * left.into_iter().map(tile).sum::<f64>()
+            let left = left.into_iter().map(|rows| tile(rows, vectors)).sum::<f64>();
+            full * tile(t.rows, vectors) + half * left
         }
+    };
+    // What is left over of the columns takes the vectors that it needs.
+    let (whole, rest) = t.columns(c);
+    let rest = (rest as u64).div_ceil(lanes as u64) as i64;
+    let strips = match rest {
+        0 => whole as f64 * strip(t.vectors),
+        _ => whole as f64 * strip(t.vectors) + strip(rest),
     };
     let pack = match t.source {
         Source::Packed { .. } if !operand.free => {
@@ -390,19 +416,26 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         }
         _ => 0.0,
     };
-    (c.count(&spatial) as f64 * columns * strip + regrouped, pack)
+    // Longer rows have more cells to compute.
+    let to = ((whole + i64::from(rest > 0)) * t.width) as f64;
+    let longer = match t.beyond(c) {
+        true => to / c.axes[t.vector_axis].extent as f64 - 1.0,
+        false => 0.0,
+    };
+    let longer = longer * (c.size(t.vector) / operand.buffer.dtype().bytes() as i64) as f64 * MOVE;
+    (c.count(&spatial) as f64 * strips + regrouped + longer, pack)
 }
 
 /// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
 /// `None` where both are used again. Steps of a window read what other rows read before.
-fn windows(c: &Contraction, t: &Tile, reduce: &[usize], rows: i64) -> Option<f64> {
+fn windows(c: &Contraction, t: &Tile, reduce: &[usize], rows: i64, width: i64) -> Option<f64> {
     let data = [0, 1].into_iter().find(|o| {
         let moves = |k: usize| c.operands[*o].steps[k] != 0;
         moves(t.vector_axis) && t.row_axis.is_some_and(moves)
     })?;
     let steps = &c.operands[data].steps;
     let row = t.row_axis.map_or(0, |r| steps[r]);
-    let lines = (t.width as usize * c.bytes) as f64 / LINE_BYTES;
+    let lines = (width as usize * c.bytes) as f64 / LINE_BYTES;
     // Along one axis of the window a tile has several rows, along others the next tiles are.
     let share = |k: &usize| {
         let n = c.axes[*k].extent;

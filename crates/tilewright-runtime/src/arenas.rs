@@ -43,6 +43,8 @@ struct Free {
     list: Vec<Memory>,
     /// Arenas in all, those in use included.
     made: usize,
+    /// How many runs wait for one: to wake none of them asks the system for nothing.
+    waiting: usize,
 }
 
 /// The memory of one run, which goes back when it ends.
@@ -59,8 +61,11 @@ impl Drop for Lease<'_> {
             Some(memory) => state.list.push(memory),
             None => state.made -= 1,
         }
+        let waited_for = state.waiting > 0;
         drop(state);
-        self.arenas.freed.notify_one();
+        if waited_for {
+            self.arenas.freed.notify_one();
+        }
     }
 }
 
@@ -98,7 +103,9 @@ impl Arenas {
                 });
                 return Ok(lease);
             }
+            state.waiting += 1;
             state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
     }
 

@@ -69,6 +69,7 @@ fn sums_stay_in_registers_on_every_kind_of_machine() {
             ("one pixel", image(96, 13, 1, 1)),
             ("5 pixels", image(64, 20, 5, 1)),
             ("11 pixels", image(32, 24, 11, 1)),
+            ("few channels", image(12, 28, 3, 1)),
             ("groups", grouped(2, (48, 64), 15, 3)),
             ("ragged groups", grouped(3, (40, 35), 14, 3)),
             ("a channel each", depthwise(64, 14)),
@@ -89,6 +90,17 @@ fn sums_stay_in_registers_on_every_kind_of_machine() {
                 assert!(spilled.is_empty(), "{name} on {:?}: {spilled:?}", machine.target);
             }
         }
+    }
+}
+
+/// What is left over of the columns is stored in a few vectors, not lane by lane behind a branch each,
+/// where it is too little work to be shared by itself.
+#[test]
+fn lanes_that_are_left_over_have_no_branch_each() {
+    for machine in machines() {
+        let text = assembly(&product(24, 64, 255), &machine.target);
+        let labels = text.lines().filter(|line| line.starts_with(".LBB")).count();
+        assert!(labels < 60, "{labels} on {:?}", machine.target);
     }
 }
 

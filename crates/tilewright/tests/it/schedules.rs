@@ -101,6 +101,7 @@ fn a_trace_that_is_replayed_gives_the_same_module() {
         product(48, 33, 64),
         image(17, 9, 3, 1),
         image(16, 12, 1, 2),
+        image(5, 20, 3, 1),
         grouped(3, (8, 16), 9, 3),
         grouped(2, (16, 21), 7, 3),
         depthwise(32, 9),
@@ -115,6 +116,23 @@ fn a_trace_that_is_replayed_gives_the_same_module() {
         apply(&mut replayed, &script, |_, _| Ok(())).expect("the trace runs");
         let (a, b) = (scheduled.tensor("main").unwrap(), replayed.func("main").unwrap());
         tensor_funcs(a, b, &Equality::default()).expect("the same function");
+    }
+}
+
+/// Few channels of rows that are no whole vectors: pixels are the lanes, and what the last vector of a
+/// row computes beyond it is not stored.
+#[test]
+fn vectors_of_pixels_end_behind_their_row() {
+    for cpu in ["x86-64-v3", "x86-64-v4"] {
+        let target = Target::new("x86_64-unknown-linux-gnu", cpu, "");
+        let mut why = Remarks::new();
+        let (scheduled, trace) =
+            auto_schedule(&alone(image(5, 28, 3, 1)), &target, &mut why).expect("a schedule");
+        assert!(why.is_empty(), "{}", why[0].render());
+        let (trace, text) = (trace.to_string(), print(&scheduled));
+        assert!(trace.contains("remove_branching_through_overcompute"), "{cpu}: {trace}");
+        // The guard of the last vector is that of what stores alone.
+        assert_eq!(text.matches("T.where").count(), 1, "{cpu}: {text}");
     }
 }
 
@@ -202,9 +220,11 @@ fn compilation_packs_constants() {
     let mut random = Random::new(6);
     // 24 lanes of 3 vectors, a tail of rows, results whose lanes lie apart, and lanes that end early.
     let images = [image(17, 9, 3, 1), image(24, 7, 1, 1), image(65, 6, 3, 2)];
+    // Few channels of rows that are no whole vectors, shorter and longer than a tile.
+    let rows = [image(5, 20, 3, 1), image(3, 17, 5, 1), image(7, 57, 3, 1), image(5, 41, 3, 1)];
     // Groups of whole vectors, and of a vector and a part; a window for each channel.
     let apart = [grouped(2, (16, 32), 7, 3), grouped(3, (9, 21), 8, 3), depthwise(48, 9)];
-    for func in [product(13, 37, 27)].into_iter().chain(images).chain(apart) {
+    for func in [product(13, 37, 27)].into_iter().chain(images).chain(rows).chain(apart) {
         let module = chain(&func, 1, &mut random);
         let options = Options::with_threads(1);
         let done = run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("it runs");
