@@ -103,7 +103,8 @@ pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) 
     if price.tiled {
         let bytes: f64 = func.buffers().filter(|b| is_free(b)).filter_map(bytes).sum();
         // Other cores use the third cache, too.
-        price.cycles = match constants <= target.caches.l3 as u64 / 2 {
+        let stays = (target.caches.l3 / 2).max(target.caches.l2);
+        price.cycles = match constants <= stays as u64 {
             true => price.cycles.max(bytes * WEIGHTS[0]),
             false => (price.cycles + bytes * WAIT).max(bytes * WEIGHTS[1]),
         };
