@@ -7,9 +7,10 @@
     bench/plan.py --kernels                also every kernel: predicted, measured, error
 
 Whole models run in the chosen layouts, in the best plans by their costs (`--plans`) and in the fixed
-ones, all taking turns. The regret is the time of the chosen layouts over that of the fastest. Kernels
-are those of the best plan by its costs (`run --profile=FILE`, `plan --profile FILE`). Where nothing was
-measured before, predictions are cycles, and become times by the model's median.
+ones, all taking turns. `of it` is the time of the chosen layouts over that of the best fixed ones, and
+the regret over that of the fastest of all. Kernels are those of the best plan by its costs
+(`run --profile=FILE`, `plan --profile FILE`). Where nothing was measured before, predictions are cycles,
+and become times by the model's median.
 """
 
 import argparse
@@ -31,7 +32,8 @@ import harness
 
 FIXED = ["none", "nhwc", "nchw16c", "nchw8c"]
 NEAR = 0.2
-HEADER = ["model", "inputs", "chosen ms", "best ms", "best layout", "best fixed ms", "regret"]
+SAME = 0.03
+HEADER = ["model", "inputs", "chosen ms", "best ms", "best layout", "best fixed ms", "of it", "regret"]
 HEADER += ["worst error", "gap", "kernels", "within 20 %", "of their time", "errors p10, p90"]
 KERNEL_HEADER = ["value", "fused", "predicted us", "measured us", "error"]
 
@@ -89,7 +91,7 @@ def agreement(rows):
 
 
 def row(program, case, args, cores):
-    """The texts of a row, its regret, and its kernels."""
+    """The texts of a row, its regret and the time over that of the best fixed layout, and its kernels."""
     sizes = [part for dim in case.dims.items() for part in ("--dim", "{}={}".format(*dim))]
     with tempfile.TemporaryDirectory() as folder:
         inputs, profile = Path(folder) / "in.npz", Path(folder) / "profile.json"
@@ -112,9 +114,11 @@ def row(program, case, args, cores):
     regret = times["plan"] / times[best]
     fixed = min(times[name] for name in FIXED)
     cells = [case.name, case.about(), f"{1e3 * times['plan']:.3f}", f"{1e3 * times[best]:.3f}", best]
-    cells += [f"{1e3 * fixed:.3f}", f"{regret:.3f}", f"{max(errors, key=abs):+.0%}"]
+    cells += [f"{1e3 * fixed:.3f}", f"{times['plan'] / fixed:.3f}", f"{regret:.3f}"]
+    cells += [f"{max(errors, key=abs):+.0%}"]
     rows = kernels(plan["profile"])
-    return [*cells, f"{plan['gap']:.2%}", *agreement(rows)], regret, rows
+    cells = [*cells, f"{plan['gap']:.2%}", *agreement(rows)]
+    return cells, (regret, times["plan"] / fixed), rows
 
 
 def main():
@@ -140,6 +144,7 @@ def main():
             except peers.Failed as error:
                 compare.say(f"  {error}")
                 continue
+            compare.say("  " + ", ".join(f"{head} {cell}" for head, cell in zip(HEADER[2:], cells[2:])))
             rows.append(cells)
             regrets.append(regret)
             every.extend(found)
@@ -151,8 +156,12 @@ def main():
                 print(f"\n{case.name}\n\n{harness.table(KERNEL_HEADER, texts)}\n")
     print(harness.table(HEADER, rows))
     if regrets:
+        regrets, fixed = zip(*regrets)
         mean = statistics.geometric_mean(regrets)
         print(f"\nregret: geometric mean {mean:.3f}, worst {max(regrets):.3f}")
+        slower, faster = sum(r > 1 + SAME for r in fixed), sum(r < 1 for r in fixed)
+        print(f"of {len(fixed)} models {slower} are slower than in the best fixed layout", end=" ")
+        print(f"by more than {SAME:.0%}, and {faster} faster")
         count, near, part, errors = agreement(every)
         print(f"kernels: {count}, {near} within 20 %, which are {part} of the time; errors {errors}")
     sys.exit(0 if regrets else 1)

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tilewright::unstable::graph::layout::Policy;
 use tilewright::unstable::ir::{Source, Tensor};
+use tilewright::unstable::kept::{Found, Opened};
 use tilewright::unstable::load::{Draft, fixed_inputs};
 use tilewright::unstable::onnx::{Dim, ValueType};
 use tilewright::unstable::passes::{self, Config};
@@ -31,6 +32,8 @@ pub struct Module {
     draft: Option<Arc<Draft>>,
     sizes: Sizes,
     made: OnceLock<tilewright::Module>,
+    /// The inputs that are constants, where a program that was kept says it.
+    fixed: OnceLock<Vec<String>>,
 }
 
 /// A port: name, element type, and sizes as numbers or names.
@@ -38,13 +41,18 @@ pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
 
 impl Module {
     pub fn of(module: tilewright::Module) -> Module {
-        Module { draft: None, sizes: Sizes::new(), made: OnceLock::from(module) }
+        let made = OnceLock::from(module);
+        Module { draft: None, sizes: Sizes::new(), made, fixed: OnceLock::new() }
+    }
+
+    fn of_model(draft: Arc<Draft>, sizes: Sizes) -> Module {
+        Module { draft: Some(draft), sizes, made: OnceLock::new(), fixed: OnceLock::new() }
     }
 
     /// A model keeps its file, so that its sizes may be settled anew; a module leaves them open.
     fn of_draft(draft: Draft, sizes: Sizes) -> tilewright::Result<Module> {
         Ok(match draft.is_model() {
-            true => Module { draft: Some(Arc::new(draft)), sizes, made: OnceLock::new() },
+            true => Module::of_model(Arc::new(draft), sizes),
             false => Module::of(draft.module(&sizes)?),
         })
     }
@@ -135,7 +143,7 @@ pub fn load(
     values: Option<&Bound<'_, PyDict>>,
 ) -> Result<Module> {
     let sizes = given(dims, shapes, values)?;
-    Ok(away(py, || Module::of_draft(Draft::read(&path)?, sizes))?)
+    Ok(away(py, || Module::of_draft(Draft::open(&path)?, sizes))?)
 }
 
 /// Reads TVMScript; `name` is what messages call it.
@@ -214,6 +222,9 @@ impl Module {
 
     /// The names of the inputs that became constants, because sizes depend on them.
     fn fixed(&self, py: Python<'_>) -> Result<Vec<String>> {
+        if let Some(fixed) = self.fixed.get() {
+            return Ok(fixed.clone());
+        }
         Ok(fixed_inputs(self.get(py)?).iter().map(|name| name.to_string()).collect())
     }
 
@@ -241,7 +252,7 @@ impl Module {
         sizes.ranges.extend(more.ranges);
         sizes.shapes.extend(more.shapes);
         sizes.values.extend(more.values);
-        Ok(Module { draft: Some(draft.clone()), sizes, made: OnceLock::new() })
+        Ok(Module::of_model(draft.clone(), sizes))
     }
 
     /// Runs a pass: the new module, the trace of a pass that schedules, and what stays and why.
@@ -283,12 +294,22 @@ impl Module {
         })?))
     }
 
-    /// Compiles the module.
+    /// Compiles the module. That of a model's file is kept for the next process.
     #[pyo3(signature = (**options))]
     fn compile(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
         let options = self::options(options)?;
-        let module = self.get(py)?;
-        Ok(Executable::compile(py, module, options)?)
+        let Some(draft) = &self.draft else {
+            return Ok(Executable::compile(py, self.get(py)?, options)?);
+        };
+        let executable = away(py, || {
+            let opened = Opened::of(draft, &self.sizes, self.made.get().is_some(), &options);
+            if let Some(Found { executable, fixed }) = opened.find(&options) {
+                self.fixed.get_or_init(|| fixed);
+                return Ok(executable);
+            }
+            opened.compile(|| self.module(), &options)
+        })?;
+        Ok(Executable::of(executable))
     }
 
     /// Compiles the module into a file that starts without LLVM.

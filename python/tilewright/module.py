@@ -171,6 +171,10 @@ class Module:
     ) -> Executable:
         """Compiles the module to native code in this process.
 
+        The program of a model's file with weights of a megabyte or more is kept beside the compiled code
+        (unless ``cache`` says no): the next process that compiles the same file with the same sizes and
+        options maps it, and reads no weights.
+
         Args:
             layout: In which layouts tensors lie: ``plan`` for those that are estimated or measured
                 to be the fastest for the whole model, ``none`` for those of the model, or
@@ -190,7 +194,7 @@ class Module:
             schedule: Whether loops are found; otherwise they stay as they are written.
             check: Whether the rules of the IR are checked after every stage.
             unchecked: Whether checks that end a run at an access out of range are left out.
-            cache: Whether compiled code is kept on disk.
+            cache: Whether compiled code and programs are kept on disk.
             link: Object files and shared libraries with C functions that the module calls.
             progress: A function that is told (what, done, total); ``True`` or ``False`` for a bar or
                 none; ``None`` for a bar where there is a terminal or a notebook.
@@ -255,6 +259,9 @@ def _restored(text: str, constants: list[tuple[str, str, list[int], bytes]]) -> 
 
 def load(path: Path, *, dims: Dims = None, shapes: Shapes = None, values: Values = None) -> Module:
     """Loads an ONNX model (``.onnx``) or TVMScript (``.py``).
+
+    The weights of a large model stay in the file, which is open from then on, until something needs them.
+    The file may be replaced or deleted meanwhile; if it is written to, what needs them raises an error.
 
     Args:
         path: The file. One with another ending is taken for TVMScript if it is text.

@@ -2,7 +2,8 @@
 //!
 //! A contraction in tiles costs what its tile does ([`crate::tile`]). Everything else is counted by
 //! its iterations: one vector at a time where a loop walks along all that it touches, and one
-//! element at a time where none does. Products of 8-bit integers are priced as what they become
+//! element at a time where none does. What comes from farther than the second cache takes longer, and so
+//! do functions that are computed by many operations. Products of 8-bit integers are priced as what they become
 //! ([`crate::integer`]). An open size counts as its estimate ([`Dim::estimate`]).
 //!
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
@@ -10,7 +11,8 @@
 use std::collections::HashSet;
 
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::{BinOp, Buffer, ExprKind, IterKind, TensorFunc, dim};
+use tilewright_ir::visit::{Visit, walk_expr};
+use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind, TensorFunc, dim};
 use tilewright_schedule::PRE;
 use tilewright_schedule::auto::affine::Affine;
 use tilewright_schedule::auto::axes::{Access, Axis, fuse, loose_vars};
@@ -24,29 +26,46 @@ use crate::{contraction, groups, tile};
 
 /// Cycles of an access of one element where there are no vectors.
 const ACCESS: f64 = 1.0;
-/// Cycles of an access of a vector that nothing was computed from before (measured: 2.3 to 2.7 for
+/// Cycles of an access of a vector that nothing was computed from before, where all that a stage reads
+/// and writes takes up to half of the second cache, up to three of it, and more (measured: medians of
 /// concatenations).
-const VECTOR: f64 = 2.5;
+const VECTOR: [f64; 3] = [2.1, 2.5, 3.6];
 /// Cycles of an access of a vector of a small operand, such as one number a channel, which stays in
 /// the first cache (measured: normalisations behind concatenations).
 const CACHED: f64 = 0.85;
 /// How many times larger than an operand a result is for which it is small.
 const SMALL: f64 = 8.0;
-/// Cycles for a byte of the weights of a contraction, which are read from far once in a run (measured:
-/// 0.04 for 2 MB, 0.11 for 0.5 to 4 MB where others are read as well).
-const WEIGHTS: f64 = 0.04;
+/// Cycles for a byte of the weights of a contraction, which a run reads once: from the third cache,
+/// where all weights of a graph stay from run to run, and from memory (measured: 0.039 for a product
+/// with a vector of 4 MB of 12 MB, 0.103 to 0.114 for 4 to 411 MB of 300 to 600 MB).
+const WEIGHTS: [f64; 2] = [0.04, 0.107];
+/// Cycles of a load or a step of arithmetic that waits for weights from memory meanwhile, for a byte of
+/// them (measured: convolutional models).
+const WAIT: f64 = 0.04;
 /// Cycles of a vector of elementwise work whose operand is still in a register: it joins the function
 /// that makes the operand, and its result takes the place of that.
 const JOINED: f64 = 0.25;
+/// The part of a call's cost that such work has: it may stand alone, or be joined.
+const JOINED_CALL: f64 = 0.5;
 /// Cycles of an element that is copied so that vectors can be read.
 const COPY: f64 = 0.5;
-/// Cycles of a step of a reduction, whose result stays in a register (measured: grouped convolutions).
+/// Cycles of a step of a reduction of products, whose result stays in a register (measured: grouped
+/// convolutions).
 const REDUCE: f64 = 0.7;
-/// The same for a maximum or minimum, which says what becomes of NaN (measured: 2.0 to 2.6 in all
-/// layouts of pooling).
-const EXTREME: f64 = 2.2;
-/// Cycles that a call costs beside its work.
-const CALL: f64 = 500.0;
+/// The same for a sum of many steps, which waits for the one before (measured: averages of whole images).
+const SUM: f64 = 1.45;
+/// Steps of a sum from which it is one of many.
+const MANY: f64 = 32.0;
+/// The same for a maximum or minimum, which says what becomes of NaN (measured: 1.5 to 2.2 for pooling
+/// of what lies in the second cache).
+const EXTREME: f64 = 1.6;
+/// Cycles of an operation on vectors, of functions that take many ([`Intrin::cost`]), and of a division.
+const OPERATION: f64 = 0.6;
+/// Operations of a division.
+const DIVISION: usize = 4;
+/// Cycles that a call costs beside its work: where all weights of a graph stay in the second cache, and
+/// where its code and arguments come from farther (measured: medians of the shortest kernels).
+const CALL: [f64; 2] = [130.0, 500.0];
 /// Cycles for a byte that a conversion reads or writes, by the cells that lie one behind the other both
 /// before and after it, from this many on (measured: medians of 96 conversions of convolutional models,
 /// on one core, in cycles of contractions; half of each kind lie between 0.6 and 1.8 times the median).
@@ -65,11 +84,12 @@ pub struct Price {
 /// lie one behind the other both before and after it.
 pub fn conversion(bytes: u64, run: i64) -> f64 {
     let each = CONVERT.into_iter().find(|(least, _)| run >= *least).unwrap_or(CONVERT[2]).1;
-    CALL + bytes as f64 * each
+    CALL[1] + bytes as f64 * each
 }
 
-/// What a call of a function costs. `free` says for each argument whether it is the same in every run.
-pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
+/// What a call of a function costs. `free` says for each argument whether it is the same in every run;
+/// `constants` are the bytes of all constants that a run reads.
+pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) -> Price {
     let is_free = |b: &Buffer| {
         let at = func.params.iter().position(|p| p.buffer() == Some(b));
         at.and_then(|at| free.get(at)).copied().unwrap_or(false)
@@ -81,11 +101,27 @@ pub fn price(func: &TensorFunc, free: &[bool], target: &Target) -> Price {
     let is_free = |b: &Buffer| is_free(b) || once.contains(b);
     let mut price = grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target));
     if price.tiled {
-        let weights = func.buffers().filter(|b| is_free(b));
-        let bytes = weights.filter_map(|b| Some(cells(b)? * b.dtype().bytes() as f64));
-        price.cycles += bytes.sum::<f64>() * WEIGHTS;
+        let bytes: f64 = func.buffers().filter(|b| is_free(b)).filter_map(bytes).sum();
+        // Other cores use the third cache, too.
+        let stays = (target.caches.l3 / 2).max(target.caches.l2);
+        price.cycles = match constants <= stays as u64 {
+            true => price.cycles.max(bytes * WEIGHTS[0]),
+            false => (price.cycles + bytes * WAIT).max(bytes * WEIGHTS[1]),
+        };
     }
+    let is_near = constants <= target.caches.l2 as u64;
+    let call = CALL[usize::from(!is_near)];
+    price.cycles += if is_joined(func) { call * JOINED_CALL } else { call };
     price
+}
+
+/// Whether a function is elementwise work that joins the function which makes its operand.
+fn is_joined(func: &TensorFunc) -> bool {
+    let stages = open_stages(func);
+    let Some([stage]) = stages.as_deref() else { return false };
+    let result = Access::new(&stage.buffer, &stage.indices);
+    let loads = || Access::loads(&stage.value).into_iter();
+    stage.reduction().is_none() && loads().any(|load| is_same_cell(&load, &result))
 }
 
 /// The buffers that marked stages make of what is the same in every run.
@@ -108,7 +144,7 @@ fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target
     let func = apart.schedule.func(&name).ok()?;
     let copy = |b: &Buffer| apart.copies.iter().find(|copy| copy.to == b.name);
     let free = |b: &Buffer| is_free(copy(b).map_or(b, |copy| &copy.from));
-    let mut price = Price { cycles: CALL, tiled: true };
+    let mut price = Price { cycles: 0.0, tiled: true };
     let stages = open_stages(func)?;
     for k in 0..stages.len() {
         let tile =
@@ -127,9 +163,9 @@ fn grouped(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target
 fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Price {
     let Some(stages) = open_stages(func) else {
         let all = func.buffers().filter_map(cells).sum::<f64>();
-        return Price { cycles: CALL + all * ACCESS, tiled: false };
+        return Price { cycles: all * ACCESS, tiled: false };
     };
-    let mut price = Price { cycles: CALL, tiled: false };
+    let mut price = Price { cycles: 0.0, tiled: false };
     for k in 0..stages.len() {
         if is_free(&stages[k].buffer) {
             continue;
@@ -146,6 +182,11 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
 fn cells(buffer: &Buffer) -> Option<f64> {
     let shape = dim::of_shape(&buffer.shape)?;
     Some(shape.into_iter().map(|d| d.estimate() as f64).product())
+}
+
+/// How many bytes a buffer has; estimated where its size is open.
+fn bytes(buffer: &Buffer) -> Option<f64> {
+    Some(cells(buffer)? * buffer.dtype().bytes() as f64)
 }
 
 /// The tile that a contraction gets. Where groups or windows leave little to use again, the loops of
@@ -205,10 +246,22 @@ pub(crate) fn untiled(stage: &Stage, target: &Target) -> f64 {
         Some(_) => &axes[..],
         None => axes.last().map_or(&[][..], std::slice::from_ref),
     };
+    let touched: HashSet<&Buffer> = accesses.iter().map(|a| &a.buffer).collect();
+    let touched: f64 = touched.into_iter().filter_map(bytes).sum();
+    let far = match touched / target.caches.l2 as f64 {
+        part if part <= 0.5 => 0,
+        part if part <= 3.0 => 1,
+        _ => 2,
+    };
+    let work = operations(value) * OPERATION;
+    let is_product = accesses.len() > 2;
+    let reduced = axes.iter().filter(|a| a.kind == IterKind::Reduce);
+    let steps_of_sum: f64 = reduced.map(|a| a.extent.estimate() as f64).product();
     // What a vector takes, and an element where there are none.
     let [vector, element] = match reduction.as_ref().map(|r| r.op) {
         Some(BinOp::Max | BinOp::Min) => [EXTREME; 2],
-        Some(_) => [REDUCE; 2],
+        Some(_) if is_product || steps_of_sum < MANY => [REDUCE; 2],
+        Some(_) => [SUM; 2],
         None => {
             let loads = &accesses[..accesses.len() - 1];
             let result = Access::new(&stage.buffer, &stage.indices);
@@ -217,16 +270,40 @@ pub(crate) fn untiled(stage: &Stage, target: &Target) -> f64 {
                 let [all, own] = [&stage.buffer, &load.buffer].map(cells);
                 all.zip(own).is_some_and(|(all, own)| all >= own * SMALL)
             };
-            let access = |load: &Access| if is_small(load) { CACHED } else { VECTOR };
+            let access = |load: &Access| if is_small(load) { CACHED } else { VECTOR[far] };
             let others = loads.iter().enumerate().filter(|(k, _)| Some(*k) != joined);
             let loaded: f64 = others.map(|(_, load)| access(load)).sum();
-            let stored = if joined.is_some() { JOINED } else { VECTOR };
+            let stored = if joined.is_some() { JOINED } else { VECTOR[far] };
             [loaded + stored, accesses.len() as f64 * ACCESS]
         }
     };
-    let cost = |(each, copies): (f64, f64)| all * each * vector + copies;
+    let cost = |(each, copies): (f64, f64)| all * each * (vector + work) + copies;
     let vectors = candidates.iter().filter_map(along).map(cost);
-    vectors.fold(all * element, f64::min)
+    let cycles = vectors.fold(all * (element + work), f64::min);
+    // What a reduction reads several times comes from far once.
+    let lines = touched / (lanes as f64 * stage.buffer.dtype().bytes() as f64);
+    match reduction {
+        Some(_) if !is_product => cycles + lines * (VECTOR[far] - VECTOR[0]),
+        _ => cycles,
+    }
+}
+
+/// How many operations an expression takes beside simple ones, which run while memory is waited for.
+fn operations(e: &Expr) -> f64 {
+    struct Operations(usize);
+    impl Visit for Operations {
+        fn expr(&mut self, e: &Expr) {
+            self.0 += match e.kind() {
+                ExprKind::Binary(BinOp::Div, ..) if e.dtype().is_float() => DIVISION,
+                ExprKind::Call(CallTarget::Intrin(op), _) if op.cost() > 1 => op.cost(),
+                _ => 0,
+            };
+            walk_expr(self, e);
+        }
+    }
+    let mut all = Operations(0);
+    all.expr(e);
+    all.0 as f64
 }
 
 /// Whether two accesses are certainly at the same place of their buffers, whatever the iteration.

@@ -193,6 +193,13 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
     }
 }
 
+/// A file in memory, without reading it.
+pub(crate) fn mapped(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the mapping is only read. Who changes the file while the model is in use changes the
+    // model, as who changes a library does that a program has loaded; that is said in the manual.
+    unsafe { Mmap::map(file) }
+}
+
 /// Where files beside a model are looked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
@@ -245,9 +252,7 @@ impl Folder {
             return Ok(map.clone());
         }
         let file = File::open(&real).map_err(failed)?;
-        // SAFETY: the mapping is only read. Who changes the file while the model is in use changes the
-        // model, as who changes a library does that a program has loaded; that is said in the manual.
-        let map = Arc::new(unsafe { Mmap::map(&file) }.map_err(failed)?);
+        let map = Arc::new(self::mapped(&file).map_err(failed)?);
         mapped.insert(real, map.clone());
         Ok(map)
     }

@@ -49,5 +49,5 @@ mod texts;
 mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
-pub use model::{Dim, Model, Signature, ValueKind, ValueType};
+pub use model::{Dim, Model, Signature, ValueKind, ValueType, plain_file};
 pub use registry::{OPSETS, SupportedOp, supported_ops};

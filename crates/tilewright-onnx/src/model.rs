@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 
-use crate::data::{Folder, element_type, stored_type};
+use crate::data::{self, Folder, element_type, stored_type};
 use crate::functions;
 use crate::proto::{
     Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorProto,
@@ -163,24 +163,49 @@ impl fmt::Display for Dim {
     }
 }
 
+/// Opens a plain file.
+///
+/// # Errors
+/// [`Error::Io`] for what is none, or cannot be opened.
+pub fn plain_file(path: &Path) -> Result<File> {
+    let failed = |e: std::io::Error| cannot_read(path, &e.to_string());
+    // Opening another kind of file may wait.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(cannot_read(path, "it is not a plain file"));
+    }
+    File::open(path).map_err(failed)
+}
+
+fn cannot_read(path: &Path, why: &str) -> Error {
+    Error::io(format!("cannot read `{}`: {why}", path.display()))
+}
+
 impl Model {
     /// Reads a model file. Fails where it cannot be read or is no ONNX model.
     pub fn read(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
-        let name = path.display().to_string();
-        let failed = |e: std::io::Error| Error::io(format!("cannot read `{name}`: {e}"));
-        let meta = path.metadata().map_err(failed)?;
-        if !meta.is_file() {
-            return Err(Error::io(format!("cannot read `{name}`: it is not a plain file")));
-        }
+        Model::read_file(&plain_file(path)?, path)
+    }
+
+    /// Reads a model from the start of an open file, which `path` names.
+    pub fn read_file(mut file: &File, path: &Path) -> Result<Model> {
+        let failed = |e: std::io::Error| cannot_read(path, &e.to_string());
+        let length = file.metadata().map_err(failed)?.len();
         let mut bytes = Vec::new();
-        let expected = usize::try_from(meta.len()).unwrap_or(usize::MAX);
-        bytes.try_reserve_exact(expected).map_err(|_| {
-            Error::io(format!("cannot read `{name}`: no memory for {expected} bytes"))
-        })?;
-        let file = File::open(path).map_err(failed)?;
-        file.take(meta.len()).read_to_end(&mut bytes).map_err(failed)?;
-        Self::new(name, bytes.into(), Folder::of(path))
+        let expected = usize::try_from(length).unwrap_or(usize::MAX);
+        bytes
+            .try_reserve_exact(expected)
+            .map_err(|_| cannot_read(path, &format!("no memory for {expected} bytes")))?;
+        file.rewind().map_err(failed)?;
+        file.take(length).read_to_end(&mut bytes).map_err(failed)?;
+        Self::new(path.display().to_string(), bytes.into(), Folder::of(path))
+    }
+
+    /// Decodes a model from an open file that is mapped: what it says of its inputs and nodes is read,
+    /// and weights are as long as nothing asks for their elements.
+    pub fn map_file(file: &File, path: &Path) -> Result<Model> {
+        let bytes = data::mapped(file).map_err(|e| cannot_read(path, &e.to_string()))?;
+        Self::new(path.display().to_string(), Bytes::from_owner(bytes), Folder::of(path))
     }
 
     /// Decodes a model that is already in memory; `name` stands for it in messages. Such a model

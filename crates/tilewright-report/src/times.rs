@@ -2,13 +2,15 @@
 //!
 //! A profile says how long each kernel of a run takes, under the name of the value that it makes. A
 //! kernel computes the call of that name, and the calls before it whose results no kernel leaves in
-//! memory: those that were fused into it. Further kernels of one name convert the value.
+//! memory: those that were fused into it. Further kernels of one name convert the value; a conversion
+//! without one is done by the kernel that reads its result, or else by the one that makes the value.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::plan::Use;
 use tilewright::{Error, Result};
 
 /// How near a prediction has to be to count as right.
@@ -67,7 +69,12 @@ impl Profile {
 pub struct Kernel {
     /// The call whose result it leaves, and the calls that are fused into it, by index.
     pub calls: Vec<usize>,
-    /// What the plan says that they cost.
+    /// The conversions that it does on the way, by index.
+    pub conversions: Vec<usize>,
+    /// What the plan says that the calls cost.
+    pub own: u64,
+    /// What it says that all of these cost: of several conversions, which are done at once, the one that
+    /// costs most.
     pub predicted: u64,
     /// The median of the runs, in nanoseconds.
     pub nanoseconds: f64,
@@ -122,14 +129,52 @@ impl Times {
                     }
                 }
             }
-            let predicted = members.iter().map(|m| plan.calls[*m].cost).sum();
+            let own = members.iter().map(|m| plan.calls[*m].cost).sum();
             let nanoseconds = step.median;
-            times.kernels.push(Kernel { calls: members, predicted, nanoseconds });
+            let conversions = Vec::new();
+            times.kernels.push(Kernel {
+                calls: members,
+                conversions,
+                own,
+                predicted: own,
+                nanoseconds,
+            });
         }
-        for conversion in &plan.conversions {
+        for (at, conversion) in plan.conversions.iter().enumerate() {
             let all = moves.get_mut(&*problem.tensors[conversion.tensor].name);
             let step = all.filter(|all| conversion.cost > 0 && !all.is_empty());
             times.conversions.push(step.map(|all| all.remove(0).median));
+            if conversion.cost == 0 || times.conversions[at].is_some() {
+                continue;
+            }
+            let wanted = Use { tensor: conversion.tensor, layout: conversion.to };
+            let reads = |k: &Kernel| {
+                let of = |c: &usize| &calls[*c].alternatives[plan.calls[*c].choice].reads;
+                k.calls.iter().any(|c| of(c).contains(&wanted))
+            };
+            let makes =
+                |k: &Kernel| producer.get(&conversion.tensor).is_some_and(|c| k.calls.contains(c));
+            // A kernel that only moves data makes it in the layout in which it is read.
+            let mut before = producer.get(&conversion.tensor);
+            while let Some(c) =
+                before.filter(|c| !steps.contains_key(c) && plan.calls[**c].cost == 0)
+            {
+                let reads = &calls[*c].alternatives[plan.calls[*c].choice].reads;
+                before = reads.first().and_then(|used| producer.get(&used.tensor));
+            }
+            let moves = |k: &Kernel| before == k.calls.first() && k.own == 0;
+            let all = || times.kernels.iter();
+            let mover = all().position(moves);
+            let reader =
+                || Some(all().position(reads)?).filter(|_| all().filter(|k| reads(k)).count() == 1);
+            let kernel = mover.or_else(reader).or_else(|| all().position(makes));
+            if let Some(kernel) = kernel {
+                let kernel = &mut times.kernels[kernel];
+                kernel.conversions.push(at);
+                // Several are one movement.
+                let most = kernel.conversions.iter().map(|c| plan.conversions[*c].cost).max();
+                kernel.predicted = kernel.own + most.unwrap_or(0);
+            }
         }
         let order = |step: &&Step| profile.steps.iter().position(|s| s == *step);
         let mut others: Vec<&Step> = moves.into_values().flatten().collect();
@@ -178,6 +223,7 @@ pub fn add_times(object: &mut Value, planned: &Planned, times: &Times) {
     let kernel = |k: &Kernel| {
         json!({
             "value": name(&k.calls[0]), "fused": k.calls[1..].iter().map(name).collect::<Vec<_>>(),
+            "conversions": k.conversions,
             "cost": k.predicted, "predicted": times.predicted(k.predicted),
             "measured": k.nanoseconds,
         })
@@ -244,8 +290,13 @@ mod tests {
         let given = profile(&[("x", 60.0), ("b", 110.0), ("c", 310.0), ("c", 5.0), ("d", 7.0)]);
         let times = Times::of(&planned, &given, true);
         let kernels = [(vec![1, 0], 120, 110.0), (vec![2], 300, 310.0)];
-        let kernels =
-            kernels.map(|(calls, predicted, nanoseconds)| Kernel { calls, predicted, nanoseconds });
+        let kernels = kernels.map(|(calls, predicted, nanoseconds)| Kernel {
+            calls,
+            conversions: Vec::new(),
+            own: predicted,
+            predicted,
+            nanoseconds,
+        });
         assert_eq!(times.kernels, kernels);
         assert_eq!(times.conversions, [Some(60.0)]);
         let others: Vec<(&str, f64)> = times.others.iter().map(|s| (&*s.value, s.median)).collect();
@@ -258,6 +309,15 @@ mod tests {
         add_times(&mut object, &planned, &times);
         assert_eq!(object["conversions"][0]["measured"], 60.0);
         assert_eq!(object["profile"]["kernels"][0]["fused"], json!(["a"]));
+    }
+
+    #[test]
+    fn a_conversion_without_a_kernel_is_part_of_the_one_that_reads_it() {
+        let times = Times::of(&chain(), &profile(&[("b", 110.0), ("c", 310.0)]), true);
+        let of = |k: &Kernel| (k.calls.clone(), k.conversions.clone(), k.predicted);
+        let all: Vec<_> = times.kernels.iter().map(of).collect();
+        assert_eq!(all, [(vec![1, 0], vec![0], 170), (vec![2], vec![], 300)]);
+        assert_eq!(times.conversions, [None]);
     }
 
     #[test]

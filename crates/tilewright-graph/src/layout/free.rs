@@ -38,6 +38,17 @@ pub fn constants(graph: &GraphFunc, computed: bool) -> HashSet<u64> {
     all
 }
 
+/// The bytes of the constants that stand in a graph function.
+pub fn constant_bytes(graph: &GraphFunc) -> u64 {
+    fn of(e: &GraphExpr) -> u64 {
+        match e {
+            GraphExpr::Const(t) => t.bytes().len() as u64,
+            _ => e.operands().into_iter().map(of).sum(),
+        }
+    }
+    graph.bindings().map(|b| of(&b.value)).sum()
+}
+
 /// Whether an argument is a constant, given the variables that are.
 pub fn is_constant(e: &GraphExpr, constants: &HashSet<u64>) -> bool {
     match e {

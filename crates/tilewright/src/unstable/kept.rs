@@ -7,17 +7,18 @@
 //! same. What a cache entry may be used for, and what is checked of it, is said at
 //! [`tilewright_codegen::cache`]; programs with little to pack are not kept.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::cache::{Kept, ObjectCache};
 use tilewright_graph::sizes::Sizes;
-use tilewright_ir::{Result, Tensor};
+use tilewright_ir::{Module, Result, Tensor};
 use tilewright_runtime::Executable;
 
 use super::compile::{Program, compile, has_control, load_program, lower_program};
-use super::load::Draft;
+use super::load::{Draft, fixed_inputs};
 use super::pipeline::Options;
 use super::saved::{Check, Content, open_noted, open_program};
 
@@ -56,12 +57,11 @@ impl Place {
         cache.directory()?;
         let digest = cache.digest(model)?;
         let Options { threads, layout, io_layout, level, fuse, schedule, unchecked, .. } = options;
-        let code = std::env::current_exe().ok()?;
         let parts = [
-            "program 2".to_owned(),
+            "program 3".to_owned(),
             digest.to_hex().to_string(),
             told.to_owned(),
-            state(&code)?,
+            code_state()?,
             options.backend.identity().ok()?,
             format!("{:?}", options.target().ok()?),
             format!("{threads} {} {layout:?} {io_layout:?}", options.threads()),
@@ -191,8 +191,8 @@ impl Place {
 /// Compiles a model's file and loads it into this process, as [`load`](super::load::load) and
 /// [`compile`] do. Where it has weights of a megabyte or more, the program is kept beside the compiled
 /// code (unless [`Options::cache`] says no), and the next call with the same model, sizes and options
-/// maps it: it reads no model, plans and packs nothing, and makes no code. Values in `sizes` must be the
-/// same as well.
+/// maps it: it reads no model, plans and packs nothing, and makes no code. Values in `sizes` that are
+/// compiled in ([`fixed_inputs`]) must be the same as well.
 ///
 /// # Errors
 /// Those of `load` and of `compile`.
@@ -213,27 +213,111 @@ pub fn compile_file(
 ) -> Result<Executable> {
     let path = path.as_ref();
     let place = Place::of(path, &said(sizes), options);
-    if let Some((executable, _)) = place.as_ref().and_then(|place| place.open(options)) {
-        return Ok(executable);
+    if let Some(found) = place.as_ref().and_then(|place| place.find(sizes, options)) {
+        return Ok(found.executable);
     }
     let draft = Draft::read(path)?;
     let files = place.as_ref().and_then(|place| place.data_files(&draft));
     let module = draft.module(sizes)?;
-    let Some((place, files)) = place.zip(files) else { return compile(&module, options) };
-    if has_control(&module)? {
-        return compile(&module, options);
+    made(place.zip(files), &module, sizes, options)
+}
+
+/// A program that was found, and the inputs of the model that are constants in it.
+pub struct Found {
+    /// The program.
+    pub executable: Executable,
+    /// The inputs whose values are compiled in.
+    pub fixed: Vec<String>,
+}
+
+/// What may be kept of an open file ([`Draft::open`]) with some sizes: as [`compile_file`], for a model
+/// that was looked at before.
+pub struct Opened<'a> {
+    draft: &'a Draft,
+    sizes: &'a Sizes,
+    place: Option<Place>,
+}
+
+impl<'a> Opened<'a> {
+    /// Nothing is kept where the file is not there any more as it was opened, or where stages are to be
+    /// checked; nor where the module was made before (`is_made`) and files lie beside the model, which may
+    /// have changed since.
+    pub fn of(draft: &'a Draft, sizes: &'a Sizes, is_made: bool, options: &Options) -> Opened<'a> {
+        let is_alone = || draft.data_files().is_some_and(|files| files.is_empty());
+        let is_usable = !options.check && (!is_made || is_alone());
+        let file = draft.file().filter(|file| is_usable && file.is_current());
+        let place = file.and_then(|file| Place::of(file.path(), &said(sizes), options));
+        // The hash is that of the file which was opened.
+        let place = place.filter(|_| file.is_some_and(|file| file.is_current()));
+        Opened { draft, sizes, place }
+    }
+
+    /// The program that is kept.
+    pub fn find(&self, options: &Options) -> Option<Found> {
+        self.place.as_ref()?.find(self.sizes, options)
+    }
+
+    /// Compiles the module of the draft, which `module` gives, and keeps the program.
+    ///
+    /// # Errors
+    /// Those of `module`, and of [`compile`].
+    pub fn compile<'m>(
+        self,
+        module: impl FnOnce() -> Result<&'m Module>,
+        options: &Options,
+    ) -> Result<Executable> {
+        let files = self.place.as_ref().and_then(|place| place.data_files(self.draft));
+        made(self.place.zip(files), module()?, self.sizes, options)
+    }
+}
+
+/// Compiles a module, and keeps its program where there is a place for it.
+fn made(
+    place: Option<(Place, DataFiles)>,
+    module: &Module,
+    sizes: &Sizes,
+    options: &Options,
+) -> Result<Executable> {
+    let Some((place, files)) = place else { return compile(module, options) };
+    if has_control(module)? {
+        return compile(module, options);
     }
     options.backend.check_host(&options.target()?)?;
-    let laid_out = options.layout.map(|layout| options.lay_out(layout, &module)).transpose()?;
-    let program = lower_program(laid_out.as_ref().unwrap_or(&module), options)?;
+    let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
+    let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;
     let executable = load_program(&program, options)?;
-    place.keep(&program, options, &files, "");
+    let fixed = fixed_inputs(module).into_iter().map(|name| {
+        let value = sizes.values.get(&*name).map(hash);
+        (name.to_string(), value)
+    });
+    let note = serde_json::to_string(&fixed.collect::<Fixed>());
+    if let Ok(note) = note {
+        place.keep(&program, options, &files, &note);
+    }
     Ok(executable)
 }
 
-/// Sizes and values as text.
+/// The inputs whose values are compiled in, each with the hash of the value that was given.
+type Fixed = BTreeMap<String, Option<String>>;
+
+impl Place {
+    /// The program that is there, if what is compiled in is among the values of these sizes.
+    fn find(&self, sizes: &Sizes, options: &Options) -> Option<Found> {
+        let (executable, note) = self.open(options)?;
+        let fixed: Fixed = serde_json::from_str(&note).ok()?;
+        let same =
+            |(name, known): (&String, &Option<String>)| sizes.values.get(name).map(hash) == *known;
+        let is_input = |name: &String| {
+            fixed.contains_key(name) || executable.inputs().iter().any(|p| *p.name == **name)
+        };
+        let all = fixed.iter().all(same) && sizes.values.keys().all(is_input);
+        all.then(|| Found { executable, fixed: fixed.into_keys().collect() })
+    }
+}
+
+/// Sizes as text, and of values what is known of them before the model is read: their types and shapes.
 fn said(sizes: &Sizes) -> String {
-    let values: Vec<(&String, String)> = sizes.values.iter().map(|(n, v)| (n, hash(v))).collect();
+    let values: Vec<_> = sizes.values.iter().map(|(n, v)| (n, v.dtype(), v.shape())).collect();
     format!("library {:?} {:?} {:?} {values:?}", sizes.dims, sizes.ranges, sizes.shapes)
 }
 
@@ -242,6 +326,29 @@ pub fn hash(tensor: &Tensor) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(format!("{} {:?}", tensor.dtype(), tensor.shape()).as_bytes());
     hasher.update(tensor.bytes()).finalize().to_hex().to_string()
+}
+
+/// The state of this code: of the program, and of the library that holds the code where that is another
+/// file, as in Python. `None` where that is not known.
+fn code_state() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let library = library_file();
+    let states = [Some(program), library].into_iter().flatten().map(|file| state(&file));
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Some(states.collect::<Option<Vec<_>>>()?.join(" ") + &version)
+}
+
+/// The file that the code of this function was mapped from, where the system lists what is mapped.
+fn library_file() -> Option<PathBuf> {
+    let here = library_file as *const () as usize;
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let holds = |range: &str| {
+        let (start, end) = range.split_once('-')?;
+        let number = |text: &str| usize::from_str_radix(text, 16).ok();
+        Some((number(start)?..number(end)?).contains(&here))
+    };
+    let line = maps.lines().find(|line| line.split(' ').next().and_then(holds) == Some(true))?;
+    line.find('/').map(|at| PathBuf::from(&line[at..]))
 }
 
 /// What the system says of a file that changes with it.

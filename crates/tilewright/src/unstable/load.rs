@@ -10,6 +10,7 @@ use tilewright_ir::{Attr, Error, Expr, Module, Remarks, Result, Source};
 use tilewright_onnx::{Dim, ImportOptions, Model, ValueKind, ValueType};
 
 use super::layout::evaluate;
+use super::model_file::ModelFile;
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
@@ -40,6 +41,7 @@ pub struct Draft(Kind);
 
 enum Kind {
     Onnx(Box<Model>),
+    File(Box<ModelFile>),
     Script(Module),
 }
 
@@ -51,21 +53,48 @@ impl Draft {
     pub fn read(path: impl AsRef<Path>) -> Result<Draft> {
         let path = path.as_ref();
         let onnx = || Ok(Draft(Kind::Onnx(Box::new(Model::read(path)?))));
-        let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_ascii_lowercase();
-        if ending == "onnx" {
+        if is_onnx(path) {
             return onnx();
         }
+        let is_script = has_ending(path, "py");
         let bytes =
             std::fs::read(path).map_err(|e| Error::io(e.to_string()).context(path.display()))?;
         match String::from_utf8(bytes) {
-            Ok(text) if ending == "py" || !text.contains('\0') => {
+            Ok(text) if is_script || !text.contains('\0') => {
                 Draft::parse(path.display().to_string(), text)
             }
-            Err(e) if ending == "py" => {
+            Err(e) if is_script => {
                 let at = e.utf8_error().valid_up_to();
                 Err(Error::syntax(format!("{}: not UTF-8 text, at byte {at}", path.display())))
             }
             Ok(_) | Err(_) => onnx(),
+        }
+    }
+
+    /// As [`Draft::read`]; but the weights of a large model (`.onnx`) are read only when its module is
+    /// made, from the file that is open since.
+    ///
+    /// # Errors
+    /// As [`Draft::read`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Draft> {
+        let path = path.as_ref();
+        match is_onnx(path) {
+            true => Ok(Draft(Kind::File(Box::new(ModelFile::open(path)?)))),
+            false => Draft::read(path),
+        }
+    }
+
+    /// Its file, where that is open ([`Draft::open`]).
+    pub fn file(&self) -> Option<&ModelFile> {
+        if let Kind::File(file) = &self.0 { Some(file) } else { None }
+    }
+
+    /// The model, of which weights may not be read yet; `None` for a module.
+    fn model(&self) -> Option<&Model> {
+        match &self.0 {
+            Kind::Onnx(model) => Some(model),
+            Kind::File(file) => Some(file.head()),
+            Kind::Script(_) => None,
         }
     }
 
@@ -80,16 +109,13 @@ impl Draft {
 
     /// Whether it is a model, whose sizes have to be known to read it, and not a module.
     pub fn is_model(&self) -> bool {
-        matches!(self.0, Kind::Onnx(_))
+        self.model().is_some()
     }
 
     /// The files beside a model that hold parts of it, relative to its folder; `None` where that is not
     /// known.
     pub fn data_files(&self) -> Option<Vec<String>> {
-        match &self.0 {
-            Kind::Onnx(model) => model.data_files(),
-            Kind::Script(_) => Some(Vec::new()),
-        }
+        self.model().map_or_else(|| Some(Vec::new()), Model::data_files)
     }
 
     /// What can be given to it: the inputs of a model, or the tensor parameters of a module's
@@ -100,8 +126,9 @@ impl Draft {
     /// an entry.
     pub fn inputs(&self) -> Result<Vec<ValueType>> {
         match &self.0 {
-            Kind::Onnx(model) => Ok(model.signature()?.inputs),
             Kind::Script(module) => parameters(module),
+            Kind::Onnx(model) => Ok(model.signature()?.inputs),
+            Kind::File(file) => Ok(file.head().signature()?.inputs),
         }
     }
 
@@ -111,7 +138,7 @@ impl Draft {
     /// # Errors
     /// As [`Draft::inputs`].
     pub fn open_batch(&self, sizes: &Sizes) -> Result<Vec<String>> {
-        let Kind::Onnx(model) = &self.0 else { return Ok(Vec::new()) };
+        let Some(model) = self.model() else { return Ok(Vec::new()) };
         let inputs = model.signature()?.inputs;
         let mut given: HashSet<String> = sizes.dims.keys().cloned().collect();
         for input in &inputs {
@@ -139,24 +166,34 @@ impl Draft {
     /// # Errors
     /// As [`load`].
     pub fn module(&self, sizes: &Sizes) -> Result<Module> {
-        match &self.0 {
-            Kind::Onnx(model) => {
-                let imported = model.import(&ImportOptions {
-                    dims: sizes.dims.clone(),
-                    ranges: sizes.ranges.clone(),
-                    shapes: sizes.shapes.clone(),
-                    values: sizes.values.clone(),
-                    ..Default::default()
-                })?;
-                // Quantised models are what their integers compute.
-                integer_products(&imported, &mut evaluate, &mut Remarks::new())
+        let model = match &self.0 {
+            Kind::Onnx(model) => model,
+            Kind::File(file) => file.model()?,
+            Kind::Script(module) => {
+                return sizes::fill(module, sizes).map_err(|e| match &module.source {
+                    Some(source) => e.context(&source.name),
+                    None => e,
+                });
             }
-            Kind::Script(module) => sizes::fill(module, sizes).map_err(|e| match &module.source {
-                Some(source) => e.context(&source.name),
-                None => e,
-            }),
-        }
+        };
+        let imported = model.import(&ImportOptions {
+            dims: sizes.dims.clone(),
+            ranges: sizes.ranges.clone(),
+            shapes: sizes.shapes.clone(),
+            values: sizes.values.clone(),
+            ..Default::default()
+        })?;
+        // Quantised models are what their integers compute.
+        integer_products(&imported, &mut evaluate, &mut Remarks::new())
     }
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending))
+}
+
+fn is_onnx(path: &Path) -> bool {
+    has_ending(path, "onnx")
 }
 
 /// The inputs of the model that became constants of the module, because sizes depend on them.

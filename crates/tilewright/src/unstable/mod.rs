@@ -1,6 +1,6 @@
 //! What the command line and the tests need beyond the front door. It may change at any time.
 //!
-//! * [`load`], [`sizes`]: files to modules, and the sizes that they leave open.
+//! * [`load`], [`model_file`], [`sizes`]: files to modules, and the sizes that they leave open.
 //! * [`pipeline`], [`compile`]: modules to native code, stage by stage.
 //! * [`assume`]: what functions assume, used before they are compiled.
 //! * [`passes`]: every pass by its name.
@@ -24,6 +24,7 @@ pub mod kept;
 pub mod layout;
 pub mod load;
 pub mod measuring;
+pub mod model_file;
 pub mod passes;
 pub mod pipeline;
 pub mod pricing;

@@ -215,13 +215,14 @@ struct Memo<'a> {
 type Priced = Vec<(TensorFunc, f64)>;
 
 impl Costs for Memo<'_> {
-    fn call(&self, name: &str, func: &TensorFunc, free: &[bool]) -> f64 {
+    fn call(&self, name: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64 {
+        // What other sizes change of all constants decides nothing.
         let key = (fingerprint(func), free.to_vec());
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |f: &TensorFunc| tensor_funcs(f, func, &Equality::loose()).is_ok();
         let known = lock().get(&key).and_then(|all| all.iter().find(|k| same(&k.0)).map(|k| k.1));
         known.unwrap_or_else(|| {
-            let cost = self.inner.call(name, func, free);
+            let cost = self.inner.call(name, func, free, constants);
             lock().entry(key).or_default().push((func.clone(), cost));
             cost
         })

@@ -135,10 +135,10 @@ impl Timings {
         self.measured.contains_key(key)
     }
 
-    /// The estimate of a call, and what a measurement of it is kept under.
-    pub fn estimate(&self, func: &TensorFunc, free: &[bool]) -> (Key, Price) {
+    /// The estimate of a call beside some bytes of constants, and what a measurement of it is kept under.
+    pub fn estimate(&self, func: &TensorFunc, free: &[bool], constants: u64) -> (Key, Price) {
         let places = free.iter().enumerate().filter(|(_, free)| **free).map(|(k, _)| k);
-        (self.scope.function(func, places), price::price(func, free, &self.target))
+        (self.scope.function(func, places), price::price(func, free, constants, &self.target))
     }
 
     /// What counts for a key: its measurement, else the estimate in the unit of all.
@@ -148,11 +148,11 @@ impl Timings {
 }
 
 impl Costs for Timings {
-    fn call(&self, _: &str, func: &TensorFunc, free: &[bool]) -> f64 {
+    fn call(&self, _: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64 {
         if self.measured.is_empty() {
-            return price::price(func, free, &self.target).cycles;
+            return price::price(func, free, constants, &self.target).cycles;
         }
-        let (key, price) = self.estimate(func, free);
+        let (key, price) = self.estimate(func, free, constants);
         self.cost(&key, kind(&price), price.cycles)
     }
 

@@ -359,8 +359,8 @@ impl Recorder<'_> {
 }
 
 impl Costs for Recorder<'_> {
-    fn call(&self, name: &str, func: &TensorFunc, free: &[bool]) -> f64 {
-        let (key, price) = self.timings.estimate(func, free);
+    fn call(&self, name: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64 {
+        let (key, price) = self.timings.estimate(func, free, constants);
         let kind = kind(&price);
         let has_sum = tilewright_analysis::stages(func)
             .is_some_and(|stages| stages.iter().any(|s| s.reduction().is_some()));
@@ -383,7 +383,7 @@ impl Costs for Recorder<'_> {
             };
             self.found().calls.entry(name.to_owned()).or_default().push(new);
         }
-        self.timings.call(name, func, free)
+        self.timings.call(name, func, free, constants)
     }
 
     fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64 {

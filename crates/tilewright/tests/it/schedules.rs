@@ -254,7 +254,7 @@ fn layouts_are_chosen_by_price() {
 #[test]
 fn prices_count_work_and_packing() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
-    let cost = |func: &TensorFunc, free: &[bool]| price(func, free, &target).cycles;
+    let cost = |func: &TensorFunc, free: &[bool]| price(func, free, 0, &target).cycles;
     let (small, large) = (product(64, 64, 64), product(64, 64, 128));
     assert!(cost(&small, &[false, true]) < cost(&large, &[false, true]));
     assert!(cost(&large, &[false, true]) < 3.0 * cost(&small, &[false, true]));
@@ -264,5 +264,5 @@ fn prices_count_work_and_packing() {
     let (one, two) = (grouped(1, (128, 128), 14, 3), grouped(2, (64, 64), 14, 3));
     let (one, two) = (cost(&one, &free), cost(&two, &free));
     assert!(0.4 * one < two && two < 0.7 * one, "{one} {two}");
-    assert!(price(&depthwise(64, 14), &free, &target).tiled);
+    assert!(price(&depthwise(64, 14), &free, 0, &target).tiled);
 }

@@ -14,7 +14,8 @@ use tilewright_ir::{
 };
 
 use super::{Flow, Layout, extents, missing};
-use crate::layout::free::{constants, is_constant};
+use crate::call_sizes::passes_sizes;
+use crate::layout::free::{constant_bytes, constants, is_constant};
 use crate::layout::policy::Policy;
 use crate::layout::propagate::Propagation;
 use crate::normal::needed;
@@ -27,8 +28,9 @@ const MOST_PASSES: usize = 8;
 /// What calls and conversions cost, in one unit of time.
 pub trait Costs: Sync {
     /// A call of the function `name`, in the layouts in which `func` computes it. `free` says for each
-    /// argument whether it is the same in every run; the other parameters are results.
-    fn call(&self, name: &str, func: &TensorFunc, free: &[bool]) -> f64;
+    /// argument whether it is the same in every run; the other parameters are results. All constants of
+    /// its graph take `constants` bytes, which a run reads, too.
+    fn call(&self, name: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64;
 
     /// A conversion of a value that reads and writes some bytes.
     fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64;
@@ -128,15 +130,24 @@ impl Flow<'_, '_> {
         costs: &dyn Costs,
     ) -> Vec<Node> {
         let constant = constants(func, true);
+        let bytes = constant_bytes(func);
         let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
+        let mut unmoved = HashMap::new();
         let items = self.open_items(func);
         for b in func.bindings() {
             if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
                 continue;
             }
-            let ways = self.fixed(b, &constant, &mut layouts);
+            let mut ways = self.fixed(b, &constant, &mut layouts);
             if ways.is_empty() {
                 open.extend(self.open(b, nodes.len(), &constant));
+            }
+            // A call that reads what only a conversion makes stays as it is, and takes its time.
+            if let [way] = &mut ways[..]
+                && let Some((name, f, free)) = self.unmoved(b, &constant)
+            {
+                let known = unmoved.entry((name.clone(), free.clone()));
+                way.cost = *known.or_insert_with(|| costs.call(&name, &f, &free, bytes));
             }
             nodes.push(Node { var: b.var.clone(), ways });
         }
@@ -154,7 +165,7 @@ impl Flow<'_, '_> {
                 break;
             }
         }
-        for (call, ways) in open.iter().zip(priced(&open, costs)) {
+        for (call, ways) in open.iter().zip(priced(&open, costs, bytes)) {
             nodes[call.node].ways = ways;
         }
         nodes
@@ -198,6 +209,22 @@ impl Flow<'_, '_> {
             }
         });
         way(reads, vec![logical(&b.var)])
+    }
+
+    /// The function of a call that computes something and has no choice, and which arguments are
+    /// constant.
+    fn unmoved(
+        &self,
+        b: &Binding,
+        constant: &HashSet<u64>,
+    ) -> Option<(Arc<str>, Arc<TensorFunc>, Vec<bool>)> {
+        let id = b.var.id();
+        let moves = self.packs.contains_key(&id) || self.crops.contains_key(&id);
+        let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
+        let f = self.functions.get(func).filter(|_| !moves)?;
+        let is_whole = passes_sizes(f, scalars) && f.buffers().count() == args.len() + outs.len();
+        let free = args.iter().map(|a| is_constant(a, constant)).collect();
+        is_whole.then(|| (func.clone(), f.clone(), free))
     }
 
     /// A call whose layouts are open.
@@ -282,7 +309,7 @@ type Job<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool]);
 
 /// What each call costs in each way, equal ones priced once; ways whose code cannot be made are left
 /// out.
-fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
+fn priced(open: &[Open], costs: &dyn Costs, constants: u64) -> Vec<Vec<Way>> {
     let mut jobs: Vec<(&Open, Option<&Propagation>)> = Vec::new();
     let mut number: HashMap<Job<'_>, usize> = HashMap::new();
     for call in open {
@@ -294,7 +321,7 @@ fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
             });
         }
     }
-    let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs));
+    let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs, constants));
     let known = |call: &Open, layouts: Option<&[Layout]>| {
         number.get(&(&*call.name, layouts, &call.free[..])).and_then(|k| prices[*k])
     };
@@ -313,8 +340,13 @@ fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
 }
 
 /// What a call costs in other layouts, or its own; `None` where its code cannot be made.
-fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Option<f64> {
-    let price = |f: &TensorFunc| costs.call(&call.name, f, &call.free);
+fn cost(
+    call: &Open,
+    propagation: Option<&Propagation>,
+    costs: &dyn Costs,
+    constants: u64,
+) -> Option<f64> {
+    let price = |f: &TensorFunc| costs.call(&call.name, f, &call.free, constants);
     let Some(propagation) = propagation else { return Some(price(&call.func)) };
     let pads: Vec<Option<Expr>> =
         call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();

@@ -80,7 +80,7 @@ fn random_graph(seed: u64) -> Module {
 struct RandomCosts(u64);
 
 impl Costs for RandomCosts {
-    fn call(&self, _: &str, f: &TensorFunc, _: &[bool]) -> f64 {
+    fn call(&self, _: &str, f: &TensorFunc, _: &[bool], _: u64) -> f64 {
         let extents = f.buffers().flat_map(|b| b.const_shape().unwrap_or_default());
         let all = extents.fold(self.0, |h, n| h.wrapping_mul(31).wrapping_add(n as u64));
         (Dice(all).below(4000) + 1) as f64
