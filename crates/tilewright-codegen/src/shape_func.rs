@@ -11,9 +11,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::interval::MAX_CELLS;
-use tilewright_ir::plan::Place;
 use tilewright_ir::plan::arena::{self, ALIGN, Block};
+use tilewright_ir::plan::{OpenStep, Place};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, OpenPlan, OpenPort, Param, Result, Stmt, StmtKind,
@@ -47,6 +48,8 @@ pub struct ShapeFunc {
     numbers: HashMap<Dim, usize>,
     /// The first byte in the arena of each value of the plan.
     offsets: Vec<usize>,
+    /// For each step, the number that is 1 where it is left out, since all its results are empty.
+    idle: Vec<Option<usize>>,
 }
 
 /// A place of the heap, as it is handed out.
@@ -69,6 +72,19 @@ struct Body {
     sizes: Subst,
     /// What was checked: a size, and the least that it may be.
     checked: Vec<(Dim, usize)>,
+    /// The least that extents may be.
+    least: usize,
+}
+
+/// The elements of a place in memory.
+fn cells(plan: &OpenPlan, place: &Place) -> Option<Dim> {
+    let of = |port: &OpenPort| dim::product(port.shape.iter().copied());
+    match *place {
+        Place::Input(k) => plan.inputs.get(k).map(of),
+        Place::Output(k) => plan.outputs.get(k).map(of),
+        Place::Value(k) => plan.values.get(k).map(|value| value.cells),
+        Place::Constant(_) | Place::Size(_) => None,
+    }
 }
 
 impl ShapeFunc {
@@ -101,6 +117,11 @@ impl ShapeFunc {
         }
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
+        let idle = plan.steps.iter().map(|step| {
+            let open = |place: &Place| cells(plan, place).is_some_and(|d| d.known() != Some(1));
+            (plan.empty && step.args.iter().any(open)).then(|| places.take(1))
+        });
+        let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
 
         let vars = plan.sizes();
@@ -113,18 +134,26 @@ impl ShapeFunc {
             heap: heap.clone(),
             sizes: Subst::vars(loads),
             checked: Vec::new(),
+            least: usize::from(!plan.empty),
         };
         for (k, v) in vars.iter().enumerate() {
-            let (least, most) = (v.range().least(), v.range().most());
+            let least = match v.range() {
+                SizeRange::ALL => body.least,
+                range => range.least(),
+            };
+            let most = v.range().most();
             let fits = load(k).greater_equal(number(least)).and(load(k).less_equal(number(most)));
-            let limits = v.range().limits();
+            let limits = match v.range() {
+                SizeRange::ALL => format!("at least {least} and below 2^31"),
+                range => range.limits(),
+            };
             let text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
             body.assert(fits, text, vec![load(k)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
                 for (axis, d) in port.shape.iter().enumerate() {
-                    let extent = body.size(*d, 1);
+                    let extent = body.size(*d, body.least);
                     body.set(at.extents + axis, extent);
                 }
                 let what = format!("`{}`", port.name);
@@ -142,6 +171,11 @@ impl ShapeFunc {
             let last = cells * number(value.dtype.bytes()) + number(ALIGN - 1);
             body.set(*at, last.floordiv(number(ALIGN)) * number(ALIGN));
         }
+        for (step, at) in plan.steps.iter().zip(&idle) {
+            if let Some(at) = at {
+                body.idle(plan, step, *at);
+            }
+        }
         body.set(arena_bytes, number(0));
         for (value, below) in stacked(plan)? {
             let tops = below.into_iter().map(|b| body.get(offsets[b]) + body.get(bytes[b]));
@@ -157,12 +191,17 @@ impl ShapeFunc {
         while taken.contains(&name) {
             name = format!("{name}_").into();
         }
-        Ok(ShapeFunc { name, func, count, inputs, outputs, arena_bytes, numbers, offsets })
+        Ok(ShapeFunc { name, func, count, inputs, outputs, arena_bytes, numbers, offsets, idle })
     }
 
     /// Where the heap holds a size that a kernel takes.
     pub(crate) fn number(&self, size: Dim) -> Option<usize> {
         self.numbers.get(&size).copied()
+    }
+
+    /// Where the heap says that a step is left out.
+    pub(crate) fn idle(&self, step: usize) -> Option<usize> {
+        self.idle.get(step).copied().flatten()
     }
 
     /// Where the heap holds the first byte of a value.
@@ -202,6 +241,34 @@ impl Body {
         self.sizes.expr(&d.wide())
     }
 
+    /// Whether a step is left out, since all its results are empty; one that is not, and is not right
+    /// without elements, needs some.
+    fn idle(&mut self, plan: &OpenPlan, step: &OpenStep, at: usize) {
+        let is = |sizes: &Subst, d: Dim| sizes.clone().expr(&d.wide()).equal(number(0));
+        let results = step.args.iter().skip(step.results.start).take(step.results.len());
+        let empty: Option<Vec<Expr>> =
+            results.map(|place| cells(plan, place).map(|d| is(&self.sizes, d))).collect();
+        let idle = empty.and_then(|all| all.into_iter().reduce(Expr::and));
+        let idle = idle.unwrap_or_else(|| Expr::bool(false));
+        let flag = Expr::select(idle.clone(), number(1), number(0));
+        self.set(at, flag);
+        if step.takes_empty {
+            return;
+        }
+        for place in &step.args {
+            let size = match *place {
+                Place::Size(d) => Some(d),
+                Place::Output(_) => None,
+                ref place => cells(plan, place),
+            };
+            let Some(d) = size.filter(|d| d.known().is_none_or(|n| n == 0)) else { continue };
+            let some = (!is(&self.sizes, d)).or(idle.clone());
+            let text =
+                format!("the size `{d}` is zero, and `{}` needs at least one element", step.func);
+            self.assert(some, text, Vec::new());
+        }
+    }
+
     /// Checks that 64 bits hold a size.
     fn in_range(&mut self, d: Dim, what: &str) {
         let limit = Expr::float((1u64 << 62) as f64, DType::F64);
@@ -211,7 +278,7 @@ impl Body {
 
     /// A number of elements, checked to be what a tensor may have.
     fn cells(&mut self, cells: Dim, what: &str) -> Expr {
-        let value = self.size(cells, 1);
+        let value = self.size(cells, self.least);
         if cells.known().is_none() {
             let text = format!("{what} has 2^31 elements or more");
             self.assert(value.clone().less_equal(most_cells()), text, Vec::new());

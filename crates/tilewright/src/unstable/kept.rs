@@ -16,7 +16,7 @@ use tilewright_graph::sizes::Sizes;
 use tilewright_ir::{Result, Tensor};
 use tilewright_runtime::Executable;
 
-use super::compile::{Program, compile, has_control, load_program, lower_program};
+use super::compile::{Program, compile, load_program, lower_program};
 use super::load::Draft;
 use super::pipeline::Options;
 use super::saved::{Check, Content, open_noted, open_program};
@@ -174,7 +174,8 @@ impl Place {
         note: &str,
         make: impl FnOnce(&Options, &str) -> Result<Content>,
     ) -> bool {
-        let bytes: usize = program.plan.constants.iter().map(|t| t.bytes().len()).sum();
+        let constants = program.plans().iter().flat_map(|plan| &plan.constants);
+        let bytes: usize = constants.map(|t| t.bytes().len()).sum();
         let is_same = || self.cache.digest(&self.model) == Some(self.digest) && self.is_same(files);
         if bytes < LEAST || !is_same() {
             return false;
@@ -220,12 +221,8 @@ pub fn compile_file(
     let files = place.as_ref().and_then(|place| place.data_files(&draft));
     let module = draft.module(sizes)?;
     let Some((place, files)) = place.zip(files) else { return compile(&module, options) };
-    if has_control(&module)? {
-        return compile(&module, options);
-    }
     options.backend.check_host(&options.target()?)?;
-    let laid_out = options.layout.map(|layout| options.lay_out(layout, &module)).transpose()?;
-    let program = lower_program(laid_out.as_ref().unwrap_or(&module), options)?;
+    let program = lower_program(&module, options)?;
     let executable = load_program(&program, options)?;
     place.keep(&program, options, &files, "");
     Ok(executable)

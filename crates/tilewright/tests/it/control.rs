@@ -3,10 +3,12 @@
 
 use std::fmt::Write;
 
+use tilewright::unstable::compile::{Program, load_program, lower_program};
 use tilewright::unstable::interp::run_module;
 use tilewright::unstable::ir::equal;
 use tilewright::unstable::random::Random;
-use tilewright::{DType, Options, Sizes, compile, parse, print};
+use tilewright::unstable::saved::{self, Content};
+use tilewright::{DType, Executable, Options, Result, Sizes, Tensor, parse, print};
 
 /// Graphs that are tried, unless the environment variable `TILEWRIGHT_FUZZ_ITERS` says how many.
 const GRAPHS: u64 = 40;
@@ -244,19 +246,34 @@ impl Maker {
     }
 }
 
+/// The program as a file holds it.
+fn reopened(program: &Program, options: &Options) -> Result<Executable> {
+    let mut file = Vec::new();
+    let content = Content::new(&[&program.module], options, "")?;
+    content.write(&mut file).expect("it is written to memory");
+    let file = Tensor::from_bytes(DType::U8, &[file.len()], &file)?;
+    // SAFETY: the content is what was written.
+    unsafe { saved::open(&file, None) }
+}
+
+/// The text of a random graph.
+pub(crate) fn random_graph(seed: u64) -> String {
+    let maker = Maker {
+        random: Random::new(seed),
+        text: String::new(),
+        sizes: Vec::new(),
+        names: 0,
+        depth: 0,
+    };
+    maker.module()
+}
+
 #[test]
 fn random_graphs_with_control_flow_compute_what_they_mean() {
     let asked = std::env::var("TILEWRIGHT_FUZZ_ITERS").ok().and_then(|n| n.parse().ok());
     let (mut empty, mut refused) = (0, 0);
     for seed in 0..asked.unwrap_or(GRAPHS) {
-        let maker = Maker {
-            random: Random::new(seed),
-            text: String::new(),
-            sizes: Vec::new(),
-            names: 0,
-            depth: 0,
-        };
-        let text = maker.module();
+        let text = random_graph(seed);
         let fail = |e: tilewright::Error| -> ! { panic!("graph {seed}: {}\n{text}", e.render()) };
         let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| fail(e));
         let again = parse(&print(&module), &Sizes::new()).unwrap_or_else(|e| fail(e));
@@ -264,12 +281,26 @@ fn random_graphs_with_control_flow_compute_what_they_mean() {
             panic!("graph {seed}: the text is another module: {e:?}\n{}", print(&module));
         }
         let options = Options { threads: 1, ..Options::default() };
-        let executable = compile(&module, &options).unwrap_or_else(|e| fail(e));
+        let program = lower_program(&module, &options).unwrap_or_else(|e| fail(e));
+        let executable = load_program(&program, &options).unwrap_or_else(|e| fail(e));
+        // Linking takes longer than all of its runs.
+        let saved = (seed % 4 == 0).then(|| reopened(&program, &options));
+        let saved = saved.transpose().unwrap_or_else(|e| fail(e));
         for n in [1, 3, 8, 2, 17] {
             let x = Random::new(seed + 1).tensor(DType::F32, &[n]).unwrap_or_else(|e| fail(e));
             let inputs = [x];
             let meant = run_module(&again, "main", &inputs);
-            match (executable.run(&inputs), meant) {
+            let got = executable.run(&inputs);
+            if let Some(saved) = &saved {
+                match (&got, saved.run(&inputs)) {
+                    (Ok(got), Ok(again)) => got.iter().zip(&again).for_each(|(a, b)| {
+                        assert!(a.same(b), "graph {seed}, n = {n}: saved {b:?}, not {a:?}");
+                    }),
+                    (Err(a), Err(b)) => assert_eq!(a.to_string(), b.to_string()),
+                    _ => panic!("graph {seed}, n = {n}: saved, it runs elsewhere"),
+                }
+            }
+            match (got, meant) {
                 (Ok(got), Ok(meant)) => {
                     assert_eq!(got.len(), meant.len());
                     for (a, b) in got.iter().zip(&meant) {
