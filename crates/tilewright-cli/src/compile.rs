@@ -13,7 +13,7 @@ use tilewright::unstable::codegen::llvm::{Emit, Llvm};
 use tilewright::unstable::compile::{Program, specialized};
 use tilewright::unstable::kept::{DataFiles, Place};
 use tilewright::unstable::library::{build, plan};
-use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::runtime::file;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
 
@@ -128,9 +128,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let module = match arguments.after {
                 // The module itself is asked for, and not what is made of it.
                 None => arguments.native.lay_out_as_told(module)?.0,
-                Some(_) => arguments.native.lay_out(module)?.0,
+                Some(until) => arguments.native.staged(&module, &options, until)?,
             };
-            script(arguments.after, module, &options)?
+            script(&module)
         }
         Form::LlvmIr | Form::Asm => {
             let name = name(arguments, output)?;
@@ -187,16 +187,12 @@ fn place(arguments: &Arguments, options: &Options) -> Result<Option<Place>> {
     Ok(told.and_then(|told| Place::of(&arguments.model, &told, options)))
 }
 
-fn script(after: Option<Stage>, module: Module, options: &Options) -> Result<String> {
-    let module = match after {
-        Some(until) => run_stages(&module, options, until, |_, _| Ok(()))?,
-        None => module,
-    };
-    let mut text = print(&module);
+fn script(module: &Module) -> String {
+    let mut text = print(module);
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    Ok(text)
+    text
 }
 
 /// The prefix of symbols.

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tilewright::unstable::codegen::LlvmBackend;
-use tilewright::unstable::compile::{Program, lower_program_with};
+use tilewright::unstable::compile::{self, Program, lower_program_with};
 use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
 pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
+use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::target::Backend;
 use tilewright::unstable::tune::PLANS;
 use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
@@ -91,12 +92,22 @@ impl Native {
     pub fn lower(&self, module: &Module, options: &Options) -> Result<LaidOut> {
         let (mut left, mut at) = (Vec::new(), Instant::now());
         let program = lower_program_with(module, options, |module, io| {
-            let native = Native { io_layout: io.unwrap_or(self.io_layout), ..self.clone() };
-            let (module, conversions) = native.lay_out(module)?;
+            let (module, conversions) = self.with_ends(io).lay_out(module)?;
             (left, at) = (conversions, Instant::now());
             Ok(module)
         })?;
         Ok(LaidOut { program, left, at })
+    }
+
+    /// A module in its layout after some of the stages.
+    pub fn staged(&self, module: &Module, options: &Options, until: Stage) -> Result<Module> {
+        let lay_out = |module, io| Ok(self.with_ends(io).lay_out(module)?.0);
+        compile::staged(module, options, until, lay_out)
+    }
+
+    /// The same where it may be said how inputs and outputs lie.
+    fn with_ends(&self, io: Option<IoLayout>) -> Native {
+        Native { io_layout: io.unwrap_or(self.io_layout), ..self.clone() }
     }
 
     /// The layout that a program is laid out in as it is compiled: what [`Native::lay_out`] does.

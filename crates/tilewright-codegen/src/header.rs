@@ -84,15 +84,30 @@ impl Version {
     }
 }
 
-/// The header of a shared library under the symbol prefix `name`, see [`crate::library`].
+/// The header of a shared library under the symbol prefix `name`, see [`crate::library`]; with control
+/// flow a run allocates what it needs on the way.
 ///
 /// # Errors
 /// [`Error::Input`] if the name is not a C identifier.
-pub fn library(plan: &Planned, versions: &[Version], name: &str) -> Result<String> {
+pub fn library(
+    plan: &Planned,
+    versions: &[Version],
+    has_control: bool,
+    name: &str,
+) -> Result<String> {
     let upper = name.to_ascii_uppercase();
     let mut out = start(plan, versions, name)?;
     outputs(&mut out, &upper, plan);
-    let arena = arena(plan, &upper);
+    let arena = match has_control {
+        true => "`arena` is not used, and may be NULL: branches and loops allocate what they need. Any number
+   of runs may happen at the same time."
+            .to_owned(),
+        false => format!(
+            "`arena` is {} of memory at a 64-byte boundary for intermediate results, or
+   NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.",
+            arena(plan, &upper)
+        ),
+    };
     let (shapes, heap) = match plan.shapes() {
         Some(_) => (shapes_function(name), "const int64_t *shapes, "),
         None => (String::new(), ""),
@@ -107,8 +122,7 @@ pub fn library(plan: &Planned, versions: &[Version], name: &str) -> Result<Strin
 {shapes}/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
    row-major, aligned to their elements, and do not overlap.{filled}
 
-   `arena` is {arena} of memory at a 64-byte boundary for intermediate results, or
-   NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.
+   {arena}
 
    Returns 0, {upper}_NO_MEMORY, or a positive number where an assertion of the model failed. */
 int {name}_run({heap}const void *const *inputs, void *const *outputs, void *arena);

@@ -152,7 +152,7 @@ impl Library<'_> {
             Ok::<PathBuf, Error>(path)
         };
         let header = match self.control.filter(|c| control::is_decided(c.program)) {
-            None => header::library(general, &versions, self.name)?,
+            None => header::library(general, &versions, self.control.is_some(), self.name)?,
             Some(c) => header::results(general, &c.program.signature.outputs, self.name)?,
         };
         part("interface.h", header.as_bytes())?;
@@ -252,9 +252,7 @@ SYMBOL:
             }
             bases.push(base);
             base += (called.len() + 1) * entry::STEP;
-            if i32::try_from(base).is_err() {
-                return Err(Error::unsupported("more kernel calls than results can tell apart"));
-            }
+            check_results(base)?;
             let heap = match shapes {
                 Some(_) => {
                     let symbol = entry::shapes_symbol(&inner);
@@ -373,6 +371,7 @@ static int version(const int64_t *shapes) {\n";
             ),
             Some(control) => {
                 let code = control::code(self, control, &bases, &constants.control)?;
+                check_results(base + code.messages.len())?;
                 for (k, text) in code.messages.iter().enumerate() {
                     let text = c_string(text);
                     let _ = writeln!(messages, "    case {}: return {text};", base + k + 1);
@@ -404,6 +403,14 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
 }}
 "
         ))
+    }
+}
+
+/// Whether an `int` tells so many results apart.
+fn check_results(count: usize) -> Result<()> {
+    match i32::try_from(count) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::unsupported("more kernel calls than results of a run can tell apart")),
     }
 }
 

@@ -76,15 +76,20 @@ struct Body {
     least: usize,
 }
 
-/// The elements of a place in memory.
-fn cells(plan: &OpenPlan, place: &Place) -> Option<Dim> {
+/// The elements of a place in memory; a size is itself.
+fn size(plan: &OpenPlan, place: &Place) -> Option<Dim> {
     let of = |port: &OpenPort| dim::product(port.shape.iter().copied());
     match *place {
         Place::Input(k) => plan.inputs.get(k).map(of),
         Place::Output(k) => plan.outputs.get(k).map(of),
         Place::Value(k) => plan.values.get(k).map(|value| value.cells),
-        Place::Constant(_) | Place::Size(_) => None,
+        Place::Size(d) => Some(d),
+        Place::Constant(_) => None,
     }
+}
+
+fn may_be_zero(d: Dim) -> bool {
+    d.known().is_none_or(|n| n == 0)
 }
 
 impl ShapeFunc {
@@ -118,8 +123,8 @@ impl ShapeFunc {
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let idle = plan.steps.iter().map(|step| {
-            let open = |place: &Place| cells(plan, place).is_some_and(|d| d.known() != Some(1));
-            (plan.empty && step.args.iter().any(open)).then(|| places.take(1))
+            let may_be_empty = |place: &Place| size(plan, place).is_some_and(may_be_zero);
+            (plan.empty && step.args.iter().any(may_be_empty)).then(|| places.take(1))
         });
         let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
@@ -244,28 +249,22 @@ impl Body {
     /// Whether a step is left out, since all its results are empty; one that is not, and is not right
     /// without elements, needs some.
     fn idle(&mut self, plan: &OpenPlan, step: &OpenStep, at: usize) {
-        let is = |sizes: &Subst, d: Dim| sizes.clone().expr(&d.wide()).equal(number(0));
+        let sizes = self.sizes.clone();
+        let is_zero = |d: Dim| sizes.clone().expr(&d.wide()).equal(number(0));
         let results = step.args.iter().skip(step.results.start).take(step.results.len());
-        let empty: Option<Vec<Expr>> =
-            results.map(|place| cells(plan, place).map(|d| is(&self.sizes, d))).collect();
-        let idle = empty.and_then(|all| all.into_iter().reduce(Expr::and));
+        let empty = results.map(|place| size(plan, place).map(is_zero));
+        let idle = empty.collect::<Option<Vec<Expr>>>();
+        let idle = idle.and_then(|all| all.into_iter().reduce(Expr::and));
         let idle = idle.unwrap_or_else(|| Expr::bool(false));
-        let flag = Expr::select(idle.clone(), number(1), number(0));
-        self.set(at, flag);
+        self.set(at, Expr::select(idle.clone(), number(1), number(0)));
         if step.takes_empty {
             return;
         }
-        for place in &step.args {
-            let size = match *place {
-                Place::Size(d) => Some(d),
-                Place::Output(_) => None,
-                ref place => cells(plan, place),
-            };
-            let Some(d) = size.filter(|d| d.known().is_none_or(|n| n == 0)) else { continue };
-            let some = (!is(&self.sizes, d)).or(idle.clone());
+        for place in step.args.iter().filter(|place| !matches!(place, Place::Output(_))) {
+            let Some(d) = size(plan, place).filter(|d| may_be_zero(*d)) else { continue };
             let text =
                 format!("the size `{d}` is zero, and `{}` needs at least one element", step.func);
-            self.assert(some, text, Vec::new());
+            self.assert((!is_zero(d)).or(idle.clone()), text, Vec::new());
         }
     }
 
@@ -399,6 +398,38 @@ mod tests {
         }
         let heap = heap(&shapes, &[240, 240]).expect("it fits");
         assert_eq!(heap[shapes.arena_bytes], plan.at(&[240, 240]).expect("it fits").arena_bytes);
+    }
+
+    /// Sizes of a piece may be zero: what gives nothing is left out, and what takes nothing is refused
+    /// unless it is right for that.
+    #[test]
+    fn steps_without_results_are_left_out() {
+        let mut plan = OpenPlan { empty: true, ..plan() };
+        for (step, results) in plan.steps.iter_mut().zip([1..2, 1..3, 2..3]) {
+            step.results = results;
+        }
+        let mut outcomes = Vec::new();
+        for takes_empty in [false, true] {
+            plan.steps[1].takes_empty = takes_empty;
+            let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+            for sizes in [[0, 3], [3, 1], [0, 1], [1, 2], [5, 4], [3, 0]] {
+                let fixed = plan.at(&sizes.map(|n| n as usize));
+                let heap = heap(&shapes, &sizes);
+                assert_eq!(fixed.is_ok(), heap.is_ok(), "{sizes:?}: {heap:?}");
+                let (Ok(fixed), Ok(heap)) = (fixed, heap) else { continue };
+                for (k, step) in fixed.steps.iter().enumerate() {
+                    let idle = shapes.idle(k).is_some_and(|at| heap[at] == 1);
+                    assert_eq!(step.idle, idle, "{sizes:?}: step {k}");
+                }
+                outcomes.push(fixed.steps.iter().filter(|step| step.idle).count());
+            }
+        }
+        outcomes.sort_unstable();
+        assert_eq!(outcomes, [0, 0, 0, 0, 1, 1, 2, 2]);
+        plan.steps[1].takes_empty = false;
+        let said = heap(&ShapeFunc::new(&plan).expect("all sizes are said"), &[0, 3]);
+        let said = said.expect_err("there is nothing to begin with");
+        assert!(said.contains("is zero, and `shapes` needs at least one element"), "{said}");
     }
 
     #[test]

@@ -7,18 +7,20 @@
 //!
 //! A result beyond those of kernels says which operation failed, for the message.
 
+mod piece;
+mod run;
+
 use std::fmt::Write;
 
 use tilewright_ir::list::ListOp;
 use tilewright_ir::plan::program::{self, Block, Operation, Register, What};
 use tilewright_ir::{
     Attr, Attrs, BinOp, DType, Dim, Error, Expr, ExprKind, OpenPlan, OpenPort, Result, Tensor,
-    TypeKind, Var,
+    TypeKind,
 };
 
 use super::{Library, Program};
-use crate::entry::{self, Planned};
-use crate::shape_func::PortSizes;
+use crate::entry::Planned;
 
 /// What runs instead of a plan.
 pub struct Control<'a> {
@@ -225,99 +227,6 @@ impl<'a> Writer<'a> {
             Some(at) if !port.shape.is_empty() => format!("shapes + {at}"),
             _ => array(port.shape.iter().map(|d| d.known().unwrap_or(0).to_string())),
         }
-    }
-
-    /// The function that runs a piece.
-    fn piece(&mut self, k: usize, plan: &Planned, base: usize) -> Result<()> {
-        let inner = self.library.inner(k + 1);
-        let (inputs, outputs) = plan.ports();
-        let mut out = format!(
-            "static int piece_{k}(run_state *m, value *const *in, const int64_t *told, value **out) {{\n"
-        );
-        let heap = |places: &[PortSizes], i: usize| places.get(i).map(|at| at.extents);
-        let none: &[PortSizes] = &[];
-        let (ins, outs) = plan.shapes().map_or((none, none), |s| (&s.inputs[..], &s.outputs[..]));
-        let misfit = self.site("a value has another type or shape than it is used as");
-        for (i, port) in inputs.iter().enumerate() {
-            let (number, rank) = (number(port.dtype), port.shape.len());
-            let _ =
-                writeln!(out, "    if (!is_tensor(in[{i}], {number}, {rank})) return {misfit};");
-        }
-        // A result of the piece as one of the library.
-        let result = format!("return result > 0 ? result + {base} : result;");
-        let (arena, passed) = match plan {
-            Planned::Fixed(plan) => (plan.arena_bytes.to_string(), ""),
-            Planned::Open(open, shapes) => {
-                let said = |v: &Var| -> Result<String> {
-                    // As the runtime does: what is told comes first.
-                    if let Some(at) = open.given.iter().position(|g| g == v) {
-                        return Ok(format!("told[{at}]"));
-                    }
-                    let plain = |(i, port): (usize, &OpenPort)| {
-                        let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
-                        Some(format!("in[{i}]->extents[{axis}]"))
-                    };
-                    open.inputs.iter().enumerate().find_map(plain).ok_or_else(|| {
-                        Error::internal(format!("nothing says how large `{}` is", v.name()))
-                    })
-                };
-                let sizes = open.sizes().iter().map(said).collect::<Result<Vec<_>>>()?;
-                let _ = writeln!(out, "    int64_t *shapes = m->shapes;");
-                let _ = writeln!(
-                    out,
-                    "    int result = {}(&context, {}, shapes);\n    if (result != 0) {result}",
-                    entry::shapes_symbol(&inner),
-                    array(sizes)
-                );
-                (format!("(size_t)shapes[{}]", shapes.arena_bytes), "shapes, ")
-            }
-        };
-        for (i, port) in inputs.iter().enumerate().filter(|(_, port)| !port.shape.is_empty()) {
-            let extents = Self::extents(port, heap(ins, i));
-            let _ = writeln!(out, "    if (!has_extents(in[{i}], {extents})) return {misfit};");
-        }
-        let _ = writeln!(out, "    TRY(make_arena(m, {arena}), 0);");
-        let _ = writeln!(out, "    value *made[{}] = {{0}};", outputs.len().max(1));
-        let _ = writeln!(out, "    int failed = 0;");
-        for (i, port) in outputs.iter().enumerate() {
-            let extents = Self::extents(port, heap(outs, i));
-            let (ty, rank) = (type_of(port.dtype), port.shape.len());
-            let _ = writeln!(
-                out,
-                "    if (failed == 0) failed = tensor({ty}, {rank}, {extents}, NULL, &made[{i}]);"
-            );
-        }
-        let list = |count: usize, one: &dyn Fn(usize) -> String| -> String {
-            (0..count).map(one).chain(["NULL".to_owned()]).collect::<Vec<_>>().join(", ")
-        };
-        let declared = if plan.shapes().is_some() { "result" } else { "int result" };
-        let _ = write!(
-            out,
-            "    if (failed != 0) {{
-        for (int k = 0; k < {count}; k++) drop(made[k]);
-        return failed;
-    }}
-    const void *inputs[] = {{{given}}};
-    void *outputs[] = {{{results}}};
-    {declared} = {run}(&context, {passed}inputs, outputs, constants_{program}, m->arena);
-    for (int k = 0; k < {count}; k++) {{
-        if (result == 0) out[k] = made[k];
-        else drop(made[k]);
-    }}
-    (void)told;
-    (void)in;
-    {result}
-}}
-
-",
-            count = outputs.len(),
-            given = list(inputs.len(), &|i| format!("in[{i}]->data")),
-            results = list(outputs.len(), &|i| format!("elements(made[{i}])")),
-            run = entry::symbol(&inner),
-            program = k + 1,
-        );
-        self.functions += &out;
-        Ok(())
     }
 
     /// The function of a block, by its number.
@@ -641,148 +550,5 @@ impl<'a> Writer<'a> {
         }
         *out += "    }\n";
         Ok(())
-    }
-
-    /// The functions of the interface.
-    fn run(&mut self, body: usize, block: &Block) -> Result<String> {
-        let name = self.name;
-        let plan = self.library.program.plan;
-        let shapes = plan.shapes();
-        let signature = &self.program.signature;
-        let parameter = shapes.map_or("", |_| "const int64_t *shapes, ");
-        let passed = shapes.map_or("", |_| "shapes, ");
-        let mut out = format!(
-            "static int start({parameter}const void *const *inputs, run_state **to) {{
-    run_state *m = calloc(1, sizeof *m);
-    *to = m;
-    if (m == NULL) return NO_MEMORY;
-    for (int k = 0; k < {}; k++) m->s[k] = -1;
-",
-            self.program.sizes.len()
-        );
-        for (k, port) in signature.inputs.iter().enumerate() {
-            let extents = Self::extents(port, shapes.map(|s| s.inputs[k].extents));
-            let (ty, rank) = (type_of(port.dtype), port.shape.len());
-            let _ = writeln!(
-                out,
-                "    TRY(tensor({ty}, {rank}, {extents}, inputs[{k}], &m->r[{k}]), 0);"
-            );
-        }
-        for (slot, v) in signature.sizes().iter().enumerate() {
-            let plain = |(k, port): (usize, &OpenPort)| {
-                let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
-                Some(shapes?.inputs[k].extents + axis)
-            };
-            if let Some(at) = signature.inputs.iter().enumerate().find_map(plain) {
-                let _ = writeln!(out, "    m->s[{slot}] = shapes[{at}];");
-            }
-        }
-        let _ = write!(
-            out,
-            "    (void)inputs;
-    return block_{body}(m);
-}}
-
-static void finish(run_state *m) {{
-    for (int k = 0; m != NULL && k < {}; k++) drop(m->r[k]);
-    if (m != NULL) free(m->arena);
-    free(m);
-}}
-
-",
-            self.registers
-        );
-        let misfit = self.site("an output has another shape than the model says");
-        let ports: Vec<(&OpenPort, &Register)> =
-            signature.outputs.iter().zip(&block.results).collect();
-        if is_decided(self.program) {
-            let count = ports.len();
-            let _ = write!(
-                out,
-                "struct {name}_results {{
-    value *outputs[{count}];
-}};
-
-"
-            );
-            let _ = write!(
-                out,
-                "PUBLIC void {name}_free({name}_results *results) {{
-    if (results == NULL) return;
-    for (int k = 0; k < {count}; k++) drop(results->outputs[k]);
-    free(results);
-}}
-
-/* A value that stays when the inputs go. */
-static int keep(value *v, value **to) {{
-    if (v->is_own) {{
-        *to = hold(v);
-        return 0;
-    }}
-    int failed = tensor(v->type, v->rank, v->extents, NULL, to);
-    if (failed == 0 && byte_count(v) > 0) memcpy(elements(*to), v->data, (size_t)byte_count(v));
-    return failed;
-}}
-
-PUBLIC int {name}_run({parameter}const void *const *inputs, {name}_results **results) {{
-    run_state *m;
-    {name}_results *made = NULL;
-    int result = start({passed}inputs, &m);
-    if (result == 0 && (made = calloc(1, sizeof *made)) == NULL) result = NO_MEMORY;
-"
-            );
-            for (k, (port, r)) in ports.iter().enumerate() {
-                let (number, rank) = (number(port.dtype), port.shape.len());
-                let _ = write!(
-                    out,
-                    "    if (result == 0 && !is_tensor(m->r[{r}], {number}, {rank})) result = {misfit};
-    if (result == 0) result = keep(m->r[{r}], &made->outputs[{k}]);
-"
-                );
-            }
-            let _ = write!(
-                out,
-                "    finish(m);
-    if (result != 0) {{
-        {name}_free(made);
-        made = NULL;
-    }}
-    *results = made;
-    return result;
-}}
-
-PUBLIC const void *{name}_output(const {name}_results *results, int output,
-                                 const int64_t **extents) {{
-    if (results == NULL || output < 0 || output >= {count}) return NULL;
-    if (extents != NULL) *extents = results->outputs[output]->extents;
-    return results->outputs[output]->data;
-}}
-"
-            );
-            return Ok(out);
-        }
-        let _ = write!(
-            out,
-            "PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
-    run_state *m;
-    int result = start({passed}inputs, &m);
-    (void)arena;
-"
-        );
-        for (k, (port, r)) in ports.iter().enumerate() {
-            let (number, rank) = (number(port.dtype), port.shape.len());
-            let extents = Self::extents(port, shapes.map(|s| s.outputs[k].extents));
-            let _ = write!(
-                out,
-                "    if (result == 0) {{
-        const value *v = m->r[{r}];
-        if (!is_tensor(v, {number}, {rank}) || !has_extents(v, {extents})) result = {misfit};
-        else if (byte_count(v) > 0) memcpy(outputs[{k}], v->data, (size_t)byte_count(v));
-    }}
-"
-            );
-        }
-        out += "    finish(m);\n    return result;\n}\n";
-        Ok(out)
     }
 }

@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Attr, Attrs, Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, TensorType, Var,
+    Module, Result, Var,
 };
 
 use super::PIECE;
-use super::resolve::{Kind, Node, Part};
+use super::resolve::{Kind, Node, Part, alone};
 use crate::normal::needed;
 
 /// The nodes of a function with pieces in the place of calls; the pieces join the module.
@@ -121,13 +121,6 @@ fn defined(kind: &Kind) -> Vec<&GraphVar> {
         Kind::Piece { outs, .. } | Kind::If { outs, .. } | Kind::Loop { outs, .. } => {
             outs.iter().collect()
         }
-    }
-}
-
-/// The variables that stand alone in a type.
-fn alone(ty: &GraphType, to: &mut HashSet<Var>) {
-    if let GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) = ty {
-        to.extend(shape.iter().filter_map(Expr::as_var).cloned());
     }
 }
 

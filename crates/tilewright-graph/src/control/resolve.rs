@@ -103,6 +103,28 @@ fn flatten(e: GraphExpr, out: &mut Vec<GraphExpr>) {
     }
 }
 
+/// The variables that stand alone in a type.
+pub(super) fn alone(ty: &GraphType, to: &mut impl Extend<Var>) {
+    match ty {
+        GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) => {
+            to.extend(shape.iter().filter_map(Expr::as_var).cloned());
+        }
+        GraphType::Tuple(items) => items.iter().for_each(|ty| alone(ty, to)),
+        GraphType::Opaque(_) => {}
+    }
+}
+
+/// The sizes that bindings find, those in bodies included.
+fn found(blocks: &[BindingBlock], to: &mut Vec<Var>) {
+    for b in blocks.iter().flat_map(|block| &block.bindings) {
+        alone(b.var.ty(), to);
+        if let GraphExpr::Loop(l) = &b.value {
+            l.params.iter().for_each(|p| alone(p.ty(), to));
+        }
+        b.value.bodies().into_iter().for_each(|body| found(&body.blocks, to));
+    }
+}
+
 struct Resolver<'m> {
     module: &'m Module,
     /// What variables stand for: variables, constants, and tuples of such.
@@ -417,6 +439,13 @@ impl Resolver<'_> {
                     }
                 }
             }
+        }
+        // Sizes that the function finds are others in each call.
+        let mut new = Vec::new();
+        found(&func.blocks, &mut new);
+        for v in new {
+            let fresh = v.fresh().expr();
+            sizes.entry(v).or_insert(fresh);
         }
         let values = func.params.iter().map(GraphVar::id).zip(args).collect();
         let outer = std::mem::replace(&mut self.values, values);

@@ -123,19 +123,30 @@ pub fn lower_program_with(
     options: &Options,
     lay_out: impl FnOnce(Module, Option<IoLayout>) -> Result<Module>,
 ) -> Result<Program> {
+    Program::of(Lowered::new(staged(module, options, Stage::Lower, lay_out)?)?)
+}
+
+/// A module after some of the stages, laid out before by `lay_out`. Control flow is cut: the entry calls
+/// pieces, which are what is laid out and goes through the stages.
+///
+/// # Errors
+/// As [`lower_program_with`].
+pub fn staged(
+    module: &Module,
+    options: &Options,
+    until: Stage,
+    lay_out: impl FnOnce(Module, Option<IoLayout>) -> Result<Module>,
+) -> Result<Module> {
     let entry = module.entry()?;
-    let lower = |module: &Module| run_stages(module, options, Stage::Lower, |_, _| Ok(()));
-    let module = match control::has_control(module, entry) {
-        false => lower(&lay_out(module.clone(), None)?)?,
-        true => {
-            well_formed::check_module(module)?;
-            let Cut { module, name, entry } = control::cut(&name_outputs(module), entry)?;
-            // The ends of pieces are the model's own, so they stay logical.
-            let pieces = lower(&lay_out(module, Some(IoLayout::Logical))?)?;
-            Cut::join(pieces, name, entry)
-        }
-    };
-    Program::of(Lowered::new(module)?)
+    let stages = |module: &Module| run_stages(module, options, until, |_, _| Ok(()));
+    if !control::has_control(module, entry) {
+        return stages(&lay_out(module.clone(), None)?);
+    }
+    well_formed::check_module(module)?;
+    let Cut { module, name, entry } = control::cut(&name_outputs(module), entry)?;
+    // The ends of pieces are the model's own, so they stay logical.
+    let pieces = stages(&lay_out(module, Some(IoLayout::Logical))?)?;
+    Ok(Cut::join(pieces, name, entry))
 }
 
 /// Compiles a module and loads it into this process.
