@@ -10,7 +10,7 @@
 //! from the extents that it has computed; the numbers of a version lie behind those of the plan for
 //! all sizes.
 //!
-//! A model with control flow is a program over pieces ([`control`]): it is written in C, and each piece
+//! A model with control flow is a program over pieces ([`Control`]): it is written in C, and each piece
 //! is a plan with kernels and constants of its own.
 
 mod control;

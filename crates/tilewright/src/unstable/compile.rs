@@ -72,7 +72,7 @@ impl Program {
     /// The functions that the plans call, each once, by name.
     ///
     /// # Errors
-    /// [`Error::Internal`] if a plan calls a function that is not there.
+    /// [`Error::Internal`](tilewright_ir::Error::Internal) if a plan calls a function that is not there.
     pub fn functions(&self) -> Result<Vec<(Arc<str>, &TensorFunc)>> {
         let one = |name: Arc<str>| {
             let f = self.module.tensor(&name)?;
@@ -152,11 +152,11 @@ pub fn staged(
 /// Compiles a module and loads it into this process.
 ///
 /// # Errors
-/// [`Error::Malformed`] if the module breaks a rule,
-/// [`Error::Input`] if no input says a size that is needed,
-/// [`Error::Unsupported`] if it uses what the target does not have,
+/// [`Error::Malformed`](tilewright_ir::Error::Malformed) if the module breaks a rule,
+/// [`Error::Input`](tilewright_ir::Error::Input) if no input says a size that is needed,
+/// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) if it uses what the target does not have,
 /// or is to be for a machine whose features this one lacks,
-/// [`Error::Toolchain`] if the backend lacks what it needs.
+/// [`Error::Toolchain`](tilewright_ir::Error::Toolchain) if the backend lacks what it needs.
 ///
 /// ```
 /// use tilewright::{Options, Sizes, Tensor, compile, parse};
@@ -182,15 +182,6 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     load_program(&lower_program(module, options)?, options)
 }
 
-/// Whether running a module takes more than one plan: its entry has branches, loops, or sizes that
-/// data decide.
-///
-/// # Errors
-/// [`Error::Input`] where the module has no entry.
-pub fn has_control(module: &Module) -> Result<bool> {
-    Ok(control::has_control(module, module.entry()?))
-}
-
 /// Makes code of a program and loads it into this process.
 ///
 /// # Errors
@@ -209,7 +200,7 @@ pub fn load_program(program: &Program, options: &Options) -> Result<Executable> 
 /// A module for some of the sizes that it leaves open, by name or as `INPUT.AXIS`.
 ///
 /// # Errors
-/// [`Error::Input`] for sizes that it does not leave open, and those that do not fit one another.
+/// [`Error::Input`](tilewright_ir::Error::Input) for sizes that it does not leave open, and those that do not fit one another.
 pub fn specialized(module: &Module, dims: &BTreeMap<String, usize>) -> Result<Module> {
     sizes::fill(module, &Sizes { dims: dims.clone(), ..Sizes::new() })
 }
