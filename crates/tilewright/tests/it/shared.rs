@@ -386,3 +386,35 @@ int main(void) {
     let printed = run(&mut Command::new(directory.join("main")));
     assert_eq!(printed, "2 4 6\n1 2 3\n2 x 3: 1 4\n");
 }
+
+/// A choice between inputs computes nothing: there is no kernel in the file or library.
+#[test]
+fn a_model_without_kernels_is_saved_and_a_library() {
+    let text = r#"
+from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:
+    @R.function
+    def choose(a: R.Tensor((3,), "int32"), b: R.Tensor((2,), "int32"), go: R.Tensor((), "bool")):
+        k = T.int64()
+        if go:
+            y: R.Tensor((k,), "int32") = a
+        else:
+            y: R.Tensor((k,), "int32") = b
+        return (y, R.const(7, "int32"))
+"#;
+    let library = shared(&module(text));
+    let saved = reopened(&library.program, &options()).expect("it opens");
+    for go in [true, false] {
+        let inputs = [
+            Tensor::from_slice(&[3], &[1i32, 2, 3]).expect("a tensor"),
+            Tensor::from_slice(&[2], &[4i32, 5]).expect("a tensor"),
+            Tensor::from_bools(&[], &[go]).expect("a truth"),
+        ];
+        let meant = &inputs[usize::from(!go)];
+        for got in [library.run(&inputs).expect("it runs"), saved.run(&inputs).expect("it runs")] {
+            assert!(got[0].same(meant), "{got:?}");
+            assert_eq!(got[1].as_slice::<i32>(), Some(&[7][..]));
+        }
+    }
+}
