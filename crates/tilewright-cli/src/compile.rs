@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tilewright::unstable::codegen::cache::ObjectCache;
-use tilewright::unstable::codegen::entry::{self, Planned};
+use tilewright::unstable::codegen::entry;
 use tilewright::unstable::codegen::header;
-use tilewright::unstable::codegen::library::{self, Library};
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
-use tilewright::unstable::compile::{Program, lower_program, specialized};
+use tilewright::unstable::compile::{Program, specialized};
 use tilewright::unstable::kept::{DataFiles, Place};
-use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::library::{build, plan};
+use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::runtime::file;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
 
@@ -128,9 +128,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let module = match arguments.after {
                 // The module itself is asked for, and not what is made of it.
                 None => arguments.native.lay_out_as_told(module)?.0,
-                Some(_) => arguments.native.lay_out(module)?.0,
+                Some(until) => arguments.native.staged(&module, &options, until)?,
             };
-            script(arguments.after, module, &options)?
+            script(&module)
         }
         Form::LlvmIr | Form::Asm => {
             let name = name(arguments, output)?;
@@ -159,8 +159,7 @@ fn made(arguments: &Arguments, options: &Options) -> Result<Made> {
         return Ok(Made { program, new: None });
     }
     let (module, files) = arguments.given.load_as_given(&arguments.model, place.as_ref())?;
-    let module = arguments.native.lay_out(module)?.0;
-    let program = lower_program(&module, options)?;
+    let program = arguments.native.lower(&module, options)?.program;
     Ok(Made { program, new: Some(place.zip(files)) })
 }
 
@@ -171,7 +170,7 @@ fn versions(arguments: &Arguments, options: &Options) -> Result<Vec<Program>> {
     }
     let module = arguments.given.load_as_given(&arguments.model, None)?.0;
     let version = |sizes: &BTreeMap<String, usize>| {
-        lower_program(&arguments.native.lay_out(specialized(&module, sizes)?)?.0, options)
+        Ok(arguments.native.lower(&specialized(&module, sizes)?, options)?.program)
     };
     arguments.versions.all()?.iter().map(version).collect()
 }
@@ -188,16 +187,12 @@ fn place(arguments: &Arguments, options: &Options) -> Result<Option<Place>> {
     Ok(told.and_then(|told| Place::of(&arguments.model, &told, options)))
 }
 
-fn script(after: Option<Stage>, module: Module, options: &Options) -> Result<String> {
-    let module = match after {
-        Some(until) => run_stages(&module, options, until, |_, _| Ok(()))?,
-        None => module,
-    };
-    let mut text = print(&module);
+fn script(module: &Module) -> String {
+    let mut text = print(module);
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    Ok(text)
+    text
 }
 
 /// The prefix of symbols.
@@ -221,7 +216,7 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
 /// The whole program as LLVM IR or assembly.
 fn native_text(form: Form, name: &str, program: &Program, options: &Options) -> Result<String> {
     let target = options.target()?;
-    let planned = Planned::new(&program.plan)?;
+    let planned = plan(program)?;
     let ir = entry::program(name, &planned, &program.functions()?, &target)?;
     let emit = match form {
         Form::Asm => Emit::Assembly,
@@ -242,34 +237,25 @@ fn binary(
     options: &Options,
 ) -> Result<PathBuf> {
     let name = name(arguments, Some(path))?;
-    let target = options.target()?;
-    let planned = |p: &Program| Planned::new(&p.plan);
-    let (plan, funcs) = (planned(program)?, program.functions()?);
-    let plans = versions.iter().map(planned).collect::<Result<Vec<_>>>()?;
-    let all = versions.iter().map(Program::functions).collect::<Result<Vec<_>>>()?;
-    let versions = plans.iter().zip(&all).map(|(plan, funcs)| library::Program { plan, funcs });
-    let versions: Vec<library::Program<'_>> = versions.collect();
     let header_path = path.with_extension("h");
-    let llvm = Llvm::get()?;
-    let (mode, content, header) = options.with_code_options(|code| {
-        let cache = ObjectCache::of(code);
-        let made = match form {
-            Form::So => {
-                let program = library::Program { plan: &plan, funcs: &funcs };
-                let (versions, link) = (&versions[..], &options.link[..]);
-                let library = Library { name: &name, program, versions, link, target: &target };
-                library.build(llvm, &cache).map(|built| (0o777, built.library, built.header))
-            }
-            _ => {
-                let header = header::object(&plan, &name)?;
-                let ir = entry::program(&name, &plan, &funcs, &target)?;
-                let object = cache.compile(llvm, &ir, &target, options.level);
-                object.map(|object| (0o666, object.bytes, header))
-            }
-        };
-        cache.tell_warnings(code);
-        made
-    })?;
+    let (mode, content, header) = match form {
+        Form::So => {
+            let built = build(&name, program, versions, options)?;
+            (0o777, built.library, built.header)
+        }
+        _ => {
+            let (plan, llvm) = (plan(program)?, Llvm::get()?);
+            let header = header::object(&plan, &name)?;
+            let ir = entry::program(&name, &plan, &program.functions()?, &options.target()?)?;
+            let object = options.with_code_options(|code| {
+                let cache = ObjectCache::of(code);
+                let object = cache.compile(llvm, &ir, &options.target()?, options.level);
+                cache.tell_warnings(code);
+                object
+            })?;
+            (0o666, object.bytes, header)
+        }
+    };
     file::write_all(&[(path, mode, &content), (&header_path, 0o666, header.as_bytes())])?;
     Ok(header_path)
 }

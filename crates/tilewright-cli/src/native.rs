@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tilewright::unstable::codegen::LlvmBackend;
+use tilewright::unstable::compile::{self, Program, lower_program_with};
 use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
 pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
+use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::target::Backend;
 use tilewright::unstable::tune::PLANS;
 use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
@@ -21,7 +23,7 @@ use super::talk;
 pub const PLAN: &str = "plan";
 
 /// How native code is made.
-#[derive(clap::Args, Default)]
+#[derive(clap::Args, Clone, Default)]
 pub struct Native {
     /// Threads that share the work; one a core unless said otherwise.
     #[arg(long, value_name = "N")]
@@ -66,6 +68,15 @@ pub struct Native {
     measure: bool,
 }
 
+/// A program that was laid out.
+pub struct LaidOut {
+    pub program: Program,
+    /// The conversions that are left in it.
+    pub left: Vec<Left>,
+    /// When it was laid out; the rest of the time was lowering.
+    pub at: Instant,
+}
+
 impl Native {
     /// The module in its layout, and the conversions that are left in it.
     pub fn lay_out(&self, module: Module) -> Result<(Module, Vec<Left>)> {
@@ -75,6 +86,28 @@ impl Native {
             None if self.no_schedule => Ok((module, Vec::new())),
             None => self.chosen(module),
         }
+    }
+
+    /// The program of a module in its layout.
+    pub fn lower(&self, module: &Module, options: &Options) -> Result<LaidOut> {
+        let (mut left, mut at) = (Vec::new(), Instant::now());
+        let program = lower_program_with(module, options, |module, io| {
+            let (module, conversions) = self.with_ends(io).lay_out(module)?;
+            (left, at) = (conversions, Instant::now());
+            Ok(module)
+        })?;
+        Ok(LaidOut { program, left, at })
+    }
+
+    /// A module in its layout after some of the stages.
+    pub fn staged(&self, module: &Module, options: &Options, until: Stage) -> Result<Module> {
+        let lay_out = |module, io| Ok(self.with_ends(io).lay_out(module)?.0);
+        compile::staged(module, options, until, lay_out)
+    }
+
+    /// The same where it may be said how inputs and outputs lie.
+    fn with_ends(&self, io: Option<IoLayout>) -> Native {
+        Native { io_layout: io.unwrap_or(self.io_layout), ..self.clone() }
     }
 
     /// The layout that a program is laid out in as it is compiled: what [`Native::lay_out`] does.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tilewright::unstable::compare::{Tolerance, compare, mismatch};
-use tilewright::unstable::compile::{Program, compile, has_control, load_program, lower_program};
+use tilewright::unstable::compile::{Program, compile, load_program};
 use tilewright::unstable::graph::sizes;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::ir::{Dim, OpenPort, Var};
@@ -20,7 +20,7 @@ use tilewright::unstable::runtime::npz::{self, Archive};
 use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
 
 use super::given::{Given, Loaded, not_an_input};
-use super::native::Native;
+use super::native::{LaidOut, Native};
 use super::progress::Bar;
 use super::timing::{self, Show, Times};
 use super::versions::Versions;
@@ -249,16 +249,16 @@ fn made(arguments: &Arguments, place: Option<&Place>, options: &Options) -> Resu
         sizes::check_closed(&module)?;
     }
     let specialize = arguments.versions.all()?;
-    // What is several programs is not kept, and laid out when its parts are there.
+    // Several programs are not kept.
     let files = files.filter(|_| specialize.is_empty());
-    let is_one = specialize.is_empty() && !has_control(&module)?;
-    let (module, left) = match is_one {
-        true => arguments.native.lay_out(module)?,
-        false => (module, Vec::new()),
-    };
-    let laid_out = start.elapsed();
     options.backend.check_host(&options.target()?)?;
-    let program = is_one.then(|| lower_program(&module, options)).transpose()?;
+    let (program, left, laid_out) = match specialize.is_empty() {
+        true => {
+            let LaidOut { program, left, at } = arguments.native.lower(&module, options)?;
+            (Some(program), left, at - start)
+        }
+        false => (None, Vec::new(), Duration::ZERO),
+    };
     let executable = match &program {
         Some(program) => load_program(program, options)?,
         None => {

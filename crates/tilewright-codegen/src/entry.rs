@@ -117,7 +117,11 @@ impl Planned {
         let constant = |i| table("constants", i, self.constants().len());
         match self {
             Planned::Fixed(plan) => {
-                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), |slot| match *slot {
+                let idle = |n: usize| match plan.steps[n].idle {
+                    true => Idle::Always,
+                    false => Idle::Never,
+                };
+                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |slot| match *slot {
                     Slot::Input(i) => input(i),
                     Slot::Output(i) => output(i),
                     Slot::Constant(i) => constant(i),
@@ -129,7 +133,9 @@ impl Planned {
                 })
             }
             Planned::Open(plan, shapes) => {
-                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), |place| match *place {
+                let idle = |n: usize| shapes.idle(n).map_or(Idle::Never, Idle::Heap);
+                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |place| match *place
+                {
                     Place::Input(i) => input(i),
                     Place::Output(i) => output(i),
                     Place::Constant(i) => constant(i),
@@ -148,12 +154,14 @@ impl Planned {
 /// Steps with their arguments; those for which there is none are an error.
 fn calls<'a, A: fmt::Debug + 'a>(
     steps: impl Iterator<Item = (&'a Arc<str>, &'a [A])>,
+    idle: impl Fn(usize) -> Idle,
     argument: impl Fn(&A) -> Option<Argument>,
 ) -> Result<Vec<Call<'a>>> {
     let call = |(n, (func, args)): (usize, (&'a Arc<str>, &'a [A]))| {
         let found =
             |a: &A| argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")));
-        Ok(Call { func, args: args.iter().map(found).collect::<Result<_>>()? })
+        let idle = idle(n);
+        Ok(Call { func, idle, args: args.iter().map(found).collect::<Result<_>>()? })
     };
     steps.enumerate().map(call).collect()
 }
@@ -162,6 +170,16 @@ fn calls<'a, A: fmt::Debug + 'a>(
 struct Call<'a> {
     func: &'a Arc<str>,
     args: Vec<Argument>,
+    idle: Idle,
+}
+
+/// Whether a step is left out, because all of its results are empty.
+#[derive(Clone, Copy)]
+enum Idle {
+    Never,
+    Always,
+    /// Where this number of the shape heap is not zero.
+    Heap(usize),
 }
 
 enum Argument {
@@ -290,6 +308,17 @@ fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<Stri
         }
     }
     for (n, step) in steps.iter().enumerate() {
+        match step.idle {
+            Idle::Never => {}
+            Idle::Always => continue,
+            Idle::Heap(at) => {
+                let _ = writeln!(out, "  %idle.at{n} = getelementptr i64, ptr %shapes, i64 {at}");
+                let _ = writeln!(out, "  %idle.{n} = load i64, ptr %idle.at{n}, align 8");
+                let _ = writeln!(out, "  %left.{n} = icmp ne i64 %idle.{n}, 0");
+                let _ = writeln!(out, "  br i1 %left.{n}, label %step{n}, label %call{n}");
+                let _ = writeln!(out, "call{n}:");
+            }
+        }
         for (k, argument) in step.args.iter().enumerate() {
             let number = |out: &mut String, number: &Number| match *number {
                 Number::Known(value) => value.to_string(),

@@ -2,7 +2,8 @@
 //!
 //! Two kinds: for a shared library, which holds its constants and allocates what it needs, and for
 //! an object file with the bare function of [`crate::entry`], whose caller provides both. Where sizes
-//! are open, a function comes before the one that runs: it says how large everything is.
+//! are open, a function comes before the one that runs: it says how large everything is. Where data
+//! decide how large outputs are, a run of a library gives these, and their extents are asked for.
 
 use std::fmt::Write;
 
@@ -83,25 +84,32 @@ impl Version {
     }
 }
 
-/// The header of a shared library under the symbol prefix `name`, see [`crate::library`].
+/// The header of a shared library under the symbol prefix `name`, see [`crate::library`]; with control
+/// flow a run allocates what it needs on the way.
 ///
 /// # Errors
 /// [`Error::Input`] if the name is not a C identifier.
-pub fn library(plan: &Planned, versions: &[Version], name: &str) -> Result<String> {
+pub fn library(
+    plan: &Planned,
+    versions: &[Version],
+    has_control: bool,
+    name: &str,
+) -> Result<String> {
     let upper = name.to_ascii_uppercase();
     let mut out = start(plan, versions, name)?;
-    let arena = arena(plan, &upper);
-    let (shapes, heap) = match plan.shapes() {
-        Some(_) => (
-            format!(
-                "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
-   Returns 0, or a positive number where something does not fit. */
-int {name}_shapes(const int64_t *sizes, int64_t *shapes);
-
-"
-            ),
-            "const int64_t *shapes, ",
+    outputs(&mut out, &upper, plan);
+    let arena = match has_control {
+        true => "`arena` is not used, and may be NULL: branches and loops allocate what they need. Any number
+   of runs may happen at the same time."
+            .to_owned(),
+        false => format!(
+            "`arena` is {} of memory at a 64-byte boundary for intermediate results, or
+   NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.",
+            arena(plan, &upper)
         ),
+    };
+    let (shapes, heap) = match plan.shapes() {
+        Some(_) => (shapes_function(name), "const int64_t *shapes, "),
         None => (String::new(), ""),
     };
     let filled = filled(plan, name);
@@ -114,13 +122,90 @@ int {name}_shapes(const int64_t *sizes, int64_t *shapes);
 {shapes}/* Runs the model on `inputs`, in the order above, and writes `outputs`. All are dense and
    row-major, aligned to their elements, and do not overlap.{filled}
 
-   `arena` is {arena} of memory at a 64-byte boundary for intermediate results, or
-   NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.
+   {arena}
 
    Returns 0, {upper}_NO_MEMORY, or a positive number where an assertion of the model failed. */
 int {name}_run({heap}const void *const *inputs, void *const *outputs, void *arena);
 
-/* What a positive result says; NULL for other numbers. */
+",
+        types = types(name),
+    );
+    out += &told(name);
+    end(&mut out, name);
+    Ok(out)
+}
+
+/// The header of a shared library under the symbol prefix `name` for a model with control flow whose
+/// data decide how large outputs are; `plan` has its inputs.
+///
+/// # Errors
+/// [`Error::Input`] if the name is not a C identifier.
+pub fn results(plan: &Planned, decided: &[OpenPort], name: &str) -> Result<String> {
+    let upper = name.to_ascii_uppercase();
+    let mut out = start(plan, &[], name)?;
+    let _ = write!(
+        out,
+        "/* Outputs, with extents that are known after a run. `shapes` says nothing of them. */
+#define {upper}_OUTPUTS {}
+",
+        decided.len()
+    );
+    for (k, port) in decided.iter().enumerate() {
+        let _ = write!(
+            out,
+            "
+/* output {k}: {} */
+#define {upper}_OUTPUT_{k}_RANK {}
+#define {upper}_OUTPUT_{k}_ELEMENT_BYTES {}
+",
+            describe(port),
+            port.shape.len(),
+            port.dtype.bytes()
+        );
+    }
+    let (shapes, heap) = match plan.shapes() {
+        Some(_) => (shapes_function(name), "const int64_t *shapes, "),
+        None => (String::new(), ""),
+    };
+    let filled = filled(plan, name);
+    let _ = write!(
+        out,
+        "
+/* Result where there was no memory. */
+#define {upper}_NO_MEMORY (-1)
+
+{types}
+/* The outputs of a run. */
+typedef struct {name}_results {name}_results;
+
+{shapes}/* Runs the model on `inputs`, in the order above. All are dense and row-major, and aligned to
+   their elements.{filled}
+
+   Returns 0 and sets `*results`, which the caller gives to {name}_free; or {upper}_NO_MEMORY, or a
+   positive number where an assertion of the model failed, and sets it to NULL. Any number of runs
+   may happen at the same time. */
+int {name}_run({heap}const void *const *inputs, {name}_results **results);
+
+/* The elements of an output, dense and row-major at a 64-byte boundary, until {name}_free. Where
+   `extents` is not NULL, `*extents` are its extents, as long as the elements are there; an extent
+   may be 0. */
+const void *{name}_output(const {name}_results *results, int output, const int64_t **extents);
+
+/* Frees the outputs of a run; NULL is allowed. */
+void {name}_free({name}_results *results);
+
+",
+        types = types(name),
+    );
+    out += &told(name);
+    end(&mut out, name);
+    Ok(out)
+}
+
+/// What is declared in every library: messages, and threads.
+fn told(name: &str) -> String {
+    format!(
+        "/* What a positive result says; NULL for other numbers. */
 const char *{name}_message(int result);
 
 /* Makes later runs share their parallel loops among threads: `parallel_for` calls `task` for
@@ -128,11 +213,20 @@ const char *{name}_message(int result);
    It finds `user` in the context. NULL: run on the calling thread, as at the start. Not to be
    called while a run is going on. */
 void {name}_set_parallel({name}_parallel_for parallel_for, void *user);
-",
-        types = types(name),
-    );
-    end(&mut out, name);
-    Ok(out)
+"
+    )
+}
+
+/// The declaration of the function of a library that fills `shapes`.
+fn shapes_function(name: &str) -> String {
+    let upper = name.to_ascii_uppercase();
+    format!(
+        "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
+   Returns 0, or a positive number where something does not fit. */
+int {name}_shapes(const int64_t *sizes, int64_t *shapes);
+
+"
+    )
 }
 
 /// The header of an object file with [`crate::entry::program`].
@@ -142,6 +236,7 @@ void {name}_set_parallel({name}_parallel_for parallel_for, void *user);
 pub fn object(plan: &Planned, name: &str) -> Result<String> {
     let upper = name.to_ascii_uppercase();
     let mut out = start(plan, &[], name)?;
+    outputs(&mut out, &upper, plan);
     let _ = writeln!(out, "/* Constants, each at a 64-byte boundary. */");
     let _ = writeln!(out, "#define {upper}_CONSTANTS {}", plan.constants().len());
     for (k, c) in plan.constants().iter().enumerate() {
@@ -194,7 +289,7 @@ fn filled(plan: &Planned, name: &str) -> String {
     plan.shapes().map(|_| text()).unwrap_or_default()
 }
 
-/// The head of a header: sizes, inputs, outputs and memory.
+/// The head of a header: sizes and inputs.
 fn start(plan: &Planned, versions: &[Version], name: &str) -> Result<String> {
     check_prefix(name)?;
     let upper = name.to_ascii_uppercase();
@@ -215,33 +310,15 @@ extern \"C\" {{
     if let Planned::Open(plan, shapes) = plan {
         sizes(&mut out, &upper, plan, shapes, versions);
     }
-    let (inputs, outputs) = plan.ports();
-    for (what, ports) in [("INPUT", inputs), ("OUTPUT", outputs)] {
-        let _ = writeln!(out, "#define {upper}_{what}S {}", ports.len());
-        let places: Option<&[PortSizes]> = plan.shapes().map(|shapes| match what {
-            "INPUT" => &shapes.inputs[..],
-            _ => &shapes.outputs[..],
-        });
-        for (k, port) in ports.iter().enumerate() {
-            let _ = writeln!(out, "\n/* {} {k}: {} */", what.to_ascii_lowercase(), describe(port));
-            if let Some(stored) = &port.stored {
-                out += &storage(what, stored);
-            }
-            if let Some(shape) = dim::known(&port.shape) {
-                let count: usize = shape.iter().product();
-                let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
-                let bytes = count * port.dtype.bytes();
-                let _ = writeln!(out, "#define {upper}_{what}_{k}_BYTES {bytes}");
-            }
-            if let Some(at) = places.and_then(|places| places.get(k)) {
-                let rank = port.shape.len();
-                let _ = writeln!(out, "#define {upper}_{what}_{k}_RANK {rank}");
-                let _ = writeln!(out, "#define {upper}_SHAPES_{what}_{k} {}", at.extents);
-                let _ = writeln!(out, "#define {upper}_SHAPES_{what}_{k}_BYTES {}", at.bytes);
-            }
-        }
-        out.push('\n');
-    }
+    let places = plan.shapes().map(|shapes| &shapes.inputs[..]);
+    ports(&mut out, &upper, "INPUT", &plan.ports().0, places);
+    Ok(out)
+}
+
+/// The outputs, and the memory for intermediate results.
+fn outputs(out: &mut String, upper: &str, plan: &Planned) {
+    let places = plan.shapes().map(|shapes| &shapes.outputs[..]);
+    ports(out, upper, "OUTPUT", &plan.ports().1, places);
     match plan {
         Planned::Fixed(plan) => {
             let _ = writeln!(out, "/* Memory for intermediate results. */");
@@ -252,7 +329,36 @@ extern \"C\" {{
             let _ = writeln!(out, "#define {upper}_SHAPES_ARENA_BYTES {}\n", shapes.arena_bytes);
         }
     }
-    Ok(out)
+}
+
+/// The inputs or outputs; `places` says where numbers of them lie.
+fn ports(
+    out: &mut String,
+    upper: &str,
+    what: &str,
+    ports: &[OpenPort],
+    places: Option<&[PortSizes]>,
+) {
+    let _ = writeln!(out, "#define {upper}_{what}S {}", ports.len());
+    for (k, port) in ports.iter().enumerate() {
+        let _ = writeln!(out, "\n/* {} {k}: {} */", what.to_ascii_lowercase(), describe(port));
+        if let Some(stored) = &port.stored {
+            *out += &storage(what, stored);
+        }
+        if let Some(shape) = dim::known(&port.shape) {
+            let count: usize = shape.iter().product();
+            let _ = writeln!(out, "#define {upper}_{what}_{k}_ELEMENTS {count}");
+            let bytes = count * port.dtype.bytes();
+            let _ = writeln!(out, "#define {upper}_{what}_{k}_BYTES {bytes}");
+        }
+        if let Some(at) = places.and_then(|places| places.get(k)) {
+            let rank = port.shape.len();
+            let _ = writeln!(out, "#define {upper}_{what}_{k}_RANK {rank}");
+            let _ = writeln!(out, "#define {upper}_SHAPES_{what}_{k} {}", at.extents);
+            let _ = writeln!(out, "#define {upper}_SHAPES_{what}_{k}_BYTES {}", at.bytes);
+        }
+    }
+    out.push('\n');
 }
 
 /// The open sizes, and the array of what depends on them.

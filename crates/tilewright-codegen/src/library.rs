@@ -9,6 +9,11 @@
 //! constants of their own. Constants that are equal are there once. `NAME_shapes` finds the version
 //! from the extents that it has computed; the numbers of a version lie behind those of the plan for
 //! all sizes.
+//!
+//! A model with control flow is a program over pieces ([`Control`]): it is written in C, and each piece
+//! is a plan with kernels and constants of its own.
+
+mod control;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Result, TensorFunc, tensor};
+use tilewright_ir::{Error, Result, Tensor, TensorFunc, tensor};
 use tilewright_target::Target;
 
 use crate::cache::ObjectCache;
@@ -27,6 +32,11 @@ use crate::header::Version;
 use crate::llvm::{Llvm, OptLevel};
 use crate::{entry, header};
 
+pub use control::{Control, signature};
+
+/// What values of models with control flow are.
+const VALUES: &str = include_str!("library/values.c");
+
 /// Most bytes of constants: code reaches them by offsets of 32 bits.
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
 
@@ -34,10 +44,12 @@ const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
 pub struct Library<'a> {
     /// Prefix of all symbols, a C identifier.
     pub name: &'a str,
-    /// What to run.
+    /// What to run; of a model with control flow the inputs and outputs, as [`signature`] says.
     pub program: Program<'a>,
     /// What runs instead where it fits: the same for some of the sizes that are open in `program`.
     pub versions: &'a [Program<'a>],
+    /// What runs instead, where there is control flow; then versions are not looked at.
+    pub control: Option<&'a Control<'a>>,
     /// Objects and libraries with the C functions that the functions call.
     pub link: &'a [PathBuf],
     /// The machine, which has to be one that the C compiler generates code for.
@@ -59,28 +71,34 @@ struct Constants<'a> {
     all: Vec<(usize, &'a [u8])>,
     /// For each program, where each of its constants begins.
     of: Vec<Vec<usize>>,
+    /// Where those begin that control flow uses itself.
+    control: Vec<usize>,
     /// Where the last one ends.
     total: usize,
 }
 
 impl<'a> Constants<'a> {
-    fn new(programs: impl IntoIterator<Item = Program<'a>>) -> Constants<'a> {
+    fn new(
+        programs: impl IntoIterator<Item = Program<'a>>,
+        control: impl IntoIterator<Item = &'a Tensor>,
+    ) -> Constants<'a> {
         let mut at: HashMap<&[u8], usize> = HashMap::new();
-        let mut constants = Constants { all: Vec::new(), of: Vec::new(), total: 0 };
-        for program in programs {
-            let mut place = |bytes: &'a [u8]| {
-                *at.entry(bytes).or_insert_with(|| {
-                    let start = constants.total;
-                    constants.total =
-                        start.saturating_add(bytes.len()).next_multiple_of(tensor::ALIGN);
-                    constants.all.push((start, bytes));
-                    start
-                })
-            };
-            let places = program.plan.constants().iter().map(|c| place(c.bytes())).collect();
-            constants.of.push(places);
-        }
-        constants
+        let (mut all, mut total) = (Vec::new(), 0usize);
+        let mut place = |constant: &'a Tensor| {
+            let bytes = constant.bytes();
+            *at.entry(bytes).or_insert_with(|| {
+                let start = total;
+                total = start.saturating_add(bytes.len()).next_multiple_of(tensor::ALIGN);
+                all.push((start, bytes));
+                start
+            })
+        };
+        let of = programs
+            .into_iter()
+            .map(|program| program.plan.constants().iter().map(&mut place).collect())
+            .collect();
+        let control = control.into_iter().map(&mut place).collect();
+        Constants { all, of, control, total }
     }
 
     fn bytes(&self) -> Result<Vec<u8>> {
@@ -110,7 +128,8 @@ impl Library<'_> {
     /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
     pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
         check_prefix(self.name)?;
-        let constants = Constants::new(self.programs());
+        let own = self.control.map(|c| control::constants(&c.program.body)).unwrap_or_default();
+        let constants = Constants::new(self.programs(), own);
         let bytes = constants.bytes()?;
         // The functions with the kernels' interface have prefixes of their own, and stay inside.
         let hidden = entry::Visibility::Hidden;
@@ -121,7 +140,8 @@ impl Library<'_> {
         });
         let objects = objects.collect::<Result<Vec<_>>>()?;
         let general = self.program.plan;
-        let versions = self.versions.iter().map(|p| Version::new(general, p.plan));
+        let versions = if self.control.is_some() { &[] } else { self.versions };
+        let versions = versions.iter().map(|p| Version::new(general, p.plan));
         let versions = versions.collect::<Result<Vec<_>>>()?;
 
         let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;
@@ -131,10 +151,13 @@ impl Library<'_> {
             std::fs::write(&path, content).map_err(|e| io(&path.display().to_string(), &e))?;
             Ok::<PathBuf, Error>(path)
         };
-        let header = header::library(general, &versions, self.name)?;
+        let header = match self.control.filter(|c| control::is_decided(c.program)) {
+            None => header::library(general, &versions, self.control.is_some(), self.name)?,
+            Some(c) => header::results(general, &c.program.signature.outputs, self.name)?,
+        };
         part("interface.h", header.as_bytes())?;
         part("constants.bin", &bytes)?;
-        let interface = self.interface(&constants, &versions);
+        let interface = self.interface(&constants, &versions)?;
         let interface = part("interface.c", interface.as_bytes())?;
         let assembler = part("constants.S", self.assembler().as_bytes())?;
 
@@ -142,6 +165,7 @@ impl Library<'_> {
             "-shared".into(),
             "-fPIC".into(),
             "-O2".into(),
+            "-fwrapv".into(),
             "-fvisibility=hidden".into(),
             "-o".into(),
             "library".into(),
@@ -164,9 +188,10 @@ impl Library<'_> {
         Ok(Built { library, header })
     }
 
-    /// The program for all sizes, and those for some.
+    /// The program for all sizes, and those for some, or the pieces of control flow.
     fn programs(&self) -> impl Iterator<Item = Program<'_>> {
-        std::iter::once(self.program).chain(self.versions.iter().copied())
+        let others = self.control.map_or(self.versions, |control| control.pieces);
+        std::iter::once(self.program).chain(others.iter().copied())
     }
 
     /// The prefix of what one of the programs defines.
@@ -201,7 +226,7 @@ SYMBOL:
     }
 
     /// The C file.
-    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> String {
+    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> Result<String> {
         let (name, upper) = (self.name, self.name.to_ascii_uppercase());
         let (mut declared, mut tables, mut messages) =
             (String::new(), String::new(), String::new());
@@ -227,6 +252,7 @@ SYMBOL:
             }
             bases.push(base);
             base += (called.len() + 1) * entry::STEP;
+            check_results(base)?;
             let heap = match shapes {
                 Some(_) => {
                     let symbol = entry::shapes_symbol(&inner);
@@ -245,6 +271,7 @@ SYMBOL:
                 entry::symbol(&inner)
             );
         }
+        bases.push(base);
         // A result of one of the programs as one of the library.
         let result = |k: usize| match bases[k] {
             0 => String::new(),
@@ -327,17 +354,10 @@ static int version(const int64_t *shapes) {\n";
             }
             shape_func += "    return result;\n}\n\n";
         }
-        format!(
-            "#include \"interface.h\"
-#include <stdlib.h>
-
-#define PUBLIC __attribute__((visibility(\"default\")))
-
-extern const unsigned char {name}_constants[];
-{declared}
-{tables}static {name}_context context;
-
-{shape_func}PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
+        let (mut values, mut functions) = ("", String::new());
+        let run = match self.control {
+            None => format!(
+                "PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
     void *own = NULL;
     size_t bytes = {arena};
     if (arena == NULL && bytes > 0) {{
@@ -347,7 +367,30 @@ extern const unsigned char {name}_constants[];
 {chosen}    free(own);
     return result;
 }}
+"
+            ),
+            Some(control) => {
+                let code = control::code(self, control, &bases, &constants.control)?;
+                check_results(base + code.messages.len())?;
+                for (k, text) in code.messages.iter().enumerate() {
+                    let text = c_string(text);
+                    let _ = writeln!(messages, "    case {}: return {text};", base + k + 1);
+                }
+                (values, functions) = (VALUES, code.functions);
+                code.run
+            }
+        };
+        Ok(format!(
+            "#include \"interface.h\"
+#include <stdlib.h>
 
+#define PUBLIC __attribute__((visibility(\"default\")))
+
+extern const unsigned char {name}_constants[];
+{declared}
+{tables}static {name}_context context;
+
+{values}{functions}{shape_func}{run}
 PUBLIC const char *{name}_message(int result) {{
     switch (result) {{
 {messages}    default: return NULL;
@@ -359,7 +402,15 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
     context.user = user;
 }}
 "
-        )
+        ))
+    }
+}
+
+/// Whether an `int` tells so many results apart.
+fn check_results(count: usize) -> Result<()> {
+    match i32::try_from(count) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::unsupported("more kernel calls than results of a run can tell apart")),
     }
 }
 

@@ -70,7 +70,9 @@ fn table(functions: &[Arc<str>]) -> String {
     for symbol in &symbols {
         let _ = writeln!(text, "extern __attribute__((visibility(\"hidden\"))) kernel {symbol};");
     }
-    let _ = writeln!(text, "PUBLIC kernel *const {TABLE}[] = {{{}, 0}};", symbols.join(", "));
+    // A model may move values only, and have no kernels.
+    let list: String = symbols.iter().map(|symbol| format!("{symbol}, ")).collect();
+    let _ = writeln!(text, "PUBLIC kernel *const {TABLE}[] = {{{list}0}};");
     let _ = writeln!(text, "PUBLIC const uint64_t {COUNT} = {};", symbols.len());
     text
 }

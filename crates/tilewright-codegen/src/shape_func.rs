@@ -11,9 +11,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::interval::MAX_CELLS;
-use tilewright_ir::plan::Place;
 use tilewright_ir::plan::arena::{self, ALIGN, Block};
+use tilewright_ir::plan::{OpenStep, Place};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, OpenPlan, OpenPort, Param, Result, Stmt, StmtKind,
@@ -47,6 +48,8 @@ pub struct ShapeFunc {
     numbers: HashMap<Dim, usize>,
     /// The first byte in the arena of each value of the plan.
     offsets: Vec<usize>,
+    /// For each step, the number that is 1 where it is left out, since all its results are empty.
+    idle: Vec<Option<usize>>,
 }
 
 /// A place of the heap, as it is handed out.
@@ -69,6 +72,24 @@ struct Body {
     sizes: Subst,
     /// What was checked: a size, and the least that it may be.
     checked: Vec<(Dim, usize)>,
+    /// The least that extents may be.
+    least: usize,
+}
+
+/// The elements of a place in memory; a size is itself.
+fn size(plan: &OpenPlan, place: &Place) -> Option<Dim> {
+    let of = |port: &OpenPort| dim::product(port.shape.iter().copied());
+    match *place {
+        Place::Input(k) => plan.inputs.get(k).map(of),
+        Place::Output(k) => plan.outputs.get(k).map(of),
+        Place::Value(k) => plan.values.get(k).map(|value| value.cells),
+        Place::Size(d) => Some(d),
+        Place::Constant(_) => None,
+    }
+}
+
+fn may_be_zero(d: Dim) -> bool {
+    d.known().is_none_or(|n| n == 0)
 }
 
 impl ShapeFunc {
@@ -101,6 +122,11 @@ impl ShapeFunc {
         }
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
+        let idle = plan.steps.iter().map(|step| {
+            let may_be_empty = |place: &Place| size(plan, place).is_some_and(may_be_zero);
+            (plan.empty && step.args.iter().any(may_be_empty)).then(|| places.take(1))
+        });
+        let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
 
         let vars = plan.sizes();
@@ -113,18 +139,26 @@ impl ShapeFunc {
             heap: heap.clone(),
             sizes: Subst::vars(loads),
             checked: Vec::new(),
+            least: usize::from(!plan.empty),
         };
         for (k, v) in vars.iter().enumerate() {
-            let (least, most) = (v.range().least(), v.range().most());
+            let least = match v.range() {
+                SizeRange::ALL => body.least,
+                range => range.least(),
+            };
+            let most = v.range().most();
             let fits = load(k).greater_equal(number(least)).and(load(k).less_equal(number(most)));
-            let limits = v.range().limits();
+            let limits = match v.range() {
+                SizeRange::ALL => format!("at least {least} and below 2^31"),
+                range => range.limits(),
+            };
             let text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
             body.assert(fits, text, vec![load(k)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
                 for (axis, d) in port.shape.iter().enumerate() {
-                    let extent = body.size(*d, 1);
+                    let extent = body.size(*d, body.least);
                     body.set(at.extents + axis, extent);
                 }
                 let what = format!("`{}`", port.name);
@@ -142,6 +176,11 @@ impl ShapeFunc {
             let last = cells * number(value.dtype.bytes()) + number(ALIGN - 1);
             body.set(*at, last.floordiv(number(ALIGN)) * number(ALIGN));
         }
+        for (step, at) in plan.steps.iter().zip(&idle) {
+            if let Some(at) = at {
+                body.idle(plan, step, *at);
+            }
+        }
         body.set(arena_bytes, number(0));
         for (value, below) in stacked(plan)? {
             let tops = below.into_iter().map(|b| body.get(offsets[b]) + body.get(bytes[b]));
@@ -157,12 +196,17 @@ impl ShapeFunc {
         while taken.contains(&name) {
             name = format!("{name}_").into();
         }
-        Ok(ShapeFunc { name, func, count, inputs, outputs, arena_bytes, numbers, offsets })
+        Ok(ShapeFunc { name, func, count, inputs, outputs, arena_bytes, numbers, offsets, idle })
     }
 
     /// Where the heap holds a size that a kernel takes.
     pub(crate) fn number(&self, size: Dim) -> Option<usize> {
         self.numbers.get(&size).copied()
+    }
+
+    /// Where the heap says that a step is left out.
+    pub(crate) fn idle(&self, step: usize) -> Option<usize> {
+        self.idle.get(step).copied().flatten()
     }
 
     /// Where the heap holds the first byte of a value.
@@ -202,6 +246,28 @@ impl Body {
         self.sizes.expr(&d.wide())
     }
 
+    /// Whether a step is left out, since all its results are empty; one that is not, and is not right
+    /// without elements, needs some.
+    fn idle(&mut self, plan: &OpenPlan, step: &OpenStep, at: usize) {
+        let sizes = self.sizes.clone();
+        let is_zero = |d: Dim| sizes.clone().expr(&d.wide()).equal(number(0));
+        let results = step.args.iter().skip(step.results.start).take(step.results.len());
+        let empty = results.map(|place| size(plan, place).map(is_zero));
+        let idle = empty.collect::<Option<Vec<Expr>>>();
+        let idle = idle.and_then(|all| all.into_iter().reduce(Expr::and));
+        let idle = idle.unwrap_or_else(|| Expr::bool(false));
+        self.set(at, Expr::select(idle.clone(), number(1), number(0)));
+        if step.takes_empty {
+            return;
+        }
+        for place in step.args.iter().filter(|place| !matches!(place, Place::Output(_))) {
+            let Some(d) = size(plan, place).filter(|d| may_be_zero(*d)) else { continue };
+            let text =
+                format!("the size `{d}` is zero, and `{}` needs at least one element", step.func);
+            self.assert((!is_zero(d)).or(idle.clone()), text, Vec::new());
+        }
+    }
+
     /// Checks that 64 bits hold a size.
     fn in_range(&mut self, d: Dim, what: &str) {
         let limit = Expr::float((1u64 << 62) as f64, DType::F64);
@@ -211,7 +277,7 @@ impl Body {
 
     /// A number of elements, checked to be what a tensor may have.
     fn cells(&mut self, cells: Dim, what: &str) -> Expr {
-        let value = self.size(cells, 1);
+        let value = self.size(cells, self.least);
         if cells.known().is_none() {
             let text = format!("{what} has 2^31 elements or more");
             self.assert(value.clone().less_equal(most_cells()), text, Vec::new());
@@ -332,6 +398,38 @@ mod tests {
         }
         let heap = heap(&shapes, &[240, 240]).expect("it fits");
         assert_eq!(heap[shapes.arena_bytes], plan.at(&[240, 240]).expect("it fits").arena_bytes);
+    }
+
+    /// Sizes of a piece may be zero: what gives nothing is left out, and what takes nothing is refused
+    /// unless it is right for that.
+    #[test]
+    fn steps_without_results_are_left_out() {
+        let mut plan = OpenPlan { empty: true, ..plan() };
+        for (step, results) in plan.steps.iter_mut().zip([1..2, 1..3, 2..3]) {
+            step.results = results;
+        }
+        let mut outcomes = Vec::new();
+        for takes_empty in [false, true] {
+            plan.steps[1].takes_empty = takes_empty;
+            let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
+            for sizes in [[0, 3], [3, 1], [0, 1], [1, 2], [5, 4], [3, 0]] {
+                let fixed = plan.at(&sizes.map(|n| n as usize));
+                let heap = heap(&shapes, &sizes);
+                assert_eq!(fixed.is_ok(), heap.is_ok(), "{sizes:?}: {heap:?}");
+                let (Ok(fixed), Ok(heap)) = (fixed, heap) else { continue };
+                for (k, step) in fixed.steps.iter().enumerate() {
+                    let idle = shapes.idle(k).is_some_and(|at| heap[at] == 1);
+                    assert_eq!(step.idle, idle, "{sizes:?}: step {k}");
+                }
+                outcomes.push(fixed.steps.iter().filter(|step| step.idle).count());
+            }
+        }
+        outcomes.sort_unstable();
+        assert_eq!(outcomes, [0, 0, 0, 0, 1, 1, 2, 2]);
+        plan.steps[1].takes_empty = false;
+        let said = heap(&ShapeFunc::new(&plan).expect("all sizes are said"), &[0, 3]);
+        let said = said.expect_err("there is nothing to begin with");
+        assert!(said.contains("is zero, and `shapes` needs at least one element"), "{said}");
     }
 
     #[test]

@@ -342,6 +342,10 @@ impl GraphRun<'_, '_> {
                 Err(Error::internal("control flow that is no value of a binding"))
             }
             GraphExpr::Call { op, args, attrs } => {
+                if let Some(sizes) = e.as_shape() {
+                    let sizes = self.shape(&sizes)?;
+                    return Ok(GraphValue::Shape(sizes.into_iter().map(|n| n as i64).collect()));
+                }
                 let args: Result<Vec<GraphValue>> = args.iter().map(|a| self.eval(a)).collect();
                 if is_control_operator(op) {
                     return operator(op, args?, attrs);

@@ -10,7 +10,10 @@
 //! a variable of the type [`GraphType::Shape`](crate::GraphType::Shape) gives variables of sizes
 //! their values, as `R.match_cast` does.
 
+use crate::dtype::DType;
+use crate::expr::Expr;
 use crate::graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphVar};
+use crate::stmt::{Attr, Attrs};
 
 /// Operator that says more of the type of a value than is known: sizes that the type names for the
 /// first time get their values. Its type is that of the variable that it is bound to.
@@ -18,6 +21,9 @@ pub const MATCH_CAST: &str = "R.match_cast";
 
 /// Operator that takes the elements of a list of integers as a shape.
 pub const TENSOR_TO_SHAPE: &str = "R.tensor_to_shape";
+
+/// Operator that writes sizes down as a value: `R.shape([n, 4])`.
+const SHAPE: &str = "R.shape";
 
 /// Attribute of the graph functions that a function with control flow is cut into. Their sizes may be
 /// zero.
@@ -78,6 +84,31 @@ impl Loop {
 }
 
 impl GraphExpr {
+    /// Sizes as a value.
+    pub fn shape(sizes: Vec<Expr>) -> GraphExpr {
+        let sizes = Attr::List(sizes.into_iter().map(Attr::Expr).collect());
+        let attrs = Attrs::from([("_0".into(), sizes)]);
+        GraphExpr::Call { op: SHAPE.into(), args: Vec::new(), attrs }
+    }
+
+    /// The sizes that are written down as a value.
+    pub fn as_shape(&self) -> Option<Vec<Expr>> {
+        let GraphExpr::Call { op, args, attrs } = self else { return None };
+        let Some(Attr::List(sizes)) = attrs.get("_0").filter(|_| **op == *SHAPE) else {
+            return None;
+        };
+        let size = |a: &Attr| match a {
+            Attr::Int(n) => Some(Expr::int(*n, DType::I64)),
+            Attr::Expr(e) => Some(e.clone()),
+            _ => None,
+        };
+        sizes
+            .iter()
+            .map(size)
+            .collect::<Option<_>>()
+            .filter(|_| args.is_empty() && attrs.len() == 1)
+    }
+
     /// Whether running it takes more than calls of tensor functions: branches, loops, and operators
     /// on lists, optionals and shapes.
     pub fn is_control(&self) -> bool {

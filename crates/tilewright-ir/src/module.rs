@@ -96,10 +96,14 @@ impl Module {
         })
     }
 
-    /// The function that running the module means: `main`, or the only graph function, or the
-    /// only function.
+    /// The function that running the module means: `main`, or the only graph function that is not
+    /// private, or the only graph function, or the only function.
     pub fn entry(&self) -> Result<&Arc<str>> {
         if let Some((name, _)) = self.functions.get_key_value("main") {
+            return Ok(name);
+        }
+        let mut public = self.graphs().filter(|(_, f)| !f.private);
+        if let (Some((name, _)), None) = (public.next(), public.next()) {
             return Ok(name);
         }
         let mut graphs = self.graphs();

@@ -298,6 +298,36 @@ fn text_of_a_model_runs_like_the_model() {
     assert!(!lowered.out.contains("T.block"), "{}", lowered.out);
 }
 
+/// Data decide how large its output is.
+const SIZES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/control/run_sizes.py");
+
+#[test]
+fn a_model_with_control_flow_is_a_library_or_text() {
+    let scratch = Scratch::new();
+    let library = scratch.path("libsizes.so");
+    tilewright(&["compile", SIZES, "-o", &library]).code(0).complains("note: wrote ");
+    let header = std::fs::read_to_string(scratch.path("libsizes.h")).expect("a header");
+    for declared in ["int sizes_run(const int64_t *shapes, ", "sizes_results", "*sizes_output("] {
+        assert!(header.contains(declared), "{header}");
+    }
+    for file in ["sizes.o", "sizes.ll"] {
+        let done = tilewright(&["compile", SIZES, "-o", &scratch.path(file)]).code(2);
+        done.complains("it is several plans").complains("help: compile it to a shared library");
+    }
+    let special = ["compile", SIZES, "-o", &library, "--specialize", "n=4"];
+    tilewright(&special).code(2).complains("the library runs at every size");
+
+    let meant = tilewright(&["run", SIZES, "--open", "--dim", "n=9"]).code(0).out;
+    for stage in ["fuse", "legalize", "schedule", "lower"] {
+        let path = scratch.path("sizes.py");
+        tilewright(&["compile", SIZES, "-o", &path, "--after", stage]).code(0);
+        let text = std::fs::read_to_string(&path).expect("it was written");
+        assert!(text.contains("cls.main_1(R.shape([k]), x)"), "{text}");
+        let done = tilewright(&["run", &path, "--open", "--dim", "n=9"]).code(0);
+        assert_eq!(done.out, meant, "{stage}");
+    }
+}
+
 #[test]
 fn inputs_that_sizes_depend_on_are_compiled_in() {
     let scratch = Scratch::new();

@@ -96,6 +96,7 @@ fn a_c_program_uses_a_library() {
         name: "small_net",
         program: Program { plan: &plan, funcs: &funcs },
         versions: &[],
+        control: None,
         link: &[],
         target: &target,
     };
@@ -265,6 +266,7 @@ fn a_name_that_is_not_one_is_an_error() {
         name: "my-net",
         program: Program { plan: &plan, funcs: &[] },
         versions: &[],
+        control: None,
         link: &[],
         target: &target,
     };

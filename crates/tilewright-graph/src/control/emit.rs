@@ -1,43 +1,21 @@
-//! Nodes to pieces and operations.
-//!
-//! Every node has a level: a call of a tensor function has that of its operands, or one more than that
-//! of the control flow that gives them; control flow has the highest level of its operands. The calls
-//! of a level are one piece, which runs before the control flow of that level.
+//! Nodes to operations.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
-use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    Attr, Attrs, Binding, BindingBlock, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Module, OpenPlan, OpenPort, Result, TensorType, Var,
+    Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, OpenPlan, OpenPort, Result,
+    TensorType, Var,
 };
 
-use super::resolve::{Kind, Node, Part};
-use super::{Cut, PIECE};
+use super::resolve::{Kind, Part};
 use crate::call_sizes::extents;
-use crate::normal::{needed, output_names};
+use crate::normal::output_names;
 
-/// The pieces of a graph function, and the program.
-pub(super) fn emit(
-    module: &Module,
-    name: &str,
-    func: &GraphFunc,
-    params: &[GraphVar],
-    part: Part,
-) -> Result<Cut> {
-    let mut out = module.clone();
-    out.functions.retain(|_, f| matches!(f, tilewright_ir::Function::Tensor(_)));
-    let mut e = Emitter {
-        module: out,
-        entry: name,
-        pieces: Vec::new(),
-        registers: 0,
-        places: HashMap::new(),
-        sizes: Vec::new(),
-        known: HashSet::new(),
-    };
+/// The program of a graph function whose calls are in pieces.
+pub(super) fn emit(func: &GraphFunc, params: &[GraphVar], part: &Part) -> Result<Program> {
+    let mut e = Emitter::default();
     let mut signature = OpenPlan::default();
     for p in params {
         e.register(p);
@@ -57,14 +35,13 @@ pub(super) fn emit(
         signature.outputs.push(e.output(name, &ty).map_err(|e| e.at(func.span))?);
     }
     let inputs: Vec<Register> = (0..params.len()).collect();
-    let body = e.part(&part, &inputs)?;
-    let Emitter { module, pieces, registers, sizes, .. } = e;
-    Ok(Cut { module, program: Program { signature, pieces, sizes, registers, body } })
+    let body = e.part(part, &inputs)?;
+    let Emitter { pieces, registers, sizes, .. } = e;
+    Ok(Program { signature, pieces, sizes, registers, body })
 }
 
-struct Emitter<'m> {
-    module: Module,
-    entry: &'m str,
+#[derive(Default)]
+struct Emitter {
     pieces: Vec<Arc<str>>,
     registers: usize,
     /// The registers of variables.
@@ -75,109 +52,7 @@ struct Emitter<'m> {
     known: HashSet<Var>,
 }
 
-/// What a node reads: values by their identity, and sizes.
-#[derive(Default)]
-struct Reads {
-    values: HashSet<u64>,
-    sizes: HashSet<Var>,
-}
-
-impl Reads {
-    fn value(&mut self, e: &GraphExpr) {
-        needed(e, &mut |v| {
-            self.values.insert(v.id());
-        });
-    }
-
-    fn exprs<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) {
-        self.sizes.extend(exprs.into_iter().flat_map(free_vars));
-    }
-
-    fn ty(&mut self, ty: &GraphType) {
-        match ty {
-            GraphType::Tensor(t) => self.exprs(&t.shape),
-            GraphType::Shape(sizes) => self.exprs(sizes),
-            GraphType::Tuple(items) => items.iter().for_each(|t| self.ty(t)),
-            GraphType::Opaque(_) => {}
-        }
-    }
-
-    fn part(&mut self, part: &Part) {
-        part.nodes.iter().for_each(|n| self.node(n));
-        part.results.iter().for_each(|e| self.value(e));
-    }
-
-    fn node(&mut self, node: &Node) {
-        match &node.kind {
-            Kind::Call(bindings) => {
-                for b in bindings {
-                    self.value(&b.value);
-                    self.ty(b.var.ty());
-                    if let GraphExpr::CallTir { outs, scalars, .. } = &b.value {
-                        outs.iter().for_each(|t| self.exprs(&t.shape));
-                        self.exprs(scalars);
-                    }
-                }
-            }
-            Kind::Cast { of, to } => {
-                self.value(of);
-                self.ty(to.ty());
-            }
-            Kind::Sizes { of, shape, .. } => {
-                self.value(of);
-                self.exprs(shape);
-            }
-            Kind::List { args, to, .. } => {
-                args.iter().for_each(|e| self.value(e));
-                self.ty(to.ty());
-            }
-            Kind::If { cond, then, otherwise, outs } => {
-                self.value(cond);
-                self.part(then);
-                self.part(otherwise);
-                outs.iter().for_each(|v| self.ty(v.ty()));
-            }
-            Kind::Loop { trip, cond, carried, params, body, outs } => {
-                trip.iter().chain(cond).chain(carried).for_each(|e| self.value(e));
-                self.part(body);
-                params.iter().chain(outs).for_each(|v| self.ty(v.ty()));
-            }
-        }
-    }
-}
-
-/// The variables that a node of control flow defines.
-fn defined(kind: &Kind) -> Vec<&GraphVar> {
-    match kind {
-        Kind::Call(bindings) => bindings.iter().map(|b| &b.var).collect(),
-        Kind::Cast { to, .. } | Kind::List { to, .. } => vec![to],
-        Kind::Sizes { .. } => Vec::new(),
-        Kind::If { outs, .. } | Kind::Loop { outs, .. } => outs.iter().collect(),
-    }
-}
-
-/// The variables that stand alone in a type, or in the sizes that a node finds.
-fn alone(kind: &Kind) -> Vec<Var> {
-    let exprs: Vec<&Expr> = match kind {
-        Kind::Call(_) => Vec::new(),
-        Kind::Sizes { shape, .. } => shape.iter().collect(),
-        kind => {
-            let types = defined(kind).into_iter().filter_map(|v| v.ty().as_tensor());
-            types.flat_map(|t| &t.shape).collect()
-        }
-    };
-    exprs.into_iter().filter_map(Expr::as_var).cloned().collect()
-}
-
-/// A level, and whether it is that of control flow.
-type Level = (usize, bool);
-
-/// The first level at which what was defined at one can be used by a call.
-fn after((level, control): Level) -> usize {
-    level + usize::from(control)
-}
-
-impl Emitter<'_> {
+impl Emitter {
     fn register(&mut self, var: &GraphVar) -> Register {
         let new = self.new_register();
         self.places.insert(var.id(), new);
@@ -217,40 +92,12 @@ impl Emitter<'_> {
         Ok(OpenPort { name: name.clone(), dtype: ty.dtype, shape, stored: None })
     }
 
-    /// The pieces and operations of a part. `params` are registers that are written when it starts.
+    /// The operations of a part. `params` are registers that are written when it starts.
     fn part(&mut self, part: &Part, params: &[Register]) -> Result<Block> {
         let outer = self.known.clone();
-        let (levels, reads) = self.levels(part);
         let mut block = Block::default();
-        let last = levels.iter().copied().max().unwrap_or(0);
-        // Who reads each value: the calls of a level, or something else.
-        let mut readers: HashMap<u64, Vec<Option<usize>>> = HashMap::new();
-        for ((node, reads), level) in part.nodes.iter().zip(&reads).zip(&levels) {
-            let reader = matches!(node.kind, Kind::Call(_)).then_some(*level);
-            for id in &reads.values {
-                readers.entry(*id).or_default().push(reader);
-            }
-        }
-        for e in &part.results {
-            needed(e, &mut |v| readers.entry(v.id()).or_default().push(None));
-        }
-        for level in 0..=last {
-            let at = |k: &usize| levels[*k] == level;
-            let nodes: Vec<usize> = (0..part.nodes.len()).filter(at).collect();
-            let calls = nodes.iter().filter_map(|k| match &part.nodes[*k].kind {
-                Kind::Call(bindings) => Some(bindings),
-                _ => None,
-            });
-            let bindings: Vec<Binding> = calls.flatten().cloned().collect();
-            let outside = |v: &GraphVar| {
-                let all = readers.get(&v.id());
-                all.is_some_and(|all| all.iter().any(|reader| *reader != Some(level)))
-            };
-            self.piece(bindings, outside, &mut block)?;
-            for k in nodes {
-                let node = &part.nodes[k];
-                self.control(&node.kind, &mut block).map_err(|e| e.at(node.span))?;
-            }
+        for node in &part.nodes {
+            self.node(&node.kind, &mut block).map_err(|e| e.at(node.span))?;
         }
         for e in &part.results {
             let at = self.operand(e, &mut block)?;
@@ -261,123 +108,10 @@ impl Emitter<'_> {
         Ok(block)
     }
 
-    /// The level of each node, and what it reads.
-    fn levels(&self, part: &Part) -> (Vec<usize>, Vec<Reads>) {
-        let mut values: HashMap<u64, Level> = HashMap::new();
-        let mut sizes: HashMap<Var, Level> = HashMap::new();
-        let (mut levels, mut all) = (Vec::new(), Vec::new());
-        for node in &part.nodes {
-            let mut reads = Reads::default();
-            reads.node(node);
-            let found = reads.values.iter().filter_map(|id| values.get(id));
-            let found = found.chain(reads.sizes.iter().filter_map(|v| sizes.get(v)));
-            let control = !matches!(node.kind, Kind::Call(_));
-            let level = found.map(|l| if control { l.0 } else { after(*l) }).max().unwrap_or(0);
-            for v in defined(&node.kind) {
-                values.insert(v.id(), (level, control));
-            }
-            for v in alone(&node.kind) {
-                if !self.known.contains(&v) {
-                    sizes.entry(v).or_insert((level, true));
-                }
-            }
-            levels.push(level);
-            all.push(reads);
-        }
-        (levels, all)
-    }
-
-    /// A graph function of calls, and the operation that runs it; its results are the variables that
-    /// are read elsewhere.
-    fn piece(
-        &mut self,
-        bindings: Vec<Binding>,
-        outside: impl Fn(&GraphVar) -> bool,
-        block: &mut Block,
-    ) -> Result<()> {
-        let results: Vec<GraphVar> =
-            bindings.iter().map(|b| b.var.clone()).filter(outside).collect();
-        if results.is_empty() {
-            return Ok(());
-        }
-        // What no result needs is left out, so that it is no parameter either.
-        let mut wanted: HashSet<u64> = results.iter().map(GraphVar::id).collect();
-        let mut kept: Vec<Binding> = Vec::new();
-        for b in bindings.into_iter().rev() {
-            if wanted.contains(&b.var.id()) {
-                needed(&b.value, &mut |v| {
-                    wanted.insert(v.id());
-                });
-                kept.push(b);
-            }
-        }
-        kept.reverse();
-        let bound: HashSet<u64> = kept.iter().map(|b| b.var.id()).collect();
-        let (mut params, mut seen) = (Vec::new(), HashSet::new());
-        let mut reads = Reads::default();
-        for b in &kept {
-            needed(&b.value, &mut |v| {
-                if !bound.contains(&v.id()) && seen.insert(v.id()) {
-                    params.push(v.clone());
-                }
-            });
-            reads.ty(b.var.ty());
-            if let GraphExpr::CallTir { outs, scalars, .. } = &b.value {
-                outs.iter().for_each(|t| reads.exprs(&t.shape));
-                reads.exprs(scalars);
-            }
-        }
-        let mut args = Vec::new();
-        for p in &params {
-            args.push(*self.places.get(&p.id()).ok_or_else(|| {
-                Error::malformed(format!("`{}` is used before it has a value", p.name()))
-            })?);
-            reads.ty(p.ty());
-        }
-        let plain: HashSet<Var> = params
-            .iter()
-            .filter_map(|p| p.ty().as_tensor())
-            .flat_map(|t| t.shape.iter().filter_map(Expr::as_var).cloned())
-            .collect();
-        // What an extent is computed from must be known before any parameter has it as an extent.
-        let mut derived = Reads::default();
-        for ty in params.iter().filter_map(|p| p.ty().as_tensor()) {
-            derived.exprs(ty.shape.iter().filter(|e| e.as_var().is_none()));
-        }
-        let needed = |v: &Var| !plain.contains(v) || derived.sizes.contains(v);
-        let mut given: Vec<Var> = reads.sizes.into_iter().filter(|v| needed(v)).collect();
-        given.sort();
-        if let Some(v) = given.iter().find(|v| !self.known.contains(v)) {
-            return Err(Error::input(format!("nothing says how large `{}` is", v.name())));
-        }
-        let sizes = given.iter().map(|v| self.slot(v)).collect();
-        if !given.is_empty() {
-            let shape = given.iter().map(Var::expr).collect();
-            // First, since the types of the others use it.
-            params.insert(0, GraphVar::new("sizes", GraphType::Shape(shape)));
-        }
-        let values: Vec<GraphExpr> = results.iter().map(GraphVar::expr).collect();
-        let ret = match values.as_slice() {
-            [one] => one.clone(),
-            _ => GraphExpr::Tuple(values),
-        };
-        let bindings = BindingBlock { dataflow: true, bindings: kept, outputs: results.clone() };
-        let func = GraphFunc {
-            params,
-            blocks: vec![bindings],
-            ret,
-            ret_ty: None,
-            attrs: Attrs::from([(PIECE.into(), Attr::Int(1))]),
-            private: false,
-            span: None,
-        };
-        let name = self.module.fresh_name(&format!("{}_{}", self.entry, self.pieces.len()));
-        self.module.insert(name.clone(), func);
-        let outs = results.iter().map(|v| self.register(v)).collect();
-        let what = What::Piece { piece: self.pieces.len(), args, sizes, outs };
-        self.pieces.push(name);
-        push(block, what);
-        Ok(())
+    /// The slot of a size that a piece is told.
+    fn told(&self, piece: &str, size: &Expr) -> Result<Slot> {
+        let at = size.as_var().and_then(|v| self.sizes.iter().position(|s| s == v));
+        at.ok_or_else(|| Error::malformed(format!("`{piece}` is told the size `{size}`")))
     }
 
     /// The register of a variable or constant.
@@ -399,9 +133,20 @@ impl Emitter<'_> {
         all.iter().map(|e| self.operand(e, block)).collect()
     }
 
-    fn control(&mut self, kind: &Kind, block: &mut Block) -> Result<()> {
+    fn node(&mut self, kind: &Kind, block: &mut Block) -> Result<()> {
         match kind {
-            Kind::Call(_) => {}
+            Kind::Call(_) => return Err(Error::internal("a call that is in no piece")),
+            Kind::Piece { name, sizes, args, outs } => {
+                let args = self.operands(args, block)?;
+                let sizes = sizes.iter().map(|e| self.told(name, e)).collect::<Result<_>>()?;
+                let outs = outs.iter().map(|v| self.register(v)).collect();
+                let known = self.pieces.iter().position(|p| p == name);
+                let piece = known.unwrap_or_else(|| {
+                    self.pieces.push(name.clone());
+                    self.pieces.len() - 1
+                });
+                push(block, What::Piece { piece, args, sizes, outs });
+            }
             Kind::Cast { of, to } => {
                 let (from, out) = (self.operand(of, block)?, self.register(to));
                 push(block, What::Copy(from, out));
@@ -418,14 +163,14 @@ impl Emitter<'_> {
                 push(block, What::List { op: *op, attrs: attrs.clone(), args, to: out });
                 self.bind(to, block)?;
             }
-            Kind::If { cond, then, otherwise, outs } => {
+            Kind::If { cond, then, otherwise, outs, .. } => {
                 let cond = self.operand(cond, block)?;
                 let (then, otherwise) = (self.part(then, &[])?, self.part(otherwise, &[])?);
                 let registers = outs.iter().map(|v| self.register(v)).collect();
                 push(block, What::If { cond, then, otherwise, outs: registers });
                 outs.iter().try_for_each(|v| self.bind(v, block))?;
             }
-            Kind::Loop { trip, cond, carried, params, body, outs } => {
+            Kind::Loop { trip, cond, carried, params, body, outs, .. } => {
                 let mut optional =
                     |e: &Option<GraphExpr>| e.as_ref().map(|e| self.operand(e, block)).transpose();
                 let (trip, cond) = (optional(trip)?, optional(cond)?);

@@ -1,34 +1,50 @@
 //! Graph functions with control flow, cut into straight-line pieces.
 //!
 //! [`cut`] takes a graph function apart: what lies between branches, loops, casts and operators on
-//! lists becomes graph functions without any of these, which go through all passes as others do, and a
-//! [`Program`] says in which order they run, on which values. Calls of graph functions are expanded,
-//! with the sizes of the caller in the place of the callee's.
+//! lists becomes graph functions without any of these, which go through all passes as others do. What
+//! is left of the function calls these *pieces*: it is a graph function as others are, which can be
+//! printed, read and interpreted, and from which [`program`] derives in which order the pieces run, on
+//! which values. Calls of graph functions are expanded, with the sizes of the caller in the place of
+//! the callee's.
 //!
 //! A piece takes as much as it can: work waits for nothing but its operands, so there are as many
 //! pieces in a row as the longest chain of control flow and work has. A piece takes the sizes that no
 //! input of it has as an extent in a parameter of the type `R.Shape`.
 //!
 //! * `resolve`: a body as a list of nodes over plain variables.
-//! * `emit`: nodes to pieces and operations.
+//! * `pieces`: nodes with pieces in the place of calls.
+//! * `write`: nodes as a body again.
+//! * `emit`: nodes to operations.
 
 mod emit;
+mod pieces;
 mod resolve;
+mod write;
 
 use std::sync::Arc;
 
 use tilewright_analysis::stage::open_stages;
 pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
 use tilewright_ir::plan::program::Program;
-use tilewright_ir::{Attr, Function, GraphExpr, Module, Result};
+use tilewright_ir::{Attr, Error, Function, GraphExpr, GraphFunc, Module, Result};
 
-/// A module whose graph functions are pieces, and the program that runs them.
+/// A graph function that was cut.
 #[derive(Clone, Debug)]
 pub struct Cut {
     /// The pieces, and the tensor functions of the module.
     pub module: Module,
-    /// What runs them.
-    pub program: Program,
+    /// The name of the function.
+    pub name: Arc<str>,
+    /// What is left of it.
+    pub entry: GraphFunc,
+}
+
+impl Cut {
+    /// A module of the pieces, whatever passes made of them, with the function that calls them.
+    pub fn join(mut module: Module, name: Arc<str>, entry: GraphFunc) -> Module {
+        module.insert(name, entry);
+        module
+    }
 }
 
 /// Whether running a function of a module takes a program over pieces: whether it, or a graph function
@@ -53,23 +69,41 @@ pub fn has_control(module: &Module, entry: &str) -> bool {
     false
 }
 
-/// The pieces of a graph function of a module.
+/// The pieces of a graph function of a module, and what is left of it.
 ///
 /// # Errors
-/// * `Unsupported` for inputs and outputs that are no tensors, operators without a tensor function,
-///   and calls that are nested too deeply.
+/// * `Unsupported` for operators without a tensor function, and calls that are nested too deeply.
 /// * `Malformed` where values are not what they are used as.
 /// * `Input` where a size is not known.
 pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
     let func = module.graph(entry)?;
     let located = || {
         let (part, params) = resolve::resolve(module, entry, func)?;
-        emit::emit(module, entry, func, &params, part)
+        let mut pieces = module.clone();
+        pieces.functions.retain(|_, f| match f {
+            Function::Tensor(_) => true,
+            Function::Graph(f) => f.attrs.contains_key(PIECE),
+        });
+        let part = pieces::cut(&mut pieces, entry, &params, part)?;
+        let entry_func = write::write(func, params, part);
+        Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
     };
-    located().map_err(|e| match &module.source {
-        Some(source) => e.in_source(source),
-        None => e,
-    })
+    located().map_err(|e: Error| module.source.iter().fold(e, |e, source| e.in_source(source)))
+}
+
+/// What runs a graph function whose calls are in pieces: what [`cut`] left of one.
+///
+/// # Errors
+/// * `Unsupported` for inputs and outputs that are no tensors.
+/// * `Malformed` where values are not what they are used as, or a piece is told a size that is not
+///   known.
+pub fn program(module: &Module, entry: &str) -> Result<Program> {
+    let func = module.graph(entry)?;
+    let located = || {
+        let (part, params) = resolve::resolve(module, entry, func)?;
+        emit::emit(func, &params, &part)
+    };
+    located().map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
 }
 
 /// Whether a module was made by [`cut`].

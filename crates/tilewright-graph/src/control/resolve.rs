@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::control::{MATCH_CAST, PIECE, TENSOR_TO_SHAPE};
 use tilewright_ir::list::ListOp;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, GraphExpr, GraphFunc,
-    GraphType, GraphVar, Module, Result, Span, TensorType, Var,
+    Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, Function, GraphExpr,
+    GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var,
 };
 
 use crate::calls::{CallStack, MAX_DEPTH};
@@ -30,6 +30,13 @@ pub(super) struct Node {
 pub(super) enum Kind {
     /// A call of a tensor function, and the parts of its result.
     Call(Vec<Binding>),
+    /// A call of a piece, with the sizes that it is told.
+    Piece {
+        name: Arc<str>,
+        sizes: Vec<Expr>,
+        args: Vec<GraphExpr>,
+        outs: Vec<GraphVar>,
+    },
     /// More is said of the type of a value.
     Cast {
         of: GraphExpr,
@@ -48,12 +55,14 @@ pub(super) enum Kind {
         to: GraphVar,
     },
     If {
+        name: Arc<str>,
         cond: GraphExpr,
         then: Part,
         otherwise: Part,
         outs: Vec<GraphVar>,
     },
     Loop {
+        name: Arc<str>,
         trip: Option<GraphExpr>,
         cond: Option<GraphExpr>,
         carried: Vec<GraphExpr>,
@@ -91,6 +100,28 @@ fn flatten(e: GraphExpr, out: &mut Vec<GraphExpr>) {
     match e {
         GraphExpr::Tuple(items) => items.into_iter().for_each(|e| flatten(e, out)),
         e => out.push(e),
+    }
+}
+
+/// The variables that stand alone in a type.
+pub(super) fn alone(ty: &GraphType, to: &mut impl Extend<Var>) {
+    match ty {
+        GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) => {
+            to.extend(shape.iter().filter_map(Expr::as_var).cloned());
+        }
+        GraphType::Tuple(items) => items.iter().for_each(|ty| alone(ty, to)),
+        GraphType::Opaque(_) => {}
+    }
+}
+
+/// The sizes that bindings find, those in bodies included.
+fn found(blocks: &[BindingBlock], to: &mut Vec<Var>) {
+    for b in blocks.iter().flat_map(|block| &block.bindings) {
+        alone(b.var.ty(), to);
+        if let GraphExpr::Loop(l) = &b.value {
+            l.params.iter().for_each(|p| alone(p.ty(), to));
+        }
+        b.value.bodies().into_iter().for_each(|body| found(&body.blocks, to));
     }
 }
 
@@ -217,6 +248,21 @@ impl Resolver<'_> {
                 self.push(Kind::List { op: list, attrs: attrs.clone(), args, to: to.clone() });
                 Ok(to.expr())
             }
+            GraphExpr::Call { op, args, .. } if let Some(name) = self.piece(op) => {
+                let mut args = args.as_slice();
+                let mut sizes = Vec::new();
+                if let Some((first, rest)) = args.split_first()
+                    && let Some(told) = first.as_shape()
+                {
+                    sizes = told.iter().map(|e| self.expr(e)).collect();
+                    args = rest;
+                }
+                let args: Vec<GraphExpr> =
+                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
+                self.push(Kind::Piece { name, sizes, args, outs });
+                Ok(value)
+            }
             GraphExpr::If(branches) => {
                 let cond = self.value(&branches.cond)?;
                 let (then, otherwise) =
@@ -231,7 +277,7 @@ impl Resolver<'_> {
                         otherwise.results.len()
                     )));
                 }
-                self.push(Kind::If { cond, then, otherwise, outs });
+                self.push(Kind::If { name: var.name().clone(), cond, then, otherwise, outs });
                 Ok(value)
             }
             GraphExpr::Loop(l) => {
@@ -256,10 +302,20 @@ impl Resolver<'_> {
                     ))
                     .help("say its type: a tuple of the carried and the stacked values"));
                 }
-                self.push(Kind::Loop { trip, cond, carried, params, body, outs });
+                let name = var.name().clone();
+                self.push(Kind::Loop { name, trip, cond, carried, params, body, outs });
                 Ok(value)
             }
             other => self.value(other),
+        }
+    }
+
+    /// The name of the piece that an operator calls.
+    fn piece(&self, op: &str) -> Option<Arc<str>> {
+        let (name, function) = self.module.functions.get_key_value(op.strip_prefix("cls.")?)?;
+        match function {
+            Function::Graph(f) if f.attrs.contains_key(PIECE) => Some(name.clone()),
+            _ => None,
         }
     }
 
@@ -383,6 +439,13 @@ impl Resolver<'_> {
                     }
                 }
             }
+        }
+        // Sizes that the function finds are others in each call.
+        let mut new = Vec::new();
+        found(&func.blocks, &mut new);
+        for v in new {
+            let fresh = v.fresh().expr();
+            sizes.entry(v).or_insert(fresh);
         }
         let values = func.params.iter().map(GraphVar::id).zip(args).collect();
         let outer = std::mem::replace(&mut self.values, values);

@@ -274,6 +274,15 @@ impl Checker<'_> {
                 malformed("branches and loops are values of bindings, and of nothing else")
             }
             GraphExpr::Call { op, args, .. } => {
+                if let Some(sizes) = e.as_shape() {
+                    let unknown = sizes.iter().flat_map(free_vars).find(|v| !self.dims.contains(v));
+                    return match unknown {
+                        None => Ok(Some(GraphType::Shape(sizes))),
+                        Some(v) => {
+                            malformed(format!("a size uses `{}`, which is not defined", v.name()))
+                        }
+                    };
+                }
                 let args: Result<Vec<_>> = args.iter().map(|a| self.ty(a)).collect();
                 let args = args?;
                 if control::is_operator(op) {

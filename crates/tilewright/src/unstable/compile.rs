@@ -1,14 +1,16 @@
 //! From a module to something that runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_graph::control::{self, Cut};
 use tilewright_graph::normal::name_outputs;
 use tilewright_graph::plan_memory;
 use tilewright_graph::sizes::{self, Sizes};
-use tilewright_ir::{Error, Lowered, Module, OpenPlan, Result, TensorFunc, well_formed};
+use tilewright_ir::plan::program;
+use tilewright_ir::{Lowered, Module, OpenPlan, Result, TensorFunc, well_formed};
 use tilewright_runtime::{Executable, Pool};
+use tilewright_target::Code;
 
 use super::layout::IoLayout;
 use super::pipeline::{Options, Stage, run_stages};
@@ -18,50 +20,143 @@ use super::pipeline::{Options, Stage, run_stages};
 pub struct Program {
     /// The lowered module.
     pub module: Lowered,
-    /// Which functions run in which order, and on what memory.
+    /// Which functions run in which order, and on what memory. Where there is control flow it has
+    /// inputs and outputs alone.
     pub plan: OpenPlan,
+    /// What runs instead of the plan, where there is control flow.
+    pub control: Option<Control>,
+}
+
+/// A program over pieces.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// Which pieces run in which order.
+    pub program: program::Program,
+    /// Their plans.
+    pub pieces: Vec<OpenPlan>,
 }
 
 impl Program {
-    /// The functions that the plan calls, each once, by name.
+    /// What runs a lowered module.
     ///
     /// # Errors
-    /// [`Error::Internal`] if the plan calls a function that is not there.
+    /// Those of memory planning, and of [`control::program`].
+    pub fn of(module: Lowered) -> Result<Program> {
+        let entry = module.entry()?;
+        if !control::has_control(&module, entry) {
+            let plan = plan_memory(&module, entry)?;
+            return Ok(Program { module, plan, control: None });
+        }
+        let program = control::program(&module, entry)?;
+        let pieces = program.pieces.iter().map(|name| plan_memory(&module, name));
+        let pieces = pieces.collect::<Result<_>>()?;
+        let plan = program.signature.clone();
+        Ok(Program { module, plan, control: Some(Control { program, pieces }) })
+    }
+
+    /// The plans that it runs.
+    pub fn plans(&self) -> &[OpenPlan] {
+        match &self.control {
+            Some(control) => &control.pieces,
+            None => std::slice::from_ref(&self.plan),
+        }
+    }
+
+    /// The names of the functions that the plans call, each once.
+    pub fn called(&self) -> Vec<Arc<str>> {
+        let mut seen = HashSet::new();
+        let all = self.plans().iter().flat_map(OpenPlan::functions);
+        all.filter(|name| seen.insert(name.clone())).collect()
+    }
+
+    /// The functions that the plans call, each once, by name.
+    ///
+    /// # Errors
+    /// [`Error::Internal`](tilewright_ir::Error::Internal) if a plan calls a function that is not there.
     pub fn functions(&self) -> Result<Vec<(Arc<str>, &TensorFunc)>> {
         let one = |name: Arc<str>| {
             let f = self.module.tensor(&name)?;
             Ok((name, &**f))
         };
-        self.plan.functions().into_iter().map(one).collect()
+        self.called().into_iter().map(one).collect()
+    }
+
+    /// An executable of the program.
+    ///
+    /// # Errors
+    /// As [`Executable::new`].
+    ///
+    /// # Safety
+    /// The code was made from the functions of the module.
+    pub unsafe fn executable(&self, code: Arc<dyn Code>, pool: Arc<Pool>) -> Result<Executable> {
+        // SAFETY: by contract the code is that of the functions that the plans were made for.
+        unsafe {
+            match &self.control {
+                None => Executable::new(self.plan.clone(), code, pool),
+                Some(Control { program, pieces }) => {
+                    Executable::with_program(program.clone(), pieces.clone(), code, pool)
+                }
+            }
+        }
     }
 }
 
-/// Takes a module through all stages and plans its memory.
+/// Lays out a module, takes it through all stages, and plans its memory. A graph function with control
+/// flow is cut into pieces first; these are what is laid out.
 ///
 /// # Errors
-/// Those of [`run_stages`] and of memory planning, and [`Error::Unsupported`] where there is control
-/// flow, which takes more than one plan.
+/// Those of [`run_stages`], of layouts, of [`control::cut`] and of memory planning.
 pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
+    lower_program_with(module, options, |module, io| {
+        let options = Options { io_layout: io.unwrap_or(options.io_layout), ..options.clone() };
+        options.layout.map(|layout| options.lay_out(layout, &module)).unwrap_or(Ok(module))
+    })
+}
+
+/// [`lower_program`] with layouts by `lay_out`; it is told how inputs and outputs lie where it may not
+/// choose.
+///
+/// # Errors
+/// As [`lower_program`], and those of `lay_out`.
+pub fn lower_program_with(
+    module: &Module,
+    options: &Options,
+    lay_out: impl FnOnce(Module, Option<IoLayout>) -> Result<Module>,
+) -> Result<Program> {
+    Program::of(Lowered::new(staged(module, options, Stage::Lower, lay_out)?)?)
+}
+
+/// A module after some of the stages, laid out before by `lay_out`. Control flow is cut: the entry calls
+/// pieces, which are what is laid out and goes through the stages.
+///
+/// # Errors
+/// As [`lower_program_with`].
+pub fn staged(
+    module: &Module,
+    options: &Options,
+    until: Stage,
+    lay_out: impl FnOnce(Module, Option<IoLayout>) -> Result<Module>,
+) -> Result<Module> {
     let entry = module.entry()?;
-    if control::has_control(module, entry) {
-        return Err(Error::unsupported(format!(
-            "`{entry}` has control flow, or sizes that data decide: it is several plans"
-        ))
-        .help("run it in this process instead: `tilewright run`, or `compile` of the library"));
+    let stages = |module: &Module| run_stages(module, options, until, |_, _| Ok(()));
+    if !control::has_control(module, entry) {
+        return stages(&lay_out(module.clone(), None)?);
     }
-    let module = Lowered::new(run_stages(module, options, Stage::Lower, |_, _| Ok(()))?)?;
-    let plan = plan_memory(&module, module.entry()?)?;
-    Ok(Program { module, plan })
+    well_formed::check_module(module)?;
+    let Cut { module, name, entry } = control::cut(&name_outputs(module), entry)?;
+    // The ends of pieces are the model's own, so they stay logical.
+    let pieces = stages(&lay_out(module, Some(IoLayout::Logical))?)?;
+    Ok(Cut::join(pieces, name, entry))
 }
 
 /// Compiles a module and loads it into this process.
 ///
 /// # Errors
-/// [`Error::Malformed`] if the module breaks a rule,
-/// [`Error::Input`] if no input says a size that is needed,
-/// [`Error::Unsupported`] if it uses what the target does not have,
+/// [`Error::Malformed`](tilewright_ir::Error::Malformed) if the module breaks a rule,
+/// [`Error::Input`](tilewright_ir::Error::Input) if no input says a size that is needed,
+/// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) if it uses what the target does not have,
 /// or is to be for a machine whose features this one lacks,
-/// [`Error::Toolchain`] if the backend lacks what it needs.
+/// [`Error::Toolchain`](tilewright_ir::Error::Toolchain) if the backend lacks what it needs.
 ///
 /// ```
 /// use tilewright::{Options, Sizes, Tensor, compile, parse};
@@ -84,20 +179,7 @@ pub fn compile(module: &Module, options: &Options) -> Result<Executable> {
     if !options.specialize.is_empty() {
         return compile_versions(module, options);
     }
-    if has_control(module)? {
-        return compile_control(module, &module.entry()?.clone(), options);
-    }
-    let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
-    load_program(&lower_program(laid_out.as_ref().unwrap_or(module), options)?, options)
-}
-
-/// Whether running a module takes more than one plan: its entry has branches, loops, or sizes that
-/// data decide.
-///
-/// # Errors
-/// [`Error::Input`] where the module has no entry.
-pub fn has_control(module: &Module) -> Result<bool> {
-    Ok(control::has_control(module, module.entry()?))
+    load_program(&lower_program(module, options)?, options)
 }
 
 /// Makes code of a program and loads it into this process.
@@ -107,18 +189,18 @@ pub fn has_control(module: &Module) -> Result<bool> {
 pub fn load_program(program: &Program, options: &Options) -> Result<Executable> {
     let (backend, target) = (&options.backend, options.target()?);
     backend.check_host(&target)?;
-    let functions = program.plan.functions();
+    let functions = program.called();
     let code =
         options.with_code_options(|o| backend.compile(&program.module, &functions, &target, o))?;
     let pool = Pool::shared(options.threads())?;
-    // SAFETY: the code was made from the functions that the plan was made for.
-    unsafe { Executable::new(program.plan.clone(), code, pool) }
+    // SAFETY: the code was made from the functions of the module.
+    unsafe { program.executable(code, pool) }
 }
 
 /// A module for some of the sizes that it leaves open, by name or as `INPUT.AXIS`.
 ///
 /// # Errors
-/// [`Error::Input`] for sizes that it does not leave open, and those that do not fit one another.
+/// [`Error::Input`](tilewright_ir::Error::Input) for sizes that it does not leave open, and those that do not fit one another.
 pub fn specialized(module: &Module, dims: &BTreeMap<String, usize>) -> Result<Module> {
     sizes::fill(module, &Sizes { dims: dims.clone(), ..Sizes::new() })
 }
@@ -129,29 +211,4 @@ fn compile_versions(module: &Module, options: &Options) -> Result<Executable> {
     let version = |dims| compile(&specialized(module, dims)?, &plain);
     let versions = options.specialize.iter().map(version).collect::<Result<_>>()?;
     compile(module, &plain)?.with_versions(versions)
-}
-
-/// Compiles a graph function with control flow: each of its pieces becomes a plan, and all kernels one
-/// code.
-fn compile_control(module: &Module, entry: &str, options: &Options) -> Result<Executable> {
-    well_formed::check_module(module)?;
-    let Cut { module, program } = control::cut(&name_outputs(module), entry)?;
-    let target = options.target()?;
-    // The ends of pieces are the model's own, so they stay logical.
-    let logical = Options { io_layout: IoLayout::Logical, ..options.clone() };
-    let laid_out = match options.layout {
-        Some(layout) => logical.lay_out(layout, &module)?,
-        None => module,
-    };
-    let module = Lowered::new(run_stages(&laid_out, options, Stage::Lower, |_, _| Ok(()))?)?;
-    let plans: Vec<OpenPlan> =
-        program.pieces.iter().map(|name| plan_memory(&module, name)).collect::<Result<_>>()?;
-    let mut functions: Vec<Arc<str>> = plans.iter().flat_map(OpenPlan::functions).collect();
-    functions.sort();
-    functions.dedup();
-    let code =
-        options.with_code_options(|o| options.backend.compile(&module, &functions, &target, o))?;
-    let pool = Pool::shared(options.threads())?;
-    // SAFETY: the code was made from the functions that the plans were made for.
-    unsafe { Executable::with_program(program, plans, code, pool) }
 }

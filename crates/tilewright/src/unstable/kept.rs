@@ -17,7 +17,7 @@ use tilewright_graph::sizes::Sizes;
 use tilewright_ir::{Module, Result, Tensor};
 use tilewright_runtime::Executable;
 
-use super::compile::{Program, compile, has_control, load_program, lower_program};
+use super::compile::{Program, compile, load_program, lower_program};
 use super::load::{Draft, fixed_inputs};
 use super::pipeline::Options;
 use super::saved::{Check, Content, open_noted, open_program};
@@ -174,7 +174,8 @@ impl Place {
         note: &str,
         make: impl FnOnce(&Options, &str) -> Result<Content>,
     ) -> bool {
-        let bytes: usize = program.plan.constants.iter().map(|t| t.bytes().len()).sum();
+        let constants = program.plans().iter().flat_map(|plan| &plan.constants);
+        let bytes: usize = constants.map(|t| t.bytes().len()).sum();
         let is_same = || self.cache.digest(&self.model) == Some(self.digest) && self.is_same(files);
         if bytes < LEAST || !is_same() {
             return false;
@@ -279,12 +280,8 @@ fn made(
     options: &Options,
 ) -> Result<Executable> {
     let Some((place, files)) = place else { return compile(module, options) };
-    if has_control(module)? {
-        return compile(module, options);
-    }
     options.backend.check_host(&options.target()?)?;
-    let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
-    let program = lower_program(laid_out.as_ref().unwrap_or(module), options)?;
+    let program = lower_program(module, options)?;
     let executable = load_program(&program, options)?;
     let fixed = fixed_inputs(module).into_iter().map(|name| {
         let value = sizes.values.get(&*name).map(hash);

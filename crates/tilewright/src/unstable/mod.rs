@@ -8,6 +8,7 @@
 //! * [`layout`]: how the tensors of a whole model lie in memory.
 //! * [`timings`], [`tune`], [`measuring`]: what that costs, by estimates and by measurements.
 //! * [`pricing`]: what a change of a model's sizes would save.
+//! * [`library`]: shared libraries with a C interface.
 //! * [`saved`], [`kept`]: compiled modules as files, which start without LLVM, and those of the cache.
 //! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
 //!
@@ -22,6 +23,7 @@ pub mod compile;
 mod derivations;
 pub mod kept;
 pub mod layout;
+pub mod library;
 pub mod load;
 pub mod measuring;
 pub mod model_file;

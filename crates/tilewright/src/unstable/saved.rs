@@ -2,7 +2,9 @@
 //!
 //! A file holds the lowered module as text, its constants as bytes, and the kernels as a shared
 //! library, and the same for each version that there is for some sizes; whoever opens it plans memory anew from the module, which is quick and always the same.
-//! So nothing of a plan is in the file, and the file is as stable as TVMScript.
+//! So nothing of a plan is in the file, and the file is as stable as TVMScript. What runs a model with
+//! control flow is derived from the text as well: its entry is a graph function that calls pieces
+//! (`tilewright_graph::control`).
 //!
 //! | bytes | what |
 //! |---|---|
@@ -93,10 +95,10 @@ impl Content {
         let mut code = |lowered: &&Lowered| {
             let text = print_module_with(lowered, &mut table);
             // What is read back is compiled: its places are those in the text of the file.
-            let Program { module, plan } = read(text.clone(), &table)?;
-            let functions = plan.functions();
-            let library =
-                options.with_code_options(|o| packed::build(&module, &functions, &target, o))?;
+            let program = read(text.clone(), &table)?;
+            let functions = program.called();
+            let library = options
+                .with_code_options(|o| packed::build(&program.module, &functions, &target, o))?;
             Ok((text, library))
         };
         let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
@@ -196,23 +198,18 @@ impl Content {
 /// The module of a text, and its plan.
 fn read(text: String, table: &ConstTable) -> Result<Program> {
     let module = parse_module_with(&Source::new("<saved>", text), table)?;
-    let module = Lowered::new(module)?;
-    let plan = tilewright_graph::plan_memory(&module, module.entry()?)?;
-    Ok(Program { module, plan })
+    Program::of(Lowered::new(module)?)
 }
 
 /// Compiles a module into a file.
 ///
 /// # Errors
 /// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler,
-/// [`Error::Io`] if the file cannot be written, and [`Error::Unsupported`] for control flow.
+/// and [`Error::Io`] if the file cannot be written.
 pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Result<()> {
     file::check(path.as_ref())?;
     options.backend.check_target(&options.target()?)?;
-    let lower = |module: &Module| {
-        let laid_out = options.layout.map(|layout| options.lay_out(layout, module)).transpose()?;
-        Ok(lower_program(laid_out.as_ref().unwrap_or(module), options)?.module)
-    };
+    let lower = |module: &Module| Ok(lower_program(module, options)?.module);
     let versions = options.specialize.iter().map(|sizes| lower(&specialized(module, sizes)?));
     let programs =
         std::iter::once(lower(module)).chain(versions).collect::<Result<Vec<Lowered>>>()?;
@@ -269,12 +266,12 @@ pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check)
     };
     let mut executables = Vec::new();
     for (text, library) in programs {
-        let Program { module, plan } = read(text.to_owned(), &table)?;
+        let program = read(text.to_owned(), &table)?;
         // SAFETY: by contract the library was made from these functions, for a machine whose features
-        // this one has; the plan is one for them.
+        // this one has.
         executables.push(unsafe {
-            let code = packed::open(library, &module, &plan.functions())?;
-            Executable::new(plan, code, Pool::shared(threads)?)
+            let code = packed::open(library, &program.module, &program.called())?;
+            program.executable(code, Pool::shared(threads)?)
         }?);
     }
     let mut executables = executables.into_iter();

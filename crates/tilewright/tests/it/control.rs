@@ -3,10 +3,15 @@
 
 use std::fmt::Write;
 
+use tilewright::unstable::compile::{Program, load_program, lower_program};
+use tilewright::unstable::graph::control::{self, Cut};
+use tilewright::unstable::graph::normal::name_outputs;
 use tilewright::unstable::interp::run_module;
 use tilewright::unstable::ir::equal;
+use tilewright::unstable::ir::well_formed::check_module;
 use tilewright::unstable::random::Random;
-use tilewright::{DType, Options, Sizes, compile, parse, print};
+use tilewright::unstable::saved::{self, Content};
+use tilewright::{DType, Executable, Options, Result, Sizes, Tensor, compile, parse, print};
 
 /// Graphs that are tried, unless the environment variable `TILEWRIGHT_FUZZ_ITERS` says how many.
 const GRAPHS: u64 = 40;
@@ -244,32 +249,76 @@ impl Maker {
     }
 }
 
+/// The program as a file holds it.
+pub(crate) fn reopened(program: &Program, options: &Options) -> Result<Executable> {
+    let mut file = Vec::new();
+    let content = Content::new(&[&program.module], options, "")?;
+    content.write(&mut file).expect("it is written to memory");
+    let file = Tensor::from_bytes(DType::U8, &[file.len()], &file)?;
+    // SAFETY: the content is what was written.
+    unsafe { saved::open(&file, None) }
+}
+
+/// The text of a random graph.
+pub(crate) fn random_graph(seed: u64) -> String {
+    let maker = Maker {
+        random: Random::new(seed),
+        text: String::new(),
+        sizes: Vec::new(),
+        names: 0,
+        depth: 0,
+    };
+    maker.module()
+}
+
 #[test]
 fn random_graphs_with_control_flow_compute_what_they_mean() {
     let asked = std::env::var("TILEWRIGHT_FUZZ_ITERS").ok().and_then(|n| n.parse().ok());
     let (mut empty, mut refused) = (0, 0);
     for seed in 0..asked.unwrap_or(GRAPHS) {
-        let maker = Maker {
-            random: Random::new(seed),
-            text: String::new(),
-            sizes: Vec::new(),
-            names: 0,
-            depth: 0,
-        };
-        let text = maker.module();
+        let text = random_graph(seed);
         let fail = |e: tilewright::Error| -> ! { panic!("graph {seed}: {}\n{text}", e.render()) };
         let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| fail(e));
         let again = parse(&print(&module), &Sizes::new()).unwrap_or_else(|e| fail(e));
         if let Err(e) = equal::modules(&module, &again, &equal::Equality::default()) {
             panic!("graph {seed}: the text is another module: {e:?}\n{}", print(&module));
         }
+        // What calls the pieces is a graph function as any other.
+        let cut = control::cut(&name_outputs(&module), "main").unwrap_or_else(|e| fail(e));
+        let cut = Cut::join(cut.module, cut.name, cut.entry);
+        check_module(&cut).unwrap_or_else(|e| fail(e));
+        let read = parse(&print(&cut), &Sizes::new()).unwrap_or_else(|e| fail(e));
+        // Pieces share variables of sizes, which the text gives each function of its own.
+        assert_eq!(print(&read), print(&cut), "graph {seed}");
         let options = Options { threads: 1, ..Options::default() };
-        let executable = compile(&module, &options).unwrap_or_else(|e| fail(e));
+        let program = lower_program(&module, &options).unwrap_or_else(|e| fail(e));
+        let executable = load_program(&program, &options).unwrap_or_else(|e| fail(e));
+        // Linking takes longer than all of its runs.
+        let saved = (seed % 4 == 0).then(|| reopened(&program, &options));
+        let saved = saved.transpose().unwrap_or_else(|e| fail(e));
         for n in [1, 3, 8, 2, 17] {
             let x = Random::new(seed + 1).tensor(DType::F32, &[n]).unwrap_or_else(|e| fail(e));
             let inputs = [x];
             let meant = run_module(&again, "main", &inputs);
-            match (executable.run(&inputs), meant) {
+            let got = executable.run(&inputs);
+            match (&meant, run_module(&read, "main", &inputs)) {
+                (Ok(meant), Ok(again)) => meant.iter().zip(&again).for_each(|(a, b)| {
+                    assert!(a.same(b), "graph {seed}, n = {n}: cut {b:?}, not {a:?}");
+                }),
+                // What no result needs is in no piece.
+                (Err(_), _) => {}
+                (Ok(_), Err(e)) => panic!("graph {seed}, n = {n}: {}\n{text}", e.render()),
+            }
+            if let Some(saved) = &saved {
+                match (&got, saved.run(&inputs)) {
+                    (Ok(got), Ok(again)) => got.iter().zip(&again).for_each(|(a, b)| {
+                        assert!(a.same(b), "graph {seed}, n = {n}: saved {b:?}, not {a:?}");
+                    }),
+                    (Err(a), Err(b)) => assert_eq!(a.to_string(), b.to_string()),
+                    _ => panic!("graph {seed}, n = {n}: saved, it runs elsewhere"),
+                }
+            }
+            match (got, meant) {
                 (Ok(got), Ok(meant)) => {
                     assert_eq!(got.len(), meant.len());
                     for (a, b) in got.iter().zip(&meant) {
@@ -287,4 +336,40 @@ fn random_graphs_with_control_flow_compute_what_they_mean() {
     }
     assert!(refused < 5 * asked.unwrap_or(GRAPHS) / 4, "{refused} runs were refused");
     assert!(empty > 0 || asked.is_some(), "nothing was empty");
+}
+
+/// Sizes that data decide inside of a function belong to each call of it.
+#[test]
+fn a_function_that_finds_sizes_is_called_twice() {
+    let text = format!(
+        r#"from tvm.script import ir as I, relax as R, tir as T
+@I.ir_module
+class Module:{FUNCTIONS}
+    @R.function(private=True)
+    def few(x: R.Tensor(("p",), "float32")):
+        p = T.int64()
+        k = T.int64()
+        cls = Module
+        c = R.call_tir(cls.count, (x,), out_sinfo=R.Tensor((1,), "int64"))
+        s = R.match_cast(R.tensor_to_shape(c), R.Shape([k]))
+        y = R.call_tir(cls.pick, (x,), out_sinfo=R.Tensor((k,), "float32"))
+        return y
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        n = T.int64()
+        cls = Module
+        y: R.Object = cls.few(x)
+        t = R.call_tir(cls.turn, (x,), out_sinfo=R.Tensor((n,), "float32"))
+        z: R.Object = cls.few(t)
+        return (y, z)
+"#
+    );
+    let fail = |e: tilewright::Error| -> ! { panic!("{}\n{text}", e.render()) };
+    let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| fail(e));
+    let executable = compile(&module, &Options::with_threads(1)).unwrap_or_else(|e| fail(e));
+    let x = Tensor::from_slice(&[4], &[0.1f32, 0.9, 0.8, 0.7]).unwrap_or_else(|e| fail(e));
+    let got = executable.run(std::slice::from_ref(&x)).unwrap_or_else(|e| fail(e));
+    assert_eq!((got[0].shape(), got[1].shape()), (&[3][..], &[1][..]));
+    let meant = run_module(&module, "main", &[x]).unwrap_or_else(|e| fail(e));
+    assert!(got.iter().zip(&meant).all(|(a, b)| a.same(b)));
 }

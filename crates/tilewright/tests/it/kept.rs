@@ -13,8 +13,9 @@ use tilewright::unstable::onnx::proto::{
 };
 use tilewright::{Layout, Options, Sizes, Tensor, compile_file};
 
-/// `y = x @ w` with rows of an open number `N`; all of `w` are `weight`.
-fn write_model(path: &Path, weight: f32) {
+/// `y = x @ w` with rows of an open number `N`; all of `w` are `weight`. Where data decide something,
+/// the model also gives the positions of what is not zero in `y`.
+fn write_model(path: &Path, weight: f32, decided: bool) {
     let (k, m) = (512i64, 600i64);
     let dim = |value| DimensionProto { value: Some(value) };
     let rows = dim(DimensionValue::Param("N".into()));
@@ -31,13 +32,21 @@ fn write_model(path: &Path, weight: f32) {
             raw_data: Some(bytes.into()),
             ..Default::default()
         }],
-        node: vec![NodeProto {
-            input: vec!["x".into(), "w".into()],
-            output: vec!["y".into()],
-            op_type: "MatMul".into(),
-            ..Default::default()
-        }],
-        output: vec![ValueInfoProto { name: "y".into(), r#type: None }],
+        node: [("MatMul", &["x", "w"][..], "y"), ("NonZero", &["y"], "at")]
+            .into_iter()
+            .take(1 + usize::from(decided))
+            .map(|(op, input, output)| NodeProto {
+                input: input.iter().map(|name| (*name).into()).collect(),
+                output: vec![output.into()],
+                op_type: op.into(),
+                ..Default::default()
+            })
+            .collect(),
+        output: ["y", "at"]
+            .into_iter()
+            .take(1 + usize::from(decided))
+            .map(|name| ValueInfoProto { name: name.into(), r#type: None })
+            .collect(),
         ..Default::default()
     };
     let model = ModelProto {
@@ -69,7 +78,11 @@ fn process() {
     let executable = compile_file(given("MODEL"), &sizes, &options).expect("it compiles");
     let rows = rows.unwrap_or(3);
     let x = Tensor::from_slice(&[rows, 512], &vec![1.0f32; rows * 512]).expect("a tensor");
-    let y = executable.run(&[x]).expect("it runs").remove(0);
+    let outputs = executable.run(&[x]).expect("it runs");
+    let y = &outputs[0];
+    if let Some(at) = outputs.get(1) {
+        assert_eq!(at.shape(), [2, y.len()], "nothing is zero");
+    }
     let first = y.as_slice::<f32>().expect("floats")[0];
     let made = stages.load(Ordering::Relaxed) > 0;
     println!("RESULT {:?} {first} {made}", y.shape());
@@ -89,7 +102,7 @@ fn a_file_is_compiled_once_for_the_same_sizes() {
         let line = text.lines().find_map(|line| line.split_once("RESULT ")).map(|l| l.1.to_owned());
         line.unwrap_or_else(|| panic!("{text}{}", String::from_utf8_lossy(&done.stderr)))
     };
-    write_model(&model, 0.5);
+    write_model(&model, 0.5, false);
     assert_eq!(start("2"), "[2, 600] 256 true");
     assert_eq!(start("2"), "[2, 600] 256 false");
     assert_eq!(start("4"), "[4, 600] 256 true");
@@ -97,7 +110,14 @@ fn a_file_is_compiled_once_for_the_same_sizes() {
     assert_eq!(start(""), "[3, 600] 256 true");
     assert_eq!(start(""), "[3, 600] 256 false");
     // Another model under the same name.
-    write_model(&model, 0.25);
+    write_model(&model, 0.25, false);
     assert_eq!(start("2"), "[2, 600] 128 true");
     assert_eq!(start("2"), "[2, 600] 128 false");
+    // One that is several plans, because data decide a size.
+    write_model(&model, 0.125, true);
+    for rows in ["2", ""] {
+        let shape = if rows.is_empty() { "[3, 600]" } else { "[2, 600]" };
+        assert_eq!(start(rows), format!("{shape} 64 true"));
+        assert_eq!(start(rows), format!("{shape} 64 false"));
+    }
 }

@@ -10,6 +10,7 @@ mod operators;
 mod padding;
 mod quantized;
 mod schedules;
+mod shared;
 mod te;
 mod time;
 mod traces;

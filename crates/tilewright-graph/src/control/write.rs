@@ -1,0 +1,84 @@
+//! Nodes back to a graph function: the way back from `resolve`, for nodes without calls of tensor
+//! functions.
+
+use std::sync::Arc;
+
+use tilewright_ir::control::{Branches, Loop, MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::{
+    Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span,
+};
+
+use super::pieces::tuple;
+use super::resolve::{Kind, Part};
+
+/// The function with the nodes as its body.
+pub(super) fn write(func: &GraphFunc, params: Vec<GraphVar>, part: Part) -> GraphFunc {
+    let body = body(part, tuple);
+    GraphFunc { params, blocks: body.blocks, ret: body.ret, ret_ty: None, ..func.clone() }
+}
+
+fn body(part: Part, ret: impl Fn(Vec<GraphExpr>) -> GraphExpr) -> Body {
+    let mut bindings = Vec::new();
+    for node in part.nodes {
+        bind(node.kind, node.span, &mut bindings);
+    }
+    let blocks = match bindings.is_empty() {
+        true => Vec::new(),
+        false => vec![BindingBlock { dataflow: false, bindings, outputs: Vec::new() }],
+    };
+    Body { blocks, ret: ret(part.results) }
+}
+
+fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
+    let call = |op: &str, args| GraphExpr::Call { op: op.into(), args, attrs: Attrs::new() };
+    let one = |var, value| Binding { var, value, span };
+    match kind {
+        Kind::Call(bindings) => to.extend(bindings),
+        Kind::Piece { name, sizes, mut args, outs } => {
+            if !sizes.is_empty() {
+                args.insert(0, GraphExpr::shape(sizes));
+            }
+            let value = call(&format!("cls.{name}"), args);
+            match <[GraphVar; 1]>::try_from(outs) {
+                Ok([var]) => to.push(one(var, value)),
+                Err(outs) => several(&name, value, outs, span, to),
+            }
+        }
+        Kind::Cast { of, to: var } => to.push(one(var, call(MATCH_CAST, vec![of]))),
+        Kind::Sizes { of, name, shape } => {
+            let value = call(MATCH_CAST, vec![call(TENSOR_TO_SHAPE, vec![of])]);
+            to.push(one(GraphVar::new(name, GraphType::Shape(shape)), value));
+        }
+        Kind::List { op, attrs, args, to: var } => {
+            to.push(one(var, GraphExpr::Call { op: op.name().into(), args, attrs }));
+        }
+        Kind::If { name, cond, then, otherwise, outs } => {
+            let (then, otherwise) = (body(then, tuple), body(otherwise, tuple));
+            let value = GraphExpr::If(Arc::new(Branches { cond, then, otherwise }));
+            match <[GraphVar; 1]>::try_from(outs) {
+                Ok([var]) => to.push(one(var, value)),
+                Err(outs) => several(&name, value, outs, span, to),
+            }
+        }
+        Kind::Loop { name, trip, cond, carried, params, body: inner, outs } => {
+            let body = body(inner, GraphExpr::Tuple);
+            let value = GraphExpr::Loop(Arc::new(Loop { trip, cond, carried, params, body }));
+            several(&name, value, outs, span, to);
+        }
+    }
+}
+
+/// Binds a tuple, and each of its values.
+fn several(
+    name: &Arc<str>,
+    value: GraphExpr,
+    outs: Vec<GraphVar>,
+    span: Option<Span>,
+    to: &mut Vec<Binding>,
+) {
+    let types = outs.iter().map(|v| v.ty().clone()).collect();
+    let all = GraphVar::new(name.clone(), GraphType::Tuple(types));
+    to.push(Binding { var: all.clone(), value, span });
+    let item = |(k, var)| Binding { var, value: GraphExpr::Item(Box::new(all.expr()), k), span };
+    to.extend(outs.into_iter().enumerate().map(item));
+}
