@@ -5,7 +5,7 @@
 //! computed here in `f64` and become constant tables that the function takes as parameters. An
 //! axis whose every cell has one tap of weight one only picks elements; where the index has a
 //! closed form `(o * a + b) // c`, it is written so and needs no table, which keeps the access
-//! open to analysis. Along an axis of open extent the tables are stages of the function ([`open`]),
+//! open to analysis. Along an axis of open extent the tables are stages of the function (`open`),
 //! by the same formulas.
 //!
 //! For a coordinate `x` between elements, tap `k` has the weight `f((k - x) * s)` with the filter

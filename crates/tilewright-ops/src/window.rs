@@ -2,7 +2,7 @@
 //!
 //! Window `o` covers the cells `o * stride + k * dilation - begin` for `k` in `0..kernel`. A cell
 //! outside of `0..extent` is padding. Operators read windows without conditions, from a copy of
-//! the tensor that has the padding: see [`padded`].
+//! the tensor that has the padding: see `padded`.
 
 use tilewright_ir::{Dim, Error, Expr, Result};
 
@@ -98,10 +98,13 @@ impl Windows<'_> {
         let Some(span) = span.filter(|s| i32::try_from(*s).is_ok()) else {
             return Err(misfit(extent + self.begin[a] + self.end[a]));
         };
+        if self.same.is_some() && extent == 0 {
+            return Err(misfit(extent));
+        }
         let (begin, end) = match self.same {
             None => (Dim::from(self.begin[a]), Dim::from(self.end[a])),
             Some(same) => {
-                let last = extent.ceildiv(stride).max(1) - 1;
+                let last = extent.ceildiv(stride) - 1;
                 let total = (last * stride + span).max(extent) - extent;
                 let half = total.floordiv(2);
                 match same {

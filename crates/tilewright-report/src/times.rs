@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn cycles_are_compared_by_the_median_kernel() {
-        let given = profile(&[("a", 50.0), ("b", 100.0), ("c", 150.0)]);
+        let given = profile(&[("a", 75.0), ("b", 100.0), ("c", 150.0)]);
         let times = Times::of(&chain(), &given, false);
         assert_eq!((times.scale, times.near()), (0.5, (2, 3)));
     }

@@ -244,7 +244,7 @@ fn layouts_are_chosen_by_price() {
     // Products have no such layout, and one small convolution does not pay for two conversions.
     let module = chain(&product(64, 64, 64), 1, &mut random);
     assert_eq!(print(&choose(&module).0), print(&module));
-    assert!(choose(&chain(&image(3, 9, 3, 1), 1, &mut random)).1.is_empty());
+    assert!(choose(&chain(&image(3, 8, 3, 1), 1, &mut random)).1.is_empty());
     // Results of one by one convolutions with many channels are written in vectors there.
     let module = chain(&image(128, 14, 1, 1), 8, &mut random);
     let chosen = print(&choose(&module).0);
