@@ -123,11 +123,13 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, names, **attributes))
         return names
 
+    def alias(self, name, shape, dtype=FLOAT):
+        """Lets later nodes use a result."""
+        self.values.append(Value(name, tuple(shape), dtype))
+
     def node(self, op, inputs, shape, dtype=FLOAT, **attributes):
         """A node with one result, which later nodes may use."""
-        result = Value(self.raw(op, inputs, **attributes)[0], tuple(shape), dtype)
-        self.values.append(result)
-        return result
+        self.alias(self.raw(op, inputs, **attributes)[0], shape, dtype)
 
 
 def elements(shape):
@@ -187,13 +189,6 @@ def binary(g):
     op = g.pick(["Add", "Sub", "Mul", "Max", "Min", "Mean"])
     r = g.raw(op, [a, b])[0]
     g.node("Tanh", [r], shape) if op == "Mul" and g.flip() else g.alias(r, shape)
-
-
-def alias(self, name, shape, dtype=FLOAT):
-    self.values.append(Value(name, tuple(shape), dtype))
-
-
-Graph.alias = alias
 
 
 def divide(g):
@@ -485,10 +480,7 @@ def reduce(g):
     shape = [same(1) if k in axes else d for k, d in enumerate(x.shape) if keep or k not in axes]
     op = g.pick(["ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceSum"])
     axes = [g.side(x, k) for k in axes]
-    inputs, attributes = ([x, g.constant(np.array(axes))], {})
-    r = g.raw(op, inputs, keepdims=keep, **attributes)[0] if op == "ReduceSum" else None
-    if r is None:
-        r = g.raw(op, inputs, keepdims=keep)[0]
+    r = g.raw(op, [x, g.constant(np.array(axes))], keepdims=keep)[0]
     g.node("Tanh", [r], shape) if op in ("ReduceSum", "ReduceL2") else g.alias(r, shape)
 
 

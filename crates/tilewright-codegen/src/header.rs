@@ -108,10 +108,7 @@ pub fn library(
             arena(plan, &upper)
         ),
     };
-    let (shapes, heap) = match plan.shapes() {
-        Some(_) => (shapes_function(name), "const int64_t *shapes, "),
-        None => (String::new(), ""),
-    };
+    let (shapes, heap) = sized(plan, name);
     let filled = filled(plan, name);
     let _ = write!(
         out,
@@ -133,6 +130,14 @@ int {name}_run({heap}const void *const *inputs, void *const *outputs, void *aren
     out += &told(name);
     end(&mut out, name);
     Ok(out)
+}
+
+/// The function that fills `shapes`, and that argument of others, where there are open sizes.
+fn sized(plan: &Planned, name: &str) -> (String, &'static str) {
+    match plan.shapes() {
+        Some(_) => (shapes_function(name), "const int64_t *shapes, "),
+        None => (String::new(), ""),
+    }
 }
 
 /// The header of a shared library under the symbol prefix `name` for a model with control flow whose
@@ -163,10 +168,7 @@ pub fn results(plan: &Planned, decided: &[OpenPort], name: &str) -> Result<Strin
             port.dtype.bytes()
         );
     }
-    let (shapes, heap) = match plan.shapes() {
-        Some(_) => (shapes_function(name), "const int64_t *shapes, "),
-        None => (String::new(), ""),
-    };
+    let (shapes, heap) = sized(plan, name);
     let filled = filled(plan, name);
     let _ = write!(
         out,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::control::{Branches, Loop};
 use crate::dtype::DType;
 use crate::error::Span;
-use crate::expr::{Expr, fresh_id};
+use crate::expr::{Expr, Var, fresh_id};
 use crate::list::ListOp;
 use crate::stmt::Attrs;
 use crate::tensor::Tensor;
@@ -53,6 +53,17 @@ impl GraphType {
         match self {
             GraphType::Tensor(t) => Some(t),
             _ => None,
+        }
+    }
+
+    /// The variables that stand alone as an extent or a size: a value of the type says what they are.
+    pub fn bound_sizes(&self) -> Vec<Var> {
+        match self {
+            GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) => {
+                shape.iter().filter_map(Expr::as_var).cloned().collect()
+            }
+            GraphType::Tuple(items) => items.iter().flat_map(GraphType::bound_sizes).collect(),
+            GraphType::Opaque(_) => Vec::new(),
         }
     }
 }

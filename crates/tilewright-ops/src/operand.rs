@@ -208,6 +208,14 @@ pub(crate) fn at_broadcast(t: &Tensor, i: &[Expr], out: &[Dim]) -> Expr {
     t.at(broadcast_index(t.shape(), i, out))
 }
 
+/// A size as a number of a floating-point type.
+pub(crate) fn float_size(d: Dim, dtype: DType) -> Expr {
+    match d.known() {
+        Some(d) => Expr::float(d as f64, dtype),
+        None => d.expr().cast(dtype),
+    }
+}
+
 /// The type in which an operator computes on `dtype`: `float32` for narrower floats.
 pub(crate) fn working(dtype: DType) -> DType {
     match dtype.is_float() && dtype.bits < 32 {

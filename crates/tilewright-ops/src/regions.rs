@@ -6,7 +6,7 @@
 use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
 use crate::loops::{Lets, call, cells, number};
-use crate::operand::{Operand, require_float, unsupported_type, working};
+use crate::operand::{Operand, float_size, require_float, unsupported_type, working};
 use crate::te;
 
 /// Regions whose bins are sampled between the elements.
@@ -31,7 +31,7 @@ pub struct RoiAlign {
 }
 
 /// Whether one of some extents is zero.
-fn none(extents: &[Dim]) -> bool {
+fn has_zero(extents: &[Dim]) -> bool {
     extents.iter().any(|d| *d == 0)
 }
 
@@ -50,7 +50,7 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
     else {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
     };
-    if corners != 4 || count != r || none(&[n, h, w]) || p.bins.contains(&0) {
+    if corners != 4 || count != r || has_zero(&[n, h, w]) || p.bins.contains(&0) {
         return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
     }
     let work = working(p.x.dtype);
@@ -100,9 +100,9 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             let part = (loops[k].expr().cast(work) + 0.5) * bin.clone();
             let at = inner.add(axis, start.clone() + part / samples.clone().cast(work));
             let range = at.clone().greater_equal(float(-1.0));
-            inside = inside.and(range).and(at.clone().less_equal(extent.expr().cast(work)));
+            inside = inside.and(range).and(at.clone().less_equal(float_size(extent, work)));
             let last = (extent - 1).expr();
-            let at = at.max(float(0.0)).min(last.clone().cast(work));
+            let at = at.max(float(0.0)).min(float_size(extent - 1, work));
             let low = call(Intrin::Floor, at.clone()).cast(DType::I32).max(0).min(last.clone());
             let low = inner.add(&format!("low_{axis}"), low);
             let part = inner.add(&format!("part_{axis}"), at - low.clone().cast(work));
@@ -157,7 +157,7 @@ pub fn max_roi_pool(
     let (&[n, c, h, w], &[r, columns]) = (&x.shape[..], &regions.shape[..]) else {
         return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
     };
-    if columns != 5 || none(&[n, h, w]) || bins.contains(&0) || regions.dtype != x.dtype {
+    if columns != 5 || has_zero(&[n, h, w]) || bins.contains(&0) || regions.dtype != x.dtype {
         return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
     }
     let work = working(x.dtype);
@@ -186,7 +186,7 @@ pub fn max_roi_pool(
             let place = at[2 + k].clone().cast(work);
             let low = call(Intrin::Floor, place.clone() * bin.clone()) + start.clone();
             let high = call(Intrin::Ceil, (place + 1.0) * bin) + start;
-            let clamp = |v: Expr| v.max(float(0.0)).min(extent.expr().cast(work)).cast(DType::I32);
+            let clamp = |v: Expr| v.max(float(0.0)).min(float_size(extent, work)).cast(DType::I32);
             let low = lets.add(&format!("low_{axis}"), clamp(low));
             let count = lets.add(&format!("count_{axis}"), (clamp(high) - low.clone()).max(0));
             bounds.push((low, count, extent));

@@ -8,7 +8,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
-use crate::operand::{Operand, require_float, require_number, rounded, working};
+use crate::operand::{Operand, float_size, require_float, require_number, rounded, working};
 use crate::te::{self, Axis, Reducer, Tensor};
 
 /// How a value between cells is made.
@@ -95,14 +95,6 @@ fn reflected(x: Expr, low: f64, high: Expr) -> Expr {
     Expr::select(some, rest.min(back) + low, number(low))
 }
 
-/// A number of cells as a float.
-fn float(d: Dim, dtype: DType) -> Expr {
-    match d.known() {
-        Some(d) => Expr::float(d as f64, dtype),
-        None => d.expr().cast(dtype),
-    }
-}
-
 /// Cells and weights of the taps of positions along one axis.
 struct Taps {
     cells: Tensor,
@@ -160,7 +152,7 @@ impl Taps {
 /// A position that no cell beyond the taps outside can tell from others, so that it fits an integer.
 fn bounded(position: Expr, extent: Dim) -> Expr {
     let dtype = position.dtype();
-    position.max(-4.0).min(float(extent + 4, dtype))
+    position.max(-4.0).min(float_size(extent + 4, dtype))
 }
 
 /// The element at the cells, or zero where one is outside.
@@ -198,7 +190,7 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     let lead = [&[*n], out].concat();
     let taps: Vec<Taps> = (0..r)
         .map(|a| {
-            let (d, last) = (float(extents[a], place), float(extents[a] - 1, place));
+            let (d, last) = (float_size(extents[a], place), float_size(extents[a] - 1, place));
             let edges = match p.align_corners {
                 true => (0.0, last.clone()),
                 false => (-0.5, d.clone() - 0.5),
@@ -328,7 +320,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
                     offset.at([i[0].clone(), channel].into_iter().chain(i[2..].iter().cloned()));
                 bounded(base.cast(work) + by.cast(work), extents[a])
             });
-            let edges = (0.0, float(extents[a] - 1, work));
+            let edges = (0.0, float_size(extents[a] - 1, work));
             let (linear, zeros) = (Sampling::Linear, Outside::Zeros);
             Taps::new(&format!("axis_{a}"), &position, extents[a], linear, zeros, edges)
         })

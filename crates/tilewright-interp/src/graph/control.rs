@@ -9,17 +9,6 @@ use super::*;
 /// Uses of a value that loops and branches read: more than are counted down.
 const MANY: usize = usize::MAX / 2;
 
-/// The variables that stand alone in a type.
-fn sizes(ty: &GraphType, out: &mut Vec<Var>) {
-    match ty {
-        GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) => {
-            out.extend(shape.iter().filter_map(Expr::as_var).cloned());
-        }
-        GraphType::Tuple(items) => items.iter().for_each(|t| sizes(t, out)),
-        GraphType::Opaque(_) => {}
-    }
-}
-
 /// What an operator on lists, optionals or shapes gives.
 pub(super) fn operator(op: &str, args: Vec<GraphValue>, attrs: &Attrs) -> Result<GraphValue> {
     let mut args = args.into_iter();
@@ -103,8 +92,7 @@ impl GraphRun<'_, '_> {
         for v in self.brought.remove(var).into_iter().flatten() {
             self.dims.remove(&v);
         }
-        let mut new = Vec::new();
-        sizes(var.ty(), &mut new);
+        let mut new = var.ty().bound_sizes();
         new.retain(|v| !self.dims.contains_key(v));
         self.bind_type(var.ty(), &value)?;
         self.brought.insert(var.clone(), new);

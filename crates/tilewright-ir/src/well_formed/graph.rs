@@ -27,7 +27,7 @@ pub fn check(module: &Module, func: &GraphFunc) -> Result<()> {
         depth: 0,
     };
     // Extents may name a variable that only a later parameter binds.
-    func.params.iter().for_each(|p| c.bind(p.ty()));
+    c.dims.extend(func.params.iter().flat_map(|p| p.ty().bound_sizes()));
     for p in &func.params {
         c.define(p)?;
         c.type_rules(p.ty(), &format!("parameter `{}`", p.name()), true)?;
@@ -170,21 +170,10 @@ impl Checker<'_> {
         self.define(var)
     }
 
-    /// Defines the sizes that stand alone in a type.
-    fn bind(&mut self, ty: &GraphType) {
-        let sizes = match ty {
-            GraphType::Opaque(_) => return,
-            GraphType::Tuple(items) => return items.iter().for_each(|t| self.bind(t)),
-            GraphType::Shape(sizes) => sizes,
-            GraphType::Tensor(t) => &t.shape,
-        };
-        self.dims.extend(sizes.iter().filter_map(Expr::as_var).cloned());
-    }
-
     /// Rules of a type; `binds` says that variables which stand alone are defined by it.
     fn type_rules(&mut self, ty: &GraphType, what: &str, binds: bool) -> Result<()> {
         if binds {
-            self.bind(ty);
+            self.dims.extend(ty.bound_sizes());
         }
         match ty {
             GraphType::Opaque(_) => Ok(()),

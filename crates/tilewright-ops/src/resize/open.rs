@@ -3,29 +3,18 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
 
 use super::{Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range};
-use crate::operand::working;
+use crate::loops::call;
+use crate::operand::{float_size, working};
 use crate::te::{self, Reducer};
 
 fn number(v: f64) -> Expr {
     Expr::float(v, DType::F64)
 }
 
-fn size(d: Dim) -> Expr {
-    d.expr().cast(DType::F64)
-}
-
-fn floor(e: Expr) -> Expr {
-    Expr::intrin(Intrin::Floor, vec![e])
-}
-
-fn ceil(e: Expr) -> Expr {
-    Expr::intrin(Intrin::Ceil, vec![e])
-}
-
 /// The tables of an axis. A scale that is not a number is the quotient of the sizes.
 pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let (extent, length) = (p.x.shape[axis], p.sizes[axis]);
-    let last = size(extent) - number(1.0);
+    let last = float_size(extent, DType::F64) - number(1.0);
     // Positions are bounded as numbers first, so that they are integers at all.
     let element = |at: Expr| at.max(number(0.0)).min(last.clone()).cast(DType::I32);
     if let Interpolation::Nearest(nearest) = p.mode {
@@ -44,7 +33,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let shape = [length, Dim::from(count)];
     let tap = |t: &Expr| t.clone().cast(DType::F64) + number(taps.start as f64);
     let index = te::compute(format!("index_{axis}"), &shape, |i| {
-        element(floor(coordinate(p, axis, &i[0])) + tap(&i[1]))
+        element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1]))
     });
     let shares = p.antialias || p.exclude_outside;
     let work = working(p.x.dtype);
@@ -54,7 +43,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     };
     let mut weight = te::compute(name, &shape, |i| {
         let x = coordinate(p, axis, &i[0]);
-        let base = floor(x.clone());
+        let base = call(Intrin::Floor, x.clone());
         let weight = filter(p, (tap(&i[1]) - (x - &base)) * number(squeeze));
         let at = base + tap(&i[1]);
         let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
@@ -80,7 +69,8 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
 
 /// [`Resize::coordinate`] as an expression.
 fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
-    let (extent, length) = (size(p.x.shape[axis]), size(p.sizes[axis]));
+    let (extent, length) =
+        (float_size(p.x.shape[axis], DType::F64), float_size(p.sizes[axis], DType::F64));
     let scale = match p.scales[axis] {
         s if s.is_nan() => length.clone() / extent.clone(),
         s => number(s),
@@ -107,16 +97,16 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
 /// [`Nearest::of`] as an expression.
 fn neighbour(nearest: Nearest, x: Expr) -> Expr {
     match nearest {
-        Nearest::RoundPreferFloor => ceil(x - number(0.5)),
-        Nearest::RoundPreferCeil => floor(x + number(0.5)),
-        Nearest::Floor => floor(x),
-        Nearest::Ceil => ceil(x),
+        Nearest::RoundPreferFloor => call(Intrin::Ceil, x - number(0.5)),
+        Nearest::RoundPreferCeil => call(Intrin::Floor, x + number(0.5)),
+        Nearest::Floor => call(Intrin::Floor, x),
+        Nearest::Ceil => call(Intrin::Ceil, x),
     }
 }
 
 /// [`Resize::filter`] as an expression.
 fn filter(p: &Resize, distance: Expr) -> Expr {
-    let d = Expr::intrin(Intrin::Abs, vec![distance]);
+    let d = call(Intrin::Abs, distance);
     let Interpolation::Cubic(a) = p.mode else {
         return (number(1.0) - d).max(number(0.0));
     };

@@ -25,20 +25,20 @@
 //! asked. Where they are open, what exact sets find takes long and saves a few cells, so a range that is
 //! a little large is taken.
 
+mod hidden;
 mod reach;
 
 use std::cell::OnceCell;
 
+use tilewright_analysis::footprint::touches;
 use tilewright_analysis::footprint::{Cells, Footprint, known_around, reads_own_writes};
-use tilewright_analysis::footprint::{touches, uses_pointer};
 use tilewright_analysis::index;
 use tilewright_ir::data;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::visit::{Subst, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
-    Attrs, Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Stmt,
-    StmtKind, TensorFunc, Var, Visit,
+    Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_sets::{AccessRelation, Domain, Engine, Set};
 
@@ -190,7 +190,7 @@ impl Compact<'_> {
         let StmtKind::Allocate { buffer, annotations, body } = s.kind() else { return s.clone() };
         let (buffer, annotations) = (buffer.clone(), annotations.clone());
         let local = Local { buffer, annotations, from: s.clone() };
-        if let Some(note) = hidden(&local.buffer, body) {
+        if let Some(note) = hidden::hidden(&local.buffer, body) {
             self.remark(&local, "stays as it is", note);
             return s.clone();
         }
@@ -725,51 +725,6 @@ impl Parts {
             reached,
         })
     }
-}
-
-/// Why not every use of a buffer is an access by its indices to a cell of its own.
-fn hidden(buffer: &Buffer, body: &Stmt) -> Option<String> {
-    struct Uses<'a> {
-        buffer: &'a Buffer,
-        found: Option<String>,
-    }
-    impl Visit for Uses<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::Call(CallTarget::Opaque(name), args) = e.kind()
-                && args.iter().any(|a| matches!(a.kind(), ExprKind::Load(b, _) if b == self.buffer))
-            {
-                self.found = Some(format!("`{name}` may take the address of an element"));
-            }
-            walk_expr(self, e);
-        }
-        fn stmt(&mut self, s: &Stmt) {
-            if let StmtKind::Block { block, .. } = s.kind()
-                && touches(s, self.buffer) != (false, false)
-            {
-                self.found = Some(format!("block \"{}\" uses it", block.name));
-            }
-            walk_stmt(self, s);
-        }
-        fn block(&mut self, _: &Block) {}
-    }
-    if uses_pointer(body, buffer) {
-        return Some("its memory is also seen through a pointer, or another buffer".to_owned());
-    }
-    if buffer.elem_offset.is_some() {
-        return Some("it starts within its memory".to_owned());
-    }
-    // Row-major with gaps: then an index names one cell.
-    let mut next: Option<(i64, i64)> = None;
-    for (extent, stride) in buffer.shape.iter().zip(&buffer.strides).rev() {
-        let least = next.map_or(Some(1), |(e, s): (i64, i64)| e.checked_mul(s));
-        match (extent.as_int(), stride.as_int(), least) {
-            (Some(e), Some(s), Some(least)) if s >= least => next = Some((e, s)),
-            _ => return Some("two indices may name one cell of its strides".to_owned()),
-        }
-    }
-    let mut uses = Uses { buffer, found: None };
-    uses.stmt(body);
-    uses.found
 }
 
 /// Accesses of a smaller buffer in the place of those of a larger one.
