@@ -127,6 +127,14 @@ def main():
         "--patience", type=float, default=300.0, help="seconds for a peer to answer (default: 300)"
     )
     parser.add_argument("--layout", help="run Tilewright with this layout policy")
+    parser.add_argument(
+        "--fast-math", metavar="ERROR", nargs="?", const="1e-3",
+        help="let Tilewright compute convolutions by transforms, within this error (default: 1e-3)",
+    )
+    parser.add_argument(
+        "--avx2", action="store_true",
+        help="no vectors of 512 bits: the peers that can be told so, which is OpenVINO, and the peak",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the results there as well")
     parser.add_argument("--kernels", metavar="FILE", help="results of kernels.py, for the plot")
     parser.add_argument("--report", action="store_true", help="write docs/performance.md")
@@ -141,10 +149,18 @@ def main():
     if not peers.hold(os.getpid(), cores):
         say("this system cannot hold a process on some cores")
     options = ["--layout", args.layout] if args.layout else []
+    options += [f"--fast-math={args.fast_math}"] if args.fast_math else []
+    if args.fast_math and args.report:
+        parser.error("the report is of exact arithmetic: --report without --fast-math")
+    narrow = ["--cpu", "x86-64-v3"] if args.avx2 else []
+    options += narrow
+    if args.avx2:
+        os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
+        names = [name for name in names if name in peers.AVX2]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         def alone(path):
-            return peers.Tilewright(program, path, None, 1, cores, ["--no-schedule"])
+            return peers.Tilewright(program, path, None, 1, cores, ["--no-schedule", *narrow])
 
         most = peak.measure(alone, folder) * args.threads
         say(f"peak: {most / 1e9:.1f} GFLOP/s on {args.threads} cores")

@@ -103,6 +103,8 @@ PEERS = {"onnxruntime": onnxruntime, "openvino": openvino, "tvm": tvm, "tract": 
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "tvm": "TVM", "tract": "tract"}
 # tract uses one thread, whatever it is told.
 ONE_THREAD = {"tract"}
+# They use no vectors of 512 bits where the environment says so (ONEDNN_MAX_CPU_ISA).
+AVX2 = {"openvino"}
 
 
 def memory(process="self"):

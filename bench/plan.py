@@ -7,10 +7,13 @@
     bench/plan.py --kernels                also every kernel: predicted, measured, error
 
 Whole models run in the chosen layouts, in the best plans by their costs (`--plans`) and in the fixed
-ones, all taking turns. `of it` is the time of the chosen layouts over that of the best fixed ones, and
-the regret over that of the fastest of all. Kernels are those of the best plan by its costs
-(`run --profile=FILE`, `plan --profile FILE`). Where nothing was measured before, predictions are cycles,
-and become times by the model's median.
+ones, all taking turns. The fastest of many is fast by chance, too. So those that were the fastest run
+again, in turns with the chosen layouts (`--pairs`), and the medians of the ratios count: `of it` is the
+time of the chosen layouts over that of the best fixed ones, and the regret over that of the fastest of
+all, which is at least 1. `noise` is what the chosen layouts say of themselves in the same turns: smaller
+differences say nothing. Kernels are those of the best plan by its costs (`run --profile=FILE`,
+`plan --profile FILE`). Where nothing was measured before, predictions are cycles, and become times by
+the model's median.
 """
 
 import argparse
@@ -34,7 +37,7 @@ FIXED = ["none", "nhwc", "nchw16c", "nchw8c"]
 NEAR = 0.2
 SAME = 0.03
 HEADER = ["model", "inputs", "chosen ms", "best ms", "best layout", "best fixed ms", "of it", "regret"]
-HEADER += ["worst error", "gap", "kernels", "within 20 %", "of their time", "errors p10, p90"]
+HEADER += ["noise", "worst error", "gap", "kernels", "within 20 %", "of their time", "errors p10, p90"]
 KERNEL_HEADER = ["value", "fused", "predicted us", "measured us", "error"]
 
 
@@ -52,7 +55,8 @@ def layouts(count):
 
 
 def measured(program, case, inputs, args, cores, sizes):
-    """The shortest time of each layout, all taking turns; less where there are fewer plans."""
+    """The shortest time of each layout, all taking turns, less where there are fewer plans; and the
+    ratios of `against`."""
     own = {
         name: peers.Tilewright(
             program, case.path, inputs, args.threads, cores, [*sizes, "--layout", name]
@@ -70,7 +74,22 @@ def measured(program, case, inputs, args, cores, sizes):
                 del own[name]
                 continue
             best[name] = min(best.get(name, float("inf")), time)
-    return best
+    return best, against(own, best, args)
+
+
+def against(own, best, args):
+    """The time of the chosen layouts over that of the fastest, of the fastest fixed ones, and of
+    themselves: medians over pairs of turns, one behind the other."""
+    # Without measurements the best plan by its costs is what is chosen.
+    rivals = [name for name in best if name != "plan" and (args.tune or name != "plan:1")]
+    fastest = min(rivals, key=best.get)
+    names = [fastest, min(FIXED, key=best.get), "plan"]
+    ratios = {name: [] for name in names}
+    for _ in range(args.pairs):
+        for name, found in ratios.items():
+            pair = [own[which].turn(args.seconds)[1] for which in ("plan", name)]
+            found.append(pair[0] / pair[1])
+    return [(name, statistics.median(ratios[name])) for name in names]
 
 
 def kernels(profile):
@@ -105,20 +124,19 @@ def row(program, case, args, cores):
         tilewright([*run, f"--profile={profile}"])
         plan = [program, "plan", case.path, *given, "--json", "--profile", profile]
         plan = json.loads(tilewright(plan))
-        times = measured(program, case, inputs, args, cores, sizes)
+        times, ratios = measured(program, case, inputs, args, cores, sizes)
     cost = {"plan:1": plan["objective"], **plan["alternatives"]}
     known = [name for name in ["plan:1", *FIXED] if cost.get(name)]
     clock = statistics.median(cost[name] / times[name] for name in known)
     errors = [cost[name] / clock / times[name] - 1 for name in known]
-    best = min(times, key=times.get)
-    regret = times["plan"] / times[best]
-    fixed = min(times[name] for name in FIXED)
-    cells = [case.name, case.about(), f"{1e3 * times['plan']:.3f}", f"{1e3 * times[best]:.3f}", best]
-    cells += [f"{1e3 * fixed:.3f}", f"{times['plan'] / fixed:.3f}", f"{regret:.3f}"]
+    (best, regret), (fixed, of_fixed), (_, noise) = ratios
+    best, regret = (best, regret) if regret > 1 else ("plan", 1.0)
+    cells = [case.name, case.about(), *(f"{1e3 * times[name]:.3f}" for name in ("plan", best)), best]
+    cells += [f"{1e3 * times[fixed]:.3f}", f"{of_fixed:.3f}", f"{regret:.3f}", f"{abs(noise - 1):.1%}"]
     cells += [f"{max(errors, key=abs):+.0%}"]
     rows = kernels(plan["profile"])
     cells = [*cells, f"{plan['gap']:.2%}", *agreement(rows)]
-    return cells, (regret, times["plan"] / fixed), rows
+    return cells, (regret, of_fixed), rows
 
 
 def main():
@@ -128,12 +146,13 @@ def main():
     parser.add_argument("--threads", type=int, default=1, help="threads (default: 1)")
     parser.add_argument("--rounds", type=int, default=3, help="turns for each (default: 3)")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn (default: 0.5)")
+    parser.add_argument("--pairs", type=int, default=5, help="turns against the fastest (default: 5)")
     parser.add_argument("--plans", type=int, default=8, help="best plans to run (default: 8, at most)")
     parser.add_argument("--tune", metavar="TIME", help="measure each model for so long before")
     parser.add_argument("--kernels", action="store_true", help="also print every kernel")
     args = parser.parse_args()
-    if args.rounds < 1 or args.threads < 1 or not 1 <= args.plans <= 8:
-        parser.error("--rounds and --threads must be at least 1, --plans from 1 to 8")
+    if min(args.rounds, args.pairs, args.threads) < 1 or not 1 <= args.plans <= 8:
+        parser.error("--rounds, --pairs and --threads must be at least 1, --plans from 1 to 8")
     program, cores = peers.binary(args.binary), peers.some_cores(args.threads)
     rows, regrets, every = [], [], []
     with tempfile.TemporaryDirectory() as folder:

@@ -12,8 +12,9 @@ use tilewright::unstable::ir::{Source, Tensor};
 use tilewright::unstable::kept::{Found, Opened};
 use tilewright::unstable::load::{Draft, fixed_inputs};
 use tilewright::unstable::onnx::{Dim, ValueType};
+use tilewright::unstable::options::Progress;
 use tilewright::unstable::passes::{self, Config};
-use tilewright::unstable::pipeline::{Progress, Stage, run_stages};
+use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::script::{ConstTable, parse_module_with, print_module_with};
 use tilewright::unstable::{ir, measuring, saved, sizes};
 use tilewright::{
@@ -393,6 +394,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
             "specialize" => options.specialize = value.extract()?,
             "fuse" => options.fuse = value.extract()?,
             "schedule" => options.schedule = value.extract()?,
+            "fast_math" => options.fast_math = allowed_error(value.extract()?)?,
             "check" => options.check = value.extract()?,
             "unchecked" => options.unchecked = value.extract()?,
             "cache" => options.cache = value.extract()?,
@@ -408,6 +410,16 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
         options.layout = None;
     }
     Ok(options)
+}
+
+/// The error that convolutions may have; `None` for none.
+fn allowed_error(given: Option<f64>) -> tilewright::Result<Option<f64>> {
+    match given {
+        Some(error) if !(0.0..1.0).contains(&error) => {
+            Err(Error::input(format!("fast_math is an error from 0 to below 1, not {error}")))
+        }
+        given => Ok(given),
+    }
 }
 
 /// A layout by its name; `None` and `none` are the module's own.
@@ -452,7 +464,7 @@ fn level(level: u8) -> Result<OptLevel> {
 
 /// What tells a function of Python about progress. What that raises is printed as an exception that
 /// cannot be caught, and stops nothing.
-fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::pipeline::Watcher>> {
+fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::options::Watcher>> {
     if value.is_none() {
         return Ok(None);
     }
@@ -466,7 +478,7 @@ fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::pipe
     })))
 }
 
-fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::pipeline::Warner>> {
+fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::options::Warner>> {
     if value.is_none() {
         return Ok(None);
     }

@@ -163,6 +163,7 @@ class Module:
         opt_level: int = 3,
         fuse: bool = True,
         schedule: bool = True,
+        fast_math: float | None = None,
         check: bool = False,
         unchecked: bool = False,
         cache: bool = True,
@@ -192,6 +193,10 @@ class Module:
             opt_level: How much LLVM optimises: 0, 1 or 3.
             fuse: Whether elementwise work joins what makes its operands.
             schedule: Whether loops are found; otherwise they stay as they are written.
+            fast_math: The error that a convolution may have, as a part of its largest result: then
+                convolutions of 3 x 3 pixels are computed by transforms (Winograd), with fewer products
+                and more rounding, where that is estimated to be faster and the measured error is at
+                most this. ``None`` for sums of products as they are written.
             check: Whether the rules of the IR are checked after every stage.
             unchecked: Whether checks that end a run at an access out of range are left out.
             cache: Whether compiled code and programs are kept on disk.
@@ -213,6 +218,7 @@ class Module:
             "opt_level": opt_level,
             "fuse": fuse,
             "schedule": schedule,
+            "fast_math": fast_math,
             "check": check,
             "unchecked": unchecked,
             "cache": cache,

@@ -19,7 +19,7 @@ def auto_schedule(
     features: str = "+avx2,+fma",
     triple: str = "x86_64-unknown-linux-gnu",
 ) -> Transformed:
-    """Give contractions loops that suit a processor, by schedule primitives.
+    """Give contractions and stages without reduction loops that suit a processor, by schedule primitives.
 
     Args:
         module: What to change.
@@ -307,6 +307,21 @@ def merge_adjacent_loops(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def place_parts(
+    module: Module,
+    *,
+    all: bool = False,
+) -> Transformed:
+    """What a concatenation joins is computed where the whole lies, and slices are read there.
+
+    Args:
+        module: What to change.
+        all: Place parts also where their rows are short or no longer aligned: 1 or 0. The default is 0.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def plan_layout(
     module: Module,
     *,
@@ -526,6 +541,29 @@ def vectorize_loop(
 
     Args:
         module: What to change.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
+def winograd(
+    module: Module,
+    *,
+    cpu: str = "",
+    error: str = "1e-3",
+    features: str = "+avx2,+fma",
+    tile: Literal["auto", "2", "4"] = "auto",
+    triple: str = "x86_64-unknown-linux-gnu",
+) -> Transformed:
+    """Compute convolutions of 3 x 3 pixels by transforms: fewer products, within an error.
+
+    Args:
+        module: What to change.
+        cpu: The processor, as LLVM names it: text. The default is empty.
+        error: The largest error of a convolution, as a part of its largest result: text. The default is 1e-3.
+        features: CPU features in LLVM's notation: text. The default is +avx2,+fma.
+        tile: Results of a tile along an axis: what is estimated to be the fastest, or a number: auto, 2 or 4. The default is auto.
+        triple: The target, as LLVM names it: text. The default is x86_64-unknown-linux-gnu.
 
     Raises:
         tilewright.Error: where it refuses, or an option does not fit.

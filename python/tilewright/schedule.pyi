@@ -239,6 +239,19 @@ class Schedule:
             tilewright.RefusedError: where it would change what is computed.
         """
 
+    def join_loops(self, *loops: Sequence[Loop | str] | Loop | str) -> Loop:
+        """Lets consecutive loops of one sequence, in their order, be one loop over the iterations of all of them, which branches on whose iteration it is. Every iteration runs when it did: this takes back what `loop_partition` does. Returns the loop.
+
+        Args:
+            loops: A list, each a loop.
+
+        Returns:
+            The loop.
+
+        Raises:
+            tilewright.RefusedError: where it would change what is computed.
+        """
+
     def compute_at(
         self,
         block: Block | str,

@@ -11,7 +11,7 @@
 use crate::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
 use crate::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::walk_expr;
+use tilewright_ir::visit::{walk_block, walk_expr};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
@@ -88,6 +88,21 @@ pub fn uses_pointer(s: &Stmt, buffer: &Buffer) -> bool {
     let mut p = Pointer(buffer, false);
     p.stmt(s);
     p.1
+}
+
+/// Whether a statement accesses the buffer by indices alone: nothing uses its pointer, and nothing has
+/// a view of it.
+pub fn by_indices_alone(s: &Stmt, buffer: &Buffer) -> bool {
+    struct Views<'a>(&'a Buffer, bool);
+    impl Visit for Views<'_> {
+        fn block(&mut self, b: &Block) {
+            self.1 |= b.matches.iter().any(|m| m.source.buffer == *self.0);
+            walk_block(self, b);
+        }
+    }
+    let mut views = Views(buffer, false);
+    views.stmt(s);
+    !views.1 && !uses_pointer(s, buffer)
 }
 
 /// Another buffer of the function over the same memory, as declared with `data=`.

@@ -21,7 +21,7 @@
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::interval::Interval;
-use tilewright_ir::linear::{LIMIT, Linear};
+use tilewright_ir::linear::{LIMIT, Linear, gcd};
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold, TypeKind};
 
@@ -310,44 +310,72 @@ impl Simplify<'_> {
         None
     }
 
-    /// `m*c*(e // c) + m*(e % c)` becomes `m*e`.
+    /// `m*c*(e // c) + m*(e % c)` becomes `m*e`; so does `m*c*(e // c) + m*(f % c)` where `f` differs
+    /// from `e` by a multiple of `c`.
     fn recombine(&mut self, mut sum: Linear) -> Option<Linear> {
         'again: loop {
             for at in 0..sum.terms.len() {
                 let (atom, m) = &sum.terms[at];
-                let Some((e, c)) = remainder(atom) else { continue };
-                let wanted = m.checked_mul(c)?;
+                let Some((f, c)) = remainder(atom) else { continue };
+                let (m, wanted) = (*m, m.checked_mul(c)?);
                 if !sum.terms.iter().any(|t| t.1 == wanted) {
                     continue;
                 }
-                let e = self.linear(&e)?;
-                if e.fits(self.ranges).is_none() {
+                let f = self.linear(&f)?;
+                if f.fits(self.ranges).is_none() {
                     continue;
                 }
-                let q = self.floordiv(e.clone(), c)?;
-                let [(q, 1)] = &q.terms[..] else { continue };
-                let pair = sum.terms.iter().position(|t| t.1 == wanted && same_expr(&t.0, q));
-                let Some(pair) = pair.filter(|p| *p != at) else { continue };
-                let m = *m;
-                let mut index = 0;
-                sum.terms.retain(|_| {
-                    index += 1;
-                    index - 1 != at && index - 1 != pair
-                });
-                sum = sum.plus(&e, m)?;
-                continue 'again;
+                let q = self.floordiv(f.clone(), c)?;
+                for pair in (0..sum.terms.len()).filter(|p| *p != at) {
+                    let (other, coefficient) = &sum.terms[pair];
+                    if *coefficient != wanted {
+                        continue;
+                    }
+                    let same =
+                        q.constant == 0 && matches!(&q.terms[..], [(q, 1)] if same_expr(q, other));
+                    let e = match same {
+                        true => Some(f.clone()),
+                        false => self.congruent(other, &f, c)?,
+                    };
+                    let Some(e) = e else { continue };
+                    let mut index = 0;
+                    sum.terms.retain(|_| {
+                        index += 1;
+                        index - 1 != at && index - 1 != pair
+                    });
+                    sum = sum.plus(&e, m)?;
+                    continue 'again;
+                }
             }
             return Some(sum);
         }
+    }
+
+    /// `e` of a quotient `e // c` where `e` fits its type and differs from `f` by a multiple of `c`.
+    fn congruent(&mut self, atom: &Expr, f: &Linear, c: i128) -> Option<Option<Linear>> {
+        let Some((e, _)) = quotient(atom).filter(|(_, by)| *by == c) else { return Some(None) };
+        let e = self.linear(&e)?;
+        // A remainder by a multiple of `c` differs from what it is of by a multiple of `c`, too.
+        let mut apart = e.clone().plus(f, -1)?;
+        while let Some(at) = apart
+            .terms
+            .iter()
+            .position(|(atom, k)| k % c != 0 && remainder(atom).is_some_and(|(_, by)| by % c == 0))
+        {
+            let (atom, k) = apart.terms.remove(at);
+            let of = self.linear(&remainder(&atom)?.0)?;
+            if of.fits(self.ranges).is_none() {
+                return Some(None);
+            }
+            apart = apart.plus(&of, k)?;
+        }
+        let multiple = apart.constant % c == 0 && apart.terms.iter().all(|(_, k)| k % c == 0);
+        Some(Some(e).filter(|e| multiple && e.fits(self.ranges).is_some()))
     }
 }
 
 fn decide(yes: bool, no: bool) -> Option<bool> {
     (yes || no).then_some(yes)
-}
-
-fn gcd(a: i128, b: i128) -> i128 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn inner_overflows(d: i128, dtype: DType) -> bool {
@@ -416,6 +444,11 @@ mod tests {
         check(|i, j, k| (i * 20 + j * 5 + k).floormod(20), "j * 5 + k");
         check(|i, j, k| (i * 20 + j * 5 + k).floordiv(20).floormod(6), "i");
         check(|i, _, _| i.clone().floordiv(4) * 4 + i.clone().floormod(4), "i");
+        let moved = |i: &Expr, j: &Expr| (j.clone() - i.clone() * 4).floormod(7);
+        check(|i, j, _| (i * 3 + j).floordiv(7) * 7 + moved(i, j), "i * 3 + j");
+        check(|i, j, _| (i * 3 + j).floordiv(7) * 14 + moved(i, j) * 2, "i * 6 + j * 2");
+        let other = "(i * 2 + j) // 7 * 7 + (j - i * 4) % 7";
+        check(|i, j, _| (i * 2 + j).floordiv(7) * 7 + moved(i, j), other);
         check(|i, j, _| (i * 4 + j).floordiv(2).floordiv(3), "(i * 4 + j) // 6");
         check(|i, j, _| (i * 3 + j.clone().floordiv(2)).floordiv(4), "(i * 6 + j) // 8");
         check(|i, j, _| (i * 4 + j * 2 + 1).floordiv(8), "(i * 2 + j) // 4");
@@ -435,6 +468,14 @@ mod tests {
                 a * 12 + b * 3 + flat.floormod(3)
             },
             "i * 20 + j * 5 + k",
+        );
+        check(
+            |i, j, k| {
+                let flat = i * 20 + j * 5 + k;
+                let (a, b) = (flat.clone().floordiv(12), flat.clone().floormod(12).floordiv(3));
+                a * 24 + b * 6 + flat.floormod(3) * 2
+            },
+            "i * 40 + j * 10 + k * 2",
         );
     }
 

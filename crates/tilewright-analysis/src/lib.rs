@@ -1,6 +1,7 @@
 //! What is known of a tensor function; nothing in here changes one for its user.
 //!
 //! * [`at_once`]: whether the iterations of a loop may run at once.
+//! * [`cost`]: what computing a value takes and contains.
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
 //! * [`domain`]: what is known of a function's sizes.
 //! * [`equivalence`]: whether two functions are the same up to equal expressions.
@@ -20,6 +21,7 @@
 //! * [`traits`]: what matters about an expression before it is given to the sets.
 
 pub mod at_once;
+pub mod cost;
 pub mod dependence;
 pub mod domain;
 pub mod equivalence;

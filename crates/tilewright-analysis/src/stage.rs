@@ -210,10 +210,8 @@ impl Stage {
     /// Iteration variables with their extents and kinds, in the order of the loops. An open extent
     /// is the most that it can be: ask [`Stage::dims`] where there may be such.
     pub fn iters(&self) -> impl Iterator<Item = (&Var, i64, IterKind)> {
-        self.dims().map(|(var, extent, kind)| {
-            let most = extent.known().and_then(|n| i64::try_from(n).ok());
-            (var, most.unwrap_or(i32::MAX.into()), kind)
-        })
+        self.dims()
+            .map(|(var, extent, kind)| (var, extent.number().unwrap_or(i32::MAX.into()), kind))
     }
 
     /// Spatial iteration variables with their extents.

@@ -21,22 +21,26 @@
 //! that nothing is guarded inside of the reduction, and no lane of a whole tile where it is stored.
 //! Sums of the last columns that nothing reads are no code. Vectors that are read where they lie may
 //! end behind their row: what makes the operand makes its rows longer (`transform_layout`), the last
-//! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are. An open number of rows leaves an open number over, which runs in
-//! tiles of 1, 2, 4, ... rows, of each one at most.
+//! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are.
+//! Where both operands are read in vectors, it has as many lanes as there are columns left ([`Tile::exact`]).
+//! Columns that whole vectors leave over may be vectors along the reduction (`columns`). An open
+//! number of rows leaves an open number over, which runs in tiles of 1, 2, 4, ... rows, of each one at
+//! most.
 
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{
-    Attr, Block, DType, Dim, Error, Expr, ExprKind, IterKind, Result, Visit, visit,
-};
+use tilewright_ir::{Attr, DType, Error, Expr, ExprKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
 use tilewright_target::Target;
 
+use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
+use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
+use crate::parts::{Part, block, blocks, number, partition, remainders, written};
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -55,7 +59,7 @@ pub fn tiled(
 ) -> Result<()> {
     let block = sch.get_block(&c.block, func)?;
     let finish = pack(sch, &block, c, tile, epilogue, apart)?;
-    let order = order(c, tile, target);
+    let order = Order::of(c, tile, target);
     let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
     let sums = digits(c, tile, &order, c.dims.len(), dim, &[], Some(tile.width));
     let merged = merge(sch, &block, &finish, c)?;
@@ -63,29 +67,134 @@ pub fn tiled(
         sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)
     };
     let beyond = tile.beyond(c);
-    if !beyond {
+    let exact = tile.exact(c);
+    // Then the vector axis is guarded where it ends, and not padded.
+    let guarded = tile.guarded(c);
+    if !guarded {
         lay_out(sch)?;
     }
-    let lanes = (!beyond).then_some(tile.width);
+    let lanes = (!guarded).then_some(tile.width);
     let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce, lanes);
     sch.transform_block_layout(&block, &iters)?;
     if let Some(map) = merged {
         sch.transform_block_layout(&finish, &map)?;
     }
 
-    let mut loops = sch.get_loops(&block)?;
     let columns = order.outer.iter().position(|o| matches!(o, Outer::Columns));
-    if beyond && let Some(columns) = columns {
-        // The last tile has lanes that are guarded, and computed nevertheless.
-        let lane = loops.remove(order.outer.len() - 1);
-        let mut split = sch.split(&lane, &[None, number(tile.width)])?.into_iter();
-        let at = [columns, order.outer.len()];
-        at.into_iter().zip(&mut split).for_each(|(at, part)| loops.insert(at, part));
+    let (outer, reduce) = nest(sch, &block, c, tile, &order, columns.filter(|_| guarded))?;
+    let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
+        return Err(Error::internal("a tile has no loop around it"));
+    };
+    sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
+    if guarded {
+        lay_out(sch)?;
     }
-    let (mut outer, lane) = (loops[..order.outer.len()].to_vec(), loops[order.outer.len()].clone());
+    let (whole, rest) = tile.columns(c);
+    let mut last = Vec::new();
+    let mut head = None;
+    if let (Some(along), Some(axis), Some(at)) = (tile.along, tile.packed(), columns) {
+        let few = Columns { c, tile, target, along, outer: outer.len() };
+        last = few.apart(sch, &block, &finish, at)?;
+        few.pack(sch, &block, &last, tiles_outermost(c, tile, axis))?;
+        unread(sch, func, apart)?;
+        head = Some(few.tiled(sch, &last)?);
+    }
+    let direct = c.out[tile.vector_axis] == Some(1);
+    let result = written(sch, &finish)?;
+    let mut kinds = vec![TileBlock::Init, TileBlock::Update];
+    let mut copy = None;
+    if !direct {
+        let sums = BufferArg::Name(written(sch, &block)?);
+        let only = head.iter().map(|_| finish.clone()).collect::<Vec<_>>();
+        copy = Some(sch.cache_read(&finish, sums, "local", &only)?);
+        kinds.push(TileBlock::Copy);
+    }
+    kinds.push(TileBlock::Finish);
+    let init = sch.decompose_reduction(&block, first)?;
+    let update = sch.latest(block);
+    let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
+    let mut parts = vec![Part {
+        blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
+        ragged: false,
+        last: false,
+    }];
+    // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
+    // no sums that nothing reads.
+    let cut = columns.filter(|_| whole > 0 && rest > 0);
+    if let Some(at) = cut.filter(|_| head.is_none()) {
+        partition(sch, &mut parts, at, &[number(whole), number(1)])?;
+        for p in &mut parts {
+            p.last = std::mem::take(&mut p.ragged);
+        }
+    }
+    let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).chain(head);
+    let heads: Vec<BlockRef> = heads.collect();
+    let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
+    let ragged = tile.row_axis.filter(|r| open || c.axes[*r].extent % tile.rows != 0);
+    if let Some(r) = ragged {
+        let full = match open {
+            true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
+            false => [number(c.axes[r].extent / tile.rows), number(1)],
+        };
+        partition(sch, &mut parts, outer.len() - 1, &full)?;
+    }
+    for [sums, finish] in last.into_iter().filter_map(|l| l.vectors) {
+        let Some(first) = sch.get_loops(&sums)?.into_iter().nth(outer.len()) else {
+            return Err(Error::internal("a tile has no reduction"));
+        };
+        let init = sch.decompose_reduction(&sums, &first)?;
+        let blocks = vec![init, sch.latest(sums), finish];
+        parts.push(Part { blocks, ragged: false, last: false });
+    }
+    for part in parts.iter().filter(|p| exact && p.last) {
+        for block in &part.blocks {
+            let Some(lane) = sch.get_loops(block)?.pop() else { continue };
+            sch.loop_partition(&lane, Some(&[number(rest), number(tile.width - rest)]))?;
+        }
+    }
+    for part in parts.iter().filter(|p| beyond && p.last) {
+        let sums = part.blocks.iter().zip(&kinds);
+        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
+            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
+    }
+    let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
+    parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
+    Parallel {
+        c,
+        tile,
+        order: &order,
+        heads: &heads,
+        result: &result,
+        cut,
+        ragged: ragged.is_some(),
+        nested: if banded { order.shared } else { outer.len() },
+    }
+    .run(sch)
+}
+
+/// Makes tiles of the loops around the sums: all that are around a tile, the reduction, rows, lanes, and the
+/// elements that an instruction multiplies. `guarded` is the place of the tiles of columns where the vector axis
+/// is still one loop. Returns the loops around a tile, and those of the reduction.
+fn nest(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    c: &Contraction,
+    tile: &Tile,
+    order: &Order,
+    guarded: Option<usize>,
+) -> Result<(Vec<LoopRef>, Vec<LoopRef>)> {
+    let mut loops = sch.get_loops(block)?;
+    let around = order.outer.len();
+    if let Some(columns) = guarded {
+        // The last tile has lanes that are guarded, and computed nevertheless or not there.
+        let lane = loops.remove(around - 1);
+        let split = sch.split(&lane, &[None, number(tile.width)])?;
+        [columns, around].into_iter().zip(split).for_each(|(at, part)| loops.insert(at, part));
+    }
+    let (mut outer, lane) = (loops[..around].to_vec(), loops[around].clone());
     let last = loops.len() - usize::from(c.group.is_some());
-    let reduce = &loops[order.outer.len() + 1..last];
-    let mut inner = reduce.to_vec();
+    let reduce = loops[around + 1..last].to_vec();
+    let mut inner = reduce.clone();
     if tile.row_axis.is_some()
         && let Some(rows) = outer.pop()
     {
@@ -96,136 +205,97 @@ pub fn tiled(
     inner.push(lane);
     inner.extend_from_slice(&loops[last..]);
     sch.reorder(&[&outer[..], &inner].concat())?;
+    Ok((outer, reduce))
+}
 
-    let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
-        return Err(Error::internal("a tile has no loop around it"));
-    };
-    sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
-    if beyond {
-        lay_out(sch)?;
-    }
-    let direct = c.out[tile.vector_axis] == Some(1);
-    let mut kinds = vec![TileBlock::Init, TileBlock::Update];
-    let mut copy = None;
-    if !direct {
-        let sums = BufferArg::Name(written(sch, &block)?);
-        copy = Some(sch.cache_read(&finish, sums, "local", &[])?);
-        kinds.push(TileBlock::Copy);
-    }
-    kinds.push(TileBlock::Finish);
-    let init = sch.decompose_reduction(&block, first)?;
-    let update = sch.latest(block);
-    let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
-    let (whole, rest) = tile.columns(c);
-    let mut parts = vec![Part {
-        blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
-        ragged: false,
-        beyond: false,
-    }];
-    // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
-    // no sums that nothing reads.
-    let cut = columns.filter(|_| whole > 0 && rest > 0);
-    if let Some(at) = cut {
-        partition(sch, &mut parts, at, &[number(whole), number(1)])?;
-        for p in &mut parts {
-            let last = std::mem::take(&mut p.ragged);
-            p.beyond = beyond && last;
-        }
-    }
-    let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).zip([whole, 1]);
-    let heads: Vec<(BlockRef, i64)> = heads.collect();
-    let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
-    let ragged = tile.row_axis.filter(|r| open || c.axes[*r].extent % tile.rows != 0);
-    if let Some(r) = ragged {
-        let full = match open {
-            true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
-            false => [number(c.axes[r].extent / tile.rows), number(1)],
-        };
-        partition(sch, &mut parts, outer.len() - 1, &full)?;
-    }
-    for part in parts.iter().filter(|p| p.beyond) {
-        let sums = part.blocks.iter().zip(&kinds);
-        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
-            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
-    }
-    // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
-    let lanes = target.vectors.lanes(c.bytes);
-    let instruction = c.group.as_ref().and_then(|g| g.instructions[tile.vector]);
-    for part in &parts {
+/// The loops inside of tiles: rows and vectors become statements.
+struct Inside<'a> {
+    c: &'a Contraction,
+    tile: &'a Tile,
+    target: &'a Target,
+    /// How many loops are around a tile, and how many the reduction has.
+    outer: usize,
+    reduce: usize,
+}
+
+impl Inside<'_> {
+    /// Those of all blocks of a part, which are of these kinds.
+    fn part(&self, sch: &mut Schedule, part: &Part, kinds: &[TileBlock]) -> Result<()> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
-        let apart = open && part.ragged;
+        let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
+        let apart = open.filter(|_| part.ragged);
+        let around = |kind: TileBlock| match kind {
+            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
+            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
+        };
         let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
-        for (block, kind) in part.blocks.iter().zip(&kinds) {
-            match (tile.row_axis, *kind) {
-                (Some(r), TileBlock::Update) if apart => {
-                    let rows = c.axes[r].dim;
-                    let lanes = 1 + usize::from(c.group.is_some());
-                    let made = remainders(sch, block, outer.len(), rows, tile, lanes)?;
+        for (block, kind) in part.blocks.iter().zip(kinds) {
+            match apart.filter(|_| *kind == TileBlock::Update) {
+                Some(rows) => {
+                    let lanes = 1 + usize::from(self.c.group.is_some());
+                    let made = remainders(sch, block, self.outer, rows.dim, self.tile, lanes)?;
                     work.extend(made.into_iter().map(|(block, rows)| (block, *kind, rows)));
                 }
-                _ => work.push((block.clone(), *kind, 1)),
+                None => work.push((block.clone(), *kind, 1)),
             }
         }
-        for (block, kind, few) in &work {
-            let around = match kind {
-                TileBlock::Update if apart => outer.len() + reduce.len() + 1,
-                TileBlock::Update => outer.len() + reduce.len(),
-                TileBlock::Init | TileBlock::Copy | TileBlock::Finish => outer.len(),
+        work.iter().try_for_each(|(block, kind, rows)| {
+            let counted = apart.is_none() || *rows > 1;
+            self.block(sch, block, *kind, around(*kind), part.last, counted)
+        })
+    }
+
+    /// Those of a block under so many loops, in the `last` tile of columns or in others. Rows become statements
+    /// where their number is `counted`, and not open.
+    fn block(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        kind: TileBlock,
+        around: usize,
+        last: bool,
+        counted: bool,
+    ) -> Result<()> {
+        let (c, tile) = (self.c, self.tile);
+        let instruction = c.group.as_ref().and_then(|g| g.instructions[tile.vector]);
+        let instruction = instruction.filter(|_| kind == TileBlock::Update);
+        let loops = sch.get_loops(block)?;
+        let inside = loops.get(around..loops.len() - usize::from(instruction.is_some()));
+        let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { return Ok(()) };
+        let direct = c.out[tile.vector_axis] == Some(1);
+        // Only constant places in the tile keep it in registers.
+        if kind != TileBlock::Finish || direct {
+            // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
+            let lanes = self.target.vectors.lanes(c.bytes);
+            let short = tile.exact(c) && last && tile.columns(c).1 <= lanes;
+            let vectors = match tile.width > lanes && !short {
+                true => sch.split(lane, &[None, number(lanes)])?,
+                false => vec![lane.clone()],
             };
-            let loops = sch.get_loops(block)?;
-            let instruction = instruction.filter(|_| *kind == TileBlock::Update);
-            let inside = loops.get(around..loops.len() - usize::from(instruction.is_some()));
-            let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { continue };
-            // Only constant places in the tile keep it in registers.
-            if *kind != TileBlock::Finish || direct {
-                let vectors = match tile.width > lanes {
-                    true => sch.split(lane, &[None, number(lanes)])?,
-                    false => vec![lane.clone()],
+            if let Some((lane, vectors)) = vectors.split_last() {
+                match instruction {
+                    Some(i) => sch.tensorize(lane, i.name)?,
+                    None => sch.vectorize(lane)?,
+                }
+                let rows = rows.iter().filter(|_| counted);
+                rows.chain(vectors).try_for_each(|l| sch.unroll(l))?;
+            }
+        }
+        match kind {
+            TileBlock::Update => {
+                let how = match tile.unrolled(c) {
+                    1 => ("pragma_no_unroll", 1),
+                    count => ("pragma_unroll_count", count),
                 };
-                if let Some((lane, vectors)) = vectors.split_last() {
-                    match instruction {
-                        Some(i) => sch.tensorize(lane, i.name)?,
-                        None => sch.vectorize(lane)?,
-                    }
-                    let rows = rows.iter().filter(|_| !apart || *few > 1);
-                    rows.chain(vectors).try_for_each(|l| sch.unroll(l))?;
-                }
+                sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))
             }
-            match kind {
-                TileBlock::Update => {
-                    let how = match tile.unrolled(c) {
-                        1 => ("pragma_no_unroll", 1),
-                        count => ("pragma_unroll_count", count),
-                    };
-                    sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))?;
-                }
-                // Places that vary keep the copy in memory.
-                TileBlock::Finish if !direct => {
-                    sch.annotate(&loops[around], "pragma_no_unroll", Attr::Int(1))?;
-                }
-                _ => {}
+            // Places that vary keep the copy in memory.
+            TileBlock::Finish if !direct => {
+                sch.annotate(&loops[around], "pragma_no_unroll", Attr::Int(1))
             }
+            _ => Ok(()),
         }
     }
-    // What is around a loop that was taken apart has all its parts in it.
-    let around = cut.unwrap_or(outer.len()).min(if banded { order.shared } else { outer.len() });
-    let shared = Parallel { c, tile, order: &order };
-    let last = outer.len() - usize::from(ragged.is_some() || outer.len() > 1);
-    match cut {
-        _ if shared.is_small() => {}
-        None => {
-            shared.run(sch, &outer, 0..around.min(last), whole.max(1))?;
-        }
-        Some(at) => {
-            if !shared.run(sch, &outer, 0..around.min(last), whole + 1)? && around == at {
-                let count = 1 + usize::from(shared.pays_again());
-                for (head, columns) in heads.iter().take(count) {
-                    shared.strips(sch, head, around, *columns)?;
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Computes what a stage of the function gives an operand, such as its padding, in the loop at a
@@ -282,116 +352,6 @@ fn band(
     Ok(any)
 }
 
-/// Takes the open number of rows apart that is left behind whole tiles, in the block that adds to their
-/// sums, under so many loops: tiles of fewer rows ([`Tile::remainders`]), each with the reduction
-/// inside; `lanes` loops are inside a row. Returns the blocks, and how many rows each adds to at once.
-fn remainders(
-    sch: &mut Schedule,
-    block: &BlockRef,
-    around: usize,
-    rows: Dim,
-    tile: &Tile,
-    lanes: usize,
-) -> Result<Vec<(BlockRef, i64)>> {
-    let size = |n: i64| usize::try_from(n).unwrap_or(1);
-    let number = |d: Dim| Some(d.typed(DType::I32));
-    let loops = sch.get_loops(block)?;
-    let Some(row) = loops.len().checked_sub(lanes + 1).filter(|row| *row >= around) else {
-        return Err(Error::internal("a tile has fewer loops inside"));
-    };
-    let rest = loops[around..].iter().filter(|l| **l != loops[row]).cloned();
-    let order: Vec<LoopRef> = [loops[row].clone()].into_iter().chain(rest).collect();
-    sch.reorder(&order)?;
-    let all = tile.remainders();
-    if all.len() < 2 {
-        return Ok(vec![(block.clone(), 1)]);
-    }
-    // How many tiles of each size there are. Nothing is left over then.
-    let mut left = rows.modulo(size(tile.rows));
-    let mut counts = Vec::new();
-    for few in &all {
-        counts.push(left.floordiv(size(*few)));
-        left = left.modulo(size(*few));
-    }
-    let parts = counts.iter().zip(&all).map(|(count, few)| number(*count * size(*few)));
-    let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
-    let before = blocks(sch, &block.func)?;
-    sch.loop_partition(&loops[row], Some(&parts))?;
-    let made = blocks(sch, &block.func)?.into_iter();
-    let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
-    let mut names = vec![block.clone()];
-    for b in made {
-        names.push(sch.get_block(&b.name, &block.func)?);
-    }
-    if names.len() != all.len() {
-        return Err(Error::refused("rows are left over that no tile has"));
-    }
-    for ((block, few), count) in
-        names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
-    {
-        let loops = sch.get_loops(block)?;
-        let [count, few] = [number(count), self::number(*few)];
-        let mut split = sch.split(&loops[around], &[count, few])?;
-        let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
-        split.splice(1..1, reduce.iter().cloned());
-        split.extend_from_slice(lane);
-        sch.reorder(&split)?;
-    }
-    Ok(names.into_iter().zip(all).collect())
-}
-
-/// Blocks of a tile, in the order of their kinds.
-struct Part {
-    blocks: Vec<BlockRef>,
-    /// Whether it is what the last partition left over.
-    ragged: bool,
-    /// Whether it reads vectors beyond the last value.
-    beyond: bool,
-}
-
-/// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it
-/// are twice as many parts.
-fn partition(
-    sch: &mut Schedule,
-    parts: &mut Vec<Part>,
-    depth: usize,
-    full: &[Option<Expr>],
-) -> Result<()> {
-    for k in 0..parts.len() {
-        let Some(first) = parts[k].blocks.first().cloned() else { continue };
-        let (func, before) = (first.func.clone(), blocks(sch, &first.func)?);
-        let Some(around) = sch.get_loops(&first)?.into_iter().nth(depth) else {
-            return Err(Error::internal("a tile has fewer loops around it"));
-        };
-        sch.loop_partition(&around, Some(full))?;
-        // The second part has copies of the blocks, in the same order.
-        let after = blocks(sch, &func)?;
-        let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
-        let mut copies: Vec<BlockRef> =
-            made.map(|b| sch.get_block(&b.name, &func)).collect::<Result<_>>()?;
-        // What is computed for the tiles comes before them.
-        let Some(others) = copies.len().checked_sub(parts[k].blocks.len()) else {
-            return Err(Error::internal("a part of a loop has other blocks"));
-        };
-        let copies = copies.split_off(others);
-        parts.push(Part { blocks: copies, ragged: true, beyond: parts[k].beyond });
-    }
-    Ok(())
-}
-
-/// The name of the buffer that a block writes.
-pub(crate) fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
-    let (_, writes) = accessed(&self::block(sch, block)?.body);
-    let name = writes.first().map(|b| b.name.clone());
-    name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
-}
-
-/// The block that is meant.
-fn block(sch: &Schedule, block: &BlockRef) -> Result<Arc<Block>> {
-    let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
-    found.ok_or_else(|| Error::internal("a block is gone"))
-}
-
 /// What a block of a tile does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TileBlock {
@@ -403,10 +363,6 @@ enum TileBlock {
     Copy,
     /// Writes the result.
     Finish,
-}
-
-pub(crate) fn number(n: i64) -> Option<Expr> {
-    i32::try_from(n).ok().map(Expr::i32)
 }
 
 /// The index map from iteration variables to the loops of tiles: what is outside in its order, the
@@ -547,16 +503,10 @@ fn pack(
         stretch(sch, func, c, tile)?;
     }
     let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
-    let ragged = c.axes[tile.vector_axis].extent % tile.width != 0 && !tile.beyond(c);
+    let ragged = c.axes[tile.vector_axis].extent % tile.width != 0 && !tile.guarded(c);
     let ragged_group = c.group.as_ref().filter(|g| g.extent % g.size != 0);
     let mut copies = Vec::new();
     let mut other = None;
-    let inline = |sch: &mut Schedule| {
-        apart.iter().try_for_each(|name| {
-            let copy = sch.get_block(name, func)?;
-            sch.compute_inline(&copy)
-        })
-    };
     if ragged || ragged_group.is_some() {
         let before = blocks(sch, func)?;
         // An axis that is padded has one iteration variable.
@@ -590,9 +540,10 @@ fn pack(
     if tile.source == Source::Direct {
         // Beyond the last column zeros are read, and nothing is copied.
         copies.drain(..).try_for_each(|copy| sch.compute_inline(&copy))?;
-        inline(sch)?;
+        unread(sch, func, apart)?;
     }
-    if let Source::Packed { axis } = tile.source {
+    // What is left over of the columns has a layout of its own: they are packed when they are apart.
+    if let Some(axis) = tile.packed().filter(|_| tile.along.is_none()) {
         let copy = match copies.pop() {
             Some(copy) => copy,
             None => {
@@ -600,7 +551,7 @@ fn pack(
                 sch.cache_read(block, buffer, "global", &[])?
             }
         };
-        inline(sch)?;
+        unread(sch, func, apart)?;
         let map = tiles_outermost(c, tile, axis);
         sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
         match operand.free {
@@ -618,6 +569,14 @@ fn pack(
         }
         None => sch.cache_write(block, 0usize, "local", &[]),
     }
+}
+
+/// Lets blocks that copy operands apart be read where they lie.
+fn unread(sch: &mut Schedule, func: &Arc<str>, apart: &[Arc<str>]) -> Result<()> {
+    apart.iter().try_for_each(|name| {
+        let copy = sch.get_block(name, func)?;
+        sch.compute_inline(&copy)
+    })
 }
 
 /// Makes the rows of what is read in vectors as long as tiles are: each is two halves, which lie one
@@ -686,15 +645,8 @@ fn in_groups(
 /// the lanes of a tile; where an instruction takes groups, each lane has the elements of one.
 fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
     let operand = &c.operands[tile.vector];
-    let other = &c.operands[1 - tile.vector];
-    let is_batch = |index: &Expr| {
-        c.axes.iter().zip(&other.steps).any(|(a, step)| {
-            a.kind == IterKind::Spatial && *step != 0 && index.as_var() == Some(&a.var)
-        })
-    };
     let rank = operand.indices.len();
-    let batch: Vec<usize> =
-        (0..rank).filter(|d| *d != axis && is_batch(&operand.indices[*d])).collect();
+    let batch = tile.batch(c);
     let rest: Vec<usize> = (0..rank).filter(|d| *d != axis && !batch.contains(d)).collect();
     let width = tile.width;
     let group = c.group.as_ref().map(|g| (g.dims[tile.vector], g.size));
@@ -710,73 +662,4 @@ fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
         items.extend(group.map(|(dim, size)| LambdaItem::from(at[dim].clone().floormod(size))));
         items
     })
-}
-
-/// A loop around the reduction.
-pub(crate) enum Outer {
-    /// Over an axis that the tile does not have.
-    Axis(usize),
-    /// Over tiles along the vector axis.
-    Columns,
-    /// Over tiles of rows.
-    Rows,
-}
-
-/// The order of loops.
-pub(crate) struct Order {
-    pub(crate) outer: Vec<Outer>,
-    reduce: Vec<usize>,
-    /// How many of the outer ones, from outside, have nothing in common of what windows slide over.
-    shared: usize,
-}
-
-/// The order of the loops: axes that move both operands, then those along which the vector operand
-/// stays, inside of its tiles where it does not fit the cache as a whole.
-fn order(c: &Contraction, tile: &Tile, target: &Target) -> Order {
-    let vector = &c.operands[tile.vector];
-    let broadcast = &c.operands[1 - tile.vector];
-    let other = |k: usize| k != tile.vector_axis && Some(k) != tile.row_axis;
-    let of = |in_vector: bool, in_broadcast: bool| -> Vec<Outer> {
-        let wanted = |k: usize| {
-            other(k)
-                && (vector.steps[k] != 0) == in_vector
-                && (broadcast.steps[k] != 0) == in_broadcast
-        };
-        c.axes_where(IterKind::Spatial, wanted).into_iter().map(Outer::Axis).collect()
-    };
-    let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
-    let neither = of(false, false);
-    let columns_len = columns.len();
-    let columns = columns.into_iter().chain([Outer::Columns]);
-    // What both operands have of a few channels stays in the first cache, as long as the others come
-    // from the second.
-    let few = tile.both(c) && c.size(1 - tile.vector) <= target.caches.l2 as i64;
-    let fits = c.size(tile.vector) <= target.caches.l2 as i64 / 2 && !few;
-    let alone = batch.len();
-    let shared = if few { alone + neither.len() + columns_len + 1 } else { alone };
-    let mut outer: Vec<Outer> = batch.into_iter().chain(neither).collect();
-    match fits {
-        true => outer.extend(rows.into_iter().chain(columns)),
-        false => outer.extend(columns.chain(rows)),
-    }
-    if tile.row_axis.is_some() {
-        outer.push(Outer::Rows);
-    }
-    Order { outer, reduce: c.reduction(tile.vector), shared }
-}
-
-/// The blocks of a function with iteration variables, in the order of the text.
-fn blocks(sch: &Schedule, func: &str) -> Result<Vec<Arc<Block>>> {
-    struct Blocks(Vec<Arc<Block>>);
-    impl Visit for Blocks {
-        fn block(&mut self, b: &Block) {
-            if !b.iters.is_empty() {
-                self.0.push(Arc::new(b.clone()));
-            }
-            visit::walk_block(self, b);
-        }
-    }
-    let mut found = Blocks(Vec::new());
-    found.stmt(&sch.func(func)?.body);
-    Ok(found.0)
 }

@@ -21,7 +21,7 @@ use tilewright_schedule::auto::affine::Affine;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BufferArg, Permissions, Schedule};
 
-use crate::generate::written;
+use crate::parts::written;
 
 /// A function whose contractions in groups are apart.
 pub struct Apart {

@@ -2,28 +2,43 @@
 //!
 //! [`auto_schedule`] looks for contractions in a function in canonical form (see
 //! `tilewright_analysis::stage`), chooses a register tile for each by a cost model, and makes its
-//! loops by the primitives of `tilewright-schedule` alone. So a schedule that was found can be
-//! printed, edited and replayed like one that a person wrote.
+//! loops by the primitives of `tilewright-schedule` alone, as it makes those of elementwise functions
+//! and copies. So a schedule that was found can be printed, edited and replayed like one that a person
+//! wrote. [`contractions`] and [`others`] are the two halves of it.
 //!
 //! * [`contraction`]: contractions, recognised from their accesses.
 //! * [`integer`]: products of integers, made products of what instructions multiply.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: the choice of a register tile, by a written cost model.
 //! * [`generate`]: the trace of a contraction.
+//! * `columns`: the few columns that whole vectors leave over.
+//! * `order`: the loops around a tile.
+//! * `parts`: what loops around a tile are taken apart into.
 //! * `parallel`: which of its loops run in parallel.
+//! * `transforms`: small linear transforms, computed tile by tile.
+//! * `spatial`: stages without reduction.
+//! * `digits`: variables taken apart where quotients and remainders of them are.
+//! * `transpose`: tiles of what is copied across.
 //! * [`price`]: what a function costs, to compare layouts.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
 //! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
 //! it can be lifted out of the function and made once.
 
+mod columns;
 pub mod contraction;
+mod digits;
 pub mod generate;
 pub mod groups;
 pub mod integer;
+mod order;
 mod parallel;
+mod parts;
 pub mod price;
+mod spatial;
 pub mod tile;
+mod transforms;
+mod transpose;
 
 use std::sync::Arc;
 
@@ -32,18 +47,21 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::auto::reduce::follows;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
-use tilewright_schedule::{FREE_LAYOUT, Schedule, Trace};
+use tilewright_schedule::names::unique_blocks;
+use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace, auto};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::contraction::{Contraction, steps};
 use crate::groups::Apart;
+use crate::tile::Tile;
 
 /// `auto_schedule` by name.
 pub const PASS: Pass = Pass {
     name: "auto_schedule",
-    summary: "give contractions loops that suit a processor, by schedule primitives",
+    summary: "give contractions and stages without reduction loops that suit a processor, by schedule \
+              primitives",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Traced(|module, given, why| {
         let (module, trace) = auto_schedule(module, &target(given)?, why)?;
@@ -51,13 +69,22 @@ pub const PASS: Pass = Pass {
     }),
 };
 
-/// The passes that make automatic schedules.
-pub static PASSES: &[&Pass] = &[&PASS, &integer::PASS];
+/// `schedule_stages` by name.
+pub const STAGES: Pass = Pass {
+    name: "schedule_stages",
+    summary: "give stages in canonical form loops that suit a processor",
+    options: &[&CPU, &FEATURES, &TRIPLE],
+    run: Run::Tensor(|f, given, why| others(f, &target(given)?, why)),
+};
 
-/// Schedules the contractions of every function for a machine. Second, what was done, as one trace:
-/// applied to the same module it gives the same result.
+/// The passes that make automatic schedules.
+pub static PASSES: &[&Pass] = &[&PASS, &STAGES, &integer::PASS];
+
+/// Schedules the contractions of every function for a machine, and what is no reduction. Second, what
+/// was done, as one trace: applied to the same module it gives the same result.
 ///
-/// A function in which a primitive refuses stays as it is, with a remark.
+/// Where a primitive refuses, contractions stay as they are, with a remark, and other stages have fewer
+/// primitives applied. Stages that are marked to be lifted stay as they are.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
@@ -66,19 +93,66 @@ pub fn auto_schedule(
     target: &Target,
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
+    each(module, why, |name, func| {
+        let (tiled, mut said) = function(name, func, target);
+        let mut sch = tiled.unwrap_or_else(|| alone(name, func));
+        said.extend(spatial::schedule(&mut sch, name, target, false));
+        (Some(sch), said)
+    })
+}
+
+/// Schedules the contractions of every function, as [`auto_schedule`] does.
+///
+/// # Errors
+/// As [`auto_schedule`].
+pub fn contractions(
+    module: &Module,
+    target: &Target,
+    why: &mut Remarks,
+) -> Result<(Module, Trace)> {
+    each(module, why, |name, func| function(name, func, target))
+}
+
+/// Gives the stages of a function that have no loops yet such that suit a machine: stages without reduction
+/// as [`auto_schedule`] does, those that are marked too, and reductions by [`auto()`].
+///
+/// # Errors
+/// [`Error::Internal`] alone: where a primitive refuses, stages have fewer primitives applied, with a
+/// remark.
+pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<TensorFunc> {
+    let name: Arc<str> = "f".into();
+    // Primitives find blocks by their names.
+    let mut sch = alone(&name, &unique_blocks(func));
+    why.extend(spatial::schedule(&mut sch, &name, target, true));
+    Ok(auto(sch.func(&name)?, target))
+}
+
+/// A schedule of a module with one function.
+fn alone(name: &Arc<str>, func: &TensorFunc) -> Schedule {
+    let mut module = Module::new();
+    module.insert(name.clone(), func.clone());
+    Schedule::new(module, Permissions::default())
+}
+
+/// Replaces each function by what a schedule makes of it, and joins the traces.
+fn each(
+    module: &Module,
+    why: &mut Remarks,
+    schedule: impl Fn(&Arc<str>, &TensorFunc) -> (Option<Schedule>, Vec<Error>),
+) -> Result<(Module, Trace)> {
     let mut out = module.clone();
     let mut trace = Trace::default();
     for (name, func) in module.tensors() {
-        let (scheduled, said) = function(name, func, target);
+        let (scheduled, said) = schedule(name, func);
         why.extend(said);
-        let Some(sch) = scheduled else { continue };
+        let Some(sch) = scheduled.filter(|s| !s.trace().instructions.is_empty()) else { continue };
         trace.instructions.extend(sch.trace().instructions.iter().cloned());
         out.insert(name.clone(), (**sch.func(name)?).clone());
     }
     Ok((out, trace))
 }
 
-/// The schedule of a function; `None` where there is nothing to schedule.
+/// The schedule of the contractions of a function; `None` where there are none.
 fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Schedule>, Vec<Error>) {
     if func.buffers().any(|b| !b.axis_separators.is_empty()) {
         return (None, Vec::new());
@@ -94,7 +168,13 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
     }
     let mut module = Module::new();
     module.insert(name.clone(), func.clone());
-    let (found, why) = tiles(name, Apart::none(module), target);
+    let apart = Apart::none(module);
+    match transforms::schedule(&apart.schedule, name, func, target) {
+        Some(Ok(schedule)) => return (Some(schedule), said),
+        Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
+        None => {}
+    }
+    let (found, why) = tiles(name, apart, target);
     said.extend(why);
     (found, said)
 }
@@ -132,6 +212,12 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> (Option<Schedule>, V
         let mut trial = sch.clone();
         let mut made =
             generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
+        if made.is_err() && tile.along.is_some() {
+            // What is left over of the columns is a tile like others then.
+            let tile = Tile { along: None, ..tile };
+            trial = sch.clone();
+            made = generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
+        }
         if made.is_err() && tile.beyond(&c) {
             // Nothing is read beyond the last value then.
             let mut c = c;

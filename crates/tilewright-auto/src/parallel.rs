@@ -1,122 +1,138 @@
 //! Which loops around the tiles of a contraction run in parallel: as many of them, from outside, as it
 //! takes to have enough iterations to share.
 //!
-//! Where the last tile of columns is apart ([`crate::generate`]) and nothing is around the columns, the
-//! whole tiles and the last one are shared one after the other, the rows among them: there are few
-//! whole ones, and only one last one.
+//! Loops that were taken apart on the way, where the last tile of columns or of rows is smaller
+//! ([`crate::generate`]), become one loop again (`join_loops`), with a branch for each tile: so all
+//! tiles of a kernel are shared at once, and none of them waits for others.
 
-use std::ops::Range;
-
-use tilewright_ir::Result;
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Result, StmtKind};
 use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
+use tilewright_schedule::cursor::{as_loop, find};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use crate::contraction::Contraction;
-use crate::generate::{Order, Outer};
+use crate::order::{Order, Outer};
 use crate::tile::Tile;
-
-/// How many times [`PARALLEL_WORK`] it takes to share what is left over beside what is shared already.
-const AGAIN: i64 = 16;
 
 /// The tiles whose loops are shared.
 pub(crate) struct Parallel<'a> {
     pub(crate) c: &'a Contraction,
     pub(crate) tile: &'a Tile,
     pub(crate) order: &'a Order,
+    /// The first block in each part of the columns.
+    pub(crate) heads: &'a [BlockRef],
+    /// The name of the buffer that the tiles write.
+    pub(crate) result: &'a str,
+    /// The loop over tiles of columns, where it is in two parts.
+    pub(crate) cut: Option<usize>,
+    /// Whether the loop over tiles of rows, the innermost one, is in two parts.
+    pub(crate) ragged: bool,
+    /// How many loops, from outside, have nothing between them but one another.
+    pub(crate) nested: usize,
 }
 
 impl Parallel<'_> {
-    /// The multiplications of so many columns.
-    fn work(&self, columns: i64) -> i64 {
-        let v = self.tile.vector_axis;
-        let others: Vec<usize> = (0..self.c.axes.len()).filter(|k| *k != v).collect();
-        let columns = self.c.axes[v].extent.min(columns);
-        self.c.count(&others).saturating_mul(columns)
+    /// Runs the tiles in parallel, where they are enough work.
+    pub(crate) fn run(&self, sch: &mut Schedule) -> Result<()> {
+        let all: Vec<usize> = (0..self.c.axes.len()).collect();
+        if self.c.count(&all) < PARALLEL_WORK {
+            return Ok(());
+        }
+        // What is left over of an open number of rows has no branch that code is made of.
+        let open = self.ragged && self.tile.row_axis.is_some_and(|r| self.c.axes[r].is_open());
+        let nested = self.nested.min(self.order.outer.len() - usize::from(open));
+        let (wanted, whole) = (self.wanted(nested), self.first_part().min(nested));
+        let mut trial = sch.clone();
+        match self.share(&mut trial, wanted) {
+            Ok(()) => *sch = trial,
+            // What cannot be joined stays inside.
+            Err(_) => self.share(sch, wanted.min(whole))?,
+        }
+        Ok(())
     }
 
-    /// Whether all tiles are too little work to share.
-    pub(crate) fn is_small(&self) -> bool {
-        self.work(i64::MAX) < PARALLEL_WORK
+    /// The outermost loop that is in two parts.
+    fn first_part(&self) -> usize {
+        let rows = self.order.outer.len() - usize::from(self.ragged);
+        self.cut.unwrap_or(rows).min(rows)
     }
 
-    /// Whether what is left over of the columns is enough work to share by itself.
-    pub(crate) fn pays_again(&self) -> bool {
-        let (_, rest) = self.tile.columns(self.c);
-        self.work(rest) >= AGAIN * PARALLEL_WORK
-    }
-
-    /// Runs some of the outer loops in parallel, which have so many tiles of columns. Says whether there
-    /// were any.
-    pub(crate) fn run(
-        &self,
-        sch: &mut Schedule,
-        outer: &[LoopRef],
-        which: Range<usize>,
-        columns: i64,
-    ) -> Result<bool> {
-        let (c, rows) = (self.c, self.tile.row_axis);
-        let count = |o: &Outer| match o {
-            Outer::Axis(k) => c.axes[*k].extent,
-            Outer::Columns => columns,
-            Outer::Rows => {
-                rows.map_or(1, |r| (c.axes[r].extent as u64).div_ceil(self.tile.rows as u64) as i64)
-            }
+    /// How many tiles a loop has, and whether that is open.
+    fn count(&self, o: &Outer) -> (i64, bool) {
+        let tiles = |axis: usize, size: i64| {
+            let a = &self.c.axes[axis];
+            ((a.extent as u64).div_ceil(size as u64) as i64, a.is_open())
         };
-        let open = |o: &Outer| match o {
-            Outer::Axis(k) => c.axes[*k].is_open(),
-            Outer::Columns => c.axes[self.tile.vector_axis].is_open(),
-            Outer::Rows => rows.is_some_and(|r| c.axes[r].is_open()),
-        };
-        let mut total = 1;
-        let mut fused = Vec::new();
-        for (o, l) in self.order.outer[which.clone()].iter().zip(&outer[which]) {
+        match o {
+            Outer::Axis(k) => tiles(*k, 1),
+            Outer::Columns => tiles(self.tile.vector_axis, self.tile.width),
+            Outer::Rows => self.tile.row_axis.map_or((1, false), |r| tiles(r, self.tile.rows)),
+        }
+    }
+
+    /// How many loops it takes, of so many.
+    fn wanted(&self, most: usize) -> usize {
+        let (mut total, mut count) = (1i64, 0);
+        for (k, o) in self.order.outer[..most].iter().enumerate() {
+            let (tiles, open) = self.count(o);
             // Quotients by open sizes are not linear: only the outermost may be open.
-            if total >= PARALLEL_ITERATIONS || (open(o) && !fused.is_empty()) {
+            if total >= PARALLEL_ITERATIONS || (open && total > 1) {
                 break;
             }
-            total *= count(o);
-            fused.push(l.clone());
+            if tiles > 1 || open {
+                count = k + 1;
+            }
+            total = total.saturating_mul(tiles);
         }
-        if total > 1 {
-            let l = match &fused[..] {
-                [one] => one.clone(),
-                _ => sch.fuse(&fused)?,
-            };
-            sch.parallel(&l)?;
-        }
-        Ok(total > 1)
+        count
     }
 
-    /// Shares so many tiles of columns, whose first block is given, from a depth on.
-    pub(crate) fn strips(
-        &self,
-        sch: &mut Schedule,
-        head: &BlockRef,
-        from: usize,
-        columns: i64,
-    ) -> Result<()> {
-        let mut loops = sch.get_loops(head)?;
-        let all = self.order.outer.len();
-        // The loop over one tile of columns stays apart: what is guarded by it has a constant place.
-        let first = from + usize::from(columns == 1);
-        let fixed = self.tile.row_axis.filter(|r| !self.c.axes[*r].is_open());
-        let Some(rows) = fixed.filter(|_| from + 2 == all) else {
-            let last = all - usize::from(all > 1);
-            return self.run(sch, &loops, first..last.max(first), columns).map(drop);
+    /// Shares the iterations of so many loops.
+    fn share(&self, sch: &mut Schedule, wanted: usize) -> Result<()> {
+        let Some((first, depth)) = self.heads.first().zip(wanted.checked_sub(1)) else {
+            return Ok(());
         };
-        // Tiles of rows that are left over are few.
-        let left = self.c.axes[rows].extent % self.tile.rows;
-        if left != 0 {
-            let Ok((_, others)) = sch.fission(&loops[from], 1) else {
-                return self.run(sch, &loops, first..from + 1, columns).map(drop);
-            };
-            let width = columns.saturating_mul(self.tile.width);
-            let work = self.work(width) / self.c.axes[rows].extent * left;
-            if columns > 1 && work >= AGAIN * PARALLEL_WORK {
-                sch.parallel(&others)?;
-            }
-            loops = sch.get_loops(head)?;
+        let mut end = wanted;
+        if self.ragged && end == self.order.outer.len() {
+            self.heads.iter().try_for_each(|head| self.join(sch, head, depth).map(drop))?;
         }
-        self.run(sch, &loops, first..all, columns).map(drop)
+        if let Some(cut) = self.cut.filter(|cut| *cut < wanted) {
+            for head in self.heads {
+                self.one(sch, head, cut, wanted)?;
+            }
+            self.join(sch, first, cut)?;
+            end = cut + 1;
+        }
+        let l = self.one(sch, first, 0, end)?;
+        sch.parallel(&l)
+    }
+
+    /// Fuses the loops around a block between two depths.
+    fn one(&self, sch: &mut Schedule, block: &BlockRef, from: usize, to: usize) -> Result<LoopRef> {
+        match &sch.get_loops(block)?[from..to] {
+            [one] => Ok(one.clone()),
+            several => sch.fuse(several),
+        }
+    }
+
+    /// Joins the loop around a block at a depth with the loops behind it that write the result, too.
+    fn join(&self, sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
+        let loops = sch.get_loops(block)?;
+        let first = &loops[depth];
+        let func = sch.func(&block.func)?;
+        let at = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == first.var));
+        let parent = at.first().and_then(|c| c.around.last().map(|p| (p.kind(), &c.stmt)));
+        let Some((StmtKind::Seq(list), this)) = parent else { return Ok(first.clone()) };
+        let behind = list.iter().skip_while(|s| !s.ptr_eq(this));
+        let writes =
+            |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *self.result);
+        let parts = behind.take_while(writes).map_while(as_loop);
+        let parts = parts.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() });
+        let parts: Vec<LoopRef> = parts.collect();
+        match &parts[..] {
+            [] | [_] => Ok(first.clone()),
+            _ => sch.join_loops(&parts),
+        }
     }
 }

@@ -21,56 +21,48 @@
 //! of a product):
 //!
 //! ```text
-//! step  = max(r * n * FMA, l * LOAD, LATENCY, (r * n + l + COUNT / u) * ISSUE) + lines * LINE
-//! price = k * step + r * n * STORE (contiguous) or r * width * SCATTER (not) + TILE
+//! step  = max(r * n * fma, l * load, latency, (r * n + l + COUNT / u) * issue) + lines * line
+//! price = k * step + r * n * store (contiguous) or r * width * scatter (not) + tile
 //! ```
 //!
-//! where `u` steps are unrolled, and `lines` counts the cache lines that a step of the reduction reads
-//! and the one before did not: rows that lie beside one another share theirs, and so do steps. The
-//! price of a contraction is that of all its tiles, ragged ones included, plus `MOVE` for
-//! each cell that is packed at run time. Of an open number of rows, what is left over runs in tiles of
-//! fewer rows ([`Tile::remainders`]). So
-//! padded work, the number of tiles and bytes streamed all count, and a ragged size takes the tile
-//! that wastes least: 65 columns are 3 tiles of 24 rather than 5 of 16. What is left over of the
-//! columns takes the vectors that it needs: 13 vectors are 4 tiles of 3 and one of 1.
+//! where `fma` and the others are the constants of the target ([`tilewright_target::Costs`]), `u` steps
+//! are unrolled, and `lines` counts the cache lines that a step of the reduction reads and the one
+//! before did not: rows that lie beside one another share theirs, and so do steps; of operands that
+//! stay in the first cache none counts. The price of a contraction is that of all its tiles, ragged
+//! ones included, plus `pack` for each cell that is packed at run time. Of an open number of rows, what
+//! is left over runs in tiles of fewer rows ([`Tile::remainders`]). So padded work, the number of tiles
+//! and bytes streamed all count, and a ragged size takes the tile that wastes least: 66 columns of few
+//! steps are 3 tiles of 24 rather than 5 of 16. What is left over of the columns takes the vectors that
+//! it needs: 13 vectors are 4 tiles of 3 and one of 1. Columns that are left over of whole vectors may
+//! be vectors along the reduction instead (`columns`), at the price of such a tile of `r` rows and `m`
+//! columns, with `k` steps of which `l` make a vector:
+//!
+//! ```text
+//! step  = max(r * m * fma, (r + m) * load, latency, (r * m + r + m + COUNT) * issue) + r * line
+//! price = k / l * step + k % l * r * m + r * m * (lanes + scatter) + tile
+//! ```
 
-use tilewright_ir::IterKind;
+use tilewright_ir::linear::gcd;
+use tilewright_ir::{Expr, IterKind};
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
-/// Cycles of a fused multiply-add of vectors: two start in each cycle.
-const FMA: f64 = 0.5;
-/// Cycles of a load: two in each cycle.
-const LOAD: f64 = 0.5;
-/// Cycles from a fused multiply-add to the next one of the same sum.
-const LATENCY: f64 = 4.0;
-/// Cycles of a store.
-const STORE: f64 = 1.0;
-/// Cycles of a store of one cell, with the load of it from the tile.
-const SCATTER: f64 = 2.0;
-/// Cycles to issue an instruction, where another thread takes every second turn of the core: its
-/// caches and registers are shared by two in most machines that are rented (measured: tiles of 6 x 16
-/// and 4 x 24 in both states of such a core; alone it issues twice as fast, and other terms decide).
-const ISSUE: f64 = 0.34;
 /// Instructions that count a step, or several that are unrolled.
 const COUNT: f64 = 3.0;
+/// Instructions that a core has begun and not finished, on processors of today at least.
+const IN_FLIGHT: f64 = 320.0;
+/// Bytes of a page, in which the place of a line says in which set of the first cache it is.
+const PAGE_BYTES: i64 = 4096;
 /// Bytes of a cache line.
-const LINE_BYTES: f64 = 64.0;
-/// Cycles that a tile costs beside its arithmetic.
-const TILE: f64 = 20.0;
-/// Cycles for a cell that is packed at run time.
-const MOVE: f64 = 1.0;
-/// Cycles of a cache line that no step before has read.
-const LINE: f64 = 1.0;
-/// Cycles of a line of a packed operand whose panel is in the second cache, and of one whose panel is
-/// in none (measured: products with panels of 8 kB to 720 kB).
-const STREAM: [f64; 2] = [0.15, 0.6];
+pub(crate) const LINE_BYTES: f64 = 64.0;
 /// The largest part of the price that packing in a run may be: where an operand is hardly used
 /// again, copying it costs more than reading it as it lies.
 const PACKING: f64 = 0.25;
+/// Lanes of the shortest vector.
+const FEWEST: i64 = 4;
 /// The fewest steps of a reduction, and of products in all, for which tiles pay.
 const WORK: (i64, i64) = (4, 1 << 12);
 
@@ -103,6 +95,9 @@ pub struct Tile {
     pub vector: usize,
     /// How it is read.
     pub source: Source,
+    /// The axis of the reduction along which the columns that are left over are computed in vectors;
+    /// `None` where they are a tile like others (`columns`).
+    pub along: Option<usize>,
     /// The estimated cycles of the whole contraction.
     pub price: f64,
 }
@@ -124,10 +119,54 @@ impl Tile {
         (n / self.width, n % self.width)
     }
 
+    /// The axis of the vector operand along which its copy is taken apart into tiles, where there is one.
+    pub fn packed(&self) -> Option<usize> {
+        match self.source {
+            Source::Packed { axis } => Some(axis),
+            Source::Direct => None,
+        }
+    }
+
+    /// The axes of the vector operand that both operands move along, in other tiles.
+    pub fn batch(&self, c: &Contraction) -> Vec<usize> {
+        let other = &c.operands[1 - self.vector];
+        let is_batch = |index: &Expr| {
+            c.axes.iter().zip(&other.steps).any(|(a, step)| {
+                a.kind == IterKind::Spatial && *step != 0 && index.as_var() == Some(&a.var)
+            })
+        };
+        let indices = c.operands[self.vector].indices.iter().enumerate();
+        let batch = indices.filter(|(d, index)| self.packed() != Some(*d) && is_batch(index));
+        batch.map(|(d, _)| d).collect()
+    }
+
+    /// How many columns are left over of whole vectors.
+    pub fn narrow(&self, c: &Contraction, lanes: i64) -> i64 {
+        c.axes[self.vector_axis].extent % lanes
+    }
+
     /// Whether vectors are read where they lie beyond the last value of the axis, in rows that are made
     /// longer for it ([`Contraction::stretched`]). What comes of that is not stored.
     pub fn beyond(&self, c: &Contraction) -> bool {
         self.source == Source::Direct && !self.both(c) && self.columns(c).1 > 0
+    }
+
+    /// Whether the last tile has as many lanes as there are values left: both operands are read in
+    /// vectors where they lie, with few values or whole vectors of them behind whole tiles.
+    pub fn exact(&self, c: &Contraction) -> bool {
+        let (whole, rest) = self.columns(c);
+        let lanes = self.width / self.vectors;
+        // LLVM takes vectors of other sizes apart.
+        let vector = rest >= FEWEST && (rest as u64).is_power_of_two();
+        let fits = rest > 0 && (rest % lanes == 0 || rest < lanes && vector);
+        let alone = c.axes[self.vector_axis].iters.len() == 1;
+        let direct = self.source == Source::Direct && c.out[self.vector_axis] == Some(1);
+        self.both(c) && c.group.is_none() && direct && alone && whole > 0 && fits
+    }
+
+    /// Whether the vector axis ends inside of a tile, and is not padded.
+    pub fn guarded(&self, c: &Contraction) -> bool {
+        self.beyond(c) || self.along.is_some() || self.exact(c)
     }
 
     /// Whether both operands are read in vectors.
@@ -185,6 +224,13 @@ pub fn choose(c: Contraction, target: &Target) -> Option<(Contraction, Tile)> {
         (Some(m), Some(a)) => Some(if m.1.price < a.1.price { m } else { a }),
         (m, a) => m.or(a),
     }
+}
+
+/// The estimated cycles of a contraction in a tile that was chosen for it, at the costs of a target.
+pub(crate) fn cycles(c: &Contraction, target: &Target, t: &Tile) -> f64 {
+    // A tile that was made has a price, whatever the constants.
+    let (work, pack) = price(c, target, t).unwrap_or((t.price, 0.0));
+    work + pack
 }
 
 /// The best tile for the axes of a contraction as they are.
@@ -301,7 +347,19 @@ fn tiles(
         // A whole tile comes before the one that is read beyond the last value.
         let fits = n > width && c.out[v] == Some(1) && !both;
         let beyond = || fits && c.stretched(vector, v, to).is_some();
-        if !divides && source == Source::Direct && !padded && !beyond() {
+        let mut tile = Tile {
+            row_axis: r,
+            rows: 1,
+            vector_axis: v,
+            width,
+            vectors,
+            vector,
+            source,
+            along: None,
+            price: 0.0,
+        };
+        let apart = padded || tile.exact(c);
+        if !divides && source == Source::Direct && !apart && !beyond() {
             continue;
         }
         let most = ((registers - ahead - 1 - vectors) / vectors).min(m);
@@ -309,40 +367,69 @@ fn tiles(
             break;
         }
         for rows in 1..=most {
-            let mut tile = Tile {
-                row_axis: r,
-                rows,
-                vector_axis: v,
-                width,
-                vectors,
-                vector,
-                source,
-                price: 0.0,
-            };
-            let (work, pack) = price(c, target, &tile);
-            tile.price = work + pack;
-            if pack <= tile.price * PACKING {
-                all.push(tile);
+            tile.rows = rows;
+            // What is left over of the columns may be computed in another way; where results lie apart,
+            // only where it is all that is left over.
+            let whole = n / width > 0 && n % lanes > 0;
+            let whole = whole && (c.out[v] == Some(1) || n % width < lanes);
+            let along = reduction_axis(c, &tile, lanes).filter(|_| whole);
+            for along in [None].into_iter().chain(along.map(Some)) {
+                tile.along = along;
+                let Some((work, pack)) = price(c, target, &tile) else { continue };
+                tile.price = work + pack;
+                if pack <= tile.price * PACKING {
+                    all.push(tile);
+                }
             }
         }
     }
     all
 }
 
-/// The estimated cycles of a contraction in these tiles, and of what is packed in a run.
-fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
+/// The axis of the reduction along which few columns can be computed in vectors: the operand that
+/// tiles broadcast lies so, and the other one can be packed so. The longest one of several.
+fn reduction_axis(c: &Contraction, tile: &Tile, lanes: i64) -> Option<usize> {
+    let Source::Packed { .. } = tile.source else { return None };
+    let steps = &c.operands[1 - tile.vector].steps;
+    let open = tile.row_axis.is_none_or(|r| c.axes[r].is_open());
+    let along = c.axes_where(IterKind::Reduce, |k| {
+        let axis = &c.axes[k];
+        steps[k] == 1
+            && !axis.is_open()
+            && axis.extent >= lanes
+            && c.whole(tile.vector, k).is_some()
+    });
+    let plain = c.group.is_none() && !tile.both(c) && !open;
+    along.into_iter().filter(|_| plain).max_by_key(|k| c.axes[*k].extent)
+}
+
+/// How many rows have their partial sums of some columns in registers at once; none where they do not
+/// fit.
+pub(crate) fn rows_at_once(rows: i64, columns: i64, registers: i64) -> Option<i64> {
+    // The vectors of the columns stay for all rows, and one of a row for all columns.
+    let most = (registers - columns - 1) / columns;
+    let parts = (most > 0).then(|| (rows as u64).div_ceil(most as u64))?;
+    Some((rows as u64).div_ceil(parts) as i64)
+}
+
+/// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where
+/// registers do not hold the columns that are left over.
+fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
+    let costs = &target.costs;
     let lanes = target.vectors.lanes(c.bytes);
     let reduce = c.axes_where(IterKind::Reduce, |_| true);
     let steps = c.count(&reduce) as f64;
     let operand = &c.operands[t.vector];
     let panel = (steps * t.width as f64) as usize * c.bytes;
     let line = match t.source {
-        Source::Packed { .. } if panel > target.caches.l2 / 2 => STREAM[1],
-        Source::Packed { .. } if panel > target.caches.l1 => STREAM[0],
+        Source::Packed { .. } if panel > target.caches.l2 / 2 => costs.panel_far,
+        Source::Packed { .. } if panel > target.caches.l1 => costs.panel_second,
         _ => 0.0,
     };
     let packed = line * (lanes as usize * c.bytes) as f64 / LINE_BYTES;
     let count = COUNT / t.unrolled(c) as f64;
+    // Small operands are in the first cache, whichever line is read.
+    let near = [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4);
     // A tile of so many rows and vectors.
     let tile = |rows: i64, vectors: i64| {
         if rows == 0 {
@@ -352,9 +439,10 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         let window = windows(c, t, &reduce, rows, width);
         let rows = rows as f64;
         let lines = match window {
+            _ if near => 0.0,
             Some(lines) => lines,
             None => {
-                new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows)
+                new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows, target)
                     + match t.source {
                         Source::Packed { .. } => 0.0,
                         Source::Direct => {
@@ -371,16 +459,26 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
             moves(operand, t.row_axis, rows) * moves(operand, Some(t.vector_axis), vectors)
         };
         let (work, loads) = (rows * vectors, read(0) + read(1));
-        // A vector that is used once is an operand of the arithmetic.
-        let instructions = work + count + if t.both(c) { vectors } else { loads };
-        let issue = instructions * ISSUE;
-        let step = (work * FMA).max(loads * LOAD).max(LATENCY).max(issue);
-        let step = step + lines * LINE + packed * vectors;
-        let store = match c.out[t.vector_axis] {
-            Some(1) => rows * vectors * STORE,
-            _ => rows * width as f64 * SCATTER,
+        // What is used once is an operand of the arithmetic.
+        let once = |o: usize| {
+            let is_vector = c.operands[o].steps[t.vector_axis] != 0;
+            read(o) == work && (is_vector || target.vectors.broadcasts)
         };
-        steps * step + store + TILE
+        let folded = if once(0) || once(1) { work } else { 0.0 };
+        let instructions = work + count + loads - folded;
+        let issue = instructions * costs.issue;
+        // The next tiles begin while short ones run: then their sums do not wait for one another, and what
+        // is left of a tile beside its steps is done meanwhile.
+        let begun = IN_FLIGHT / (steps * instructions);
+        let latency = costs.latency / begun.max(1.0);
+        let step = (work * costs.fma).max(loads * costs.load).max(latency).max(issue);
+        let step = step + lines * costs.line + packed * vectors;
+        let alone = if t.both(c) { 1.0 } else { (1.0 - begun).max(0.0) };
+        let store = match c.out[t.vector_axis] {
+            Some(1) => (work * costs.store * alone).max(work * costs.issue),
+            _ => rows * width as f64 * costs.scatter,
+        };
+        steps * step + store + costs.tile * alone
     };
     let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
     let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
@@ -396,15 +494,18 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         }
     };
     // What is left over of the columns takes the vectors that it needs.
-    let (whole, rest) = t.columns(c);
-    let rest = (rest as u64).div_ceil(lanes as u64) as i64;
-    let strips = match rest {
-        0 => whole as f64 * strip(t.vectors),
-        _ => whole as f64 * strip(t.vectors) + strip(rest),
+    let (whole, left) = t.columns(c);
+    let rest = (left as u64).div_ceil(lanes as u64) as i64;
+    let last = match (rest, t.along) {
+        (0, _) => 0.0,
+        (_, None) => strip(rest),
+        (1, Some(along)) => narrow(c, target, t, along)?,
+        (_, Some(along)) => strip(left / lanes) + narrow(c, target, t, along)?,
     };
+    let strips = whole as f64 * strip(t.vectors) + last;
     let pack = match t.source {
         Source::Packed { .. } if !operand.free => {
-            c.size(t.vector) as f64 / operand.buffer.dtype().bytes() as f64 * MOVE
+            c.size(t.vector) as f64 / operand.buffer.dtype().bytes() as f64 * costs.pack
         }
         _ => 0.0,
     };
@@ -412,7 +513,7 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
     let other = &c.operands[1 - t.vector];
     let regrouped = match &c.group {
         Some(group) if !other.free && !group.lies_so(1 - t.vector, other) => {
-            c.size(1 - t.vector) as f64 / other.buffer.dtype().bytes() as f64 * MOVE
+            c.size(1 - t.vector) as f64 / other.buffer.dtype().bytes() as f64 * costs.pack
         }
         _ => 0.0,
     };
@@ -422,8 +523,36 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> (f64, f64) {
         true => to / c.axes[t.vector_axis].extent as f64 - 1.0,
         false => 0.0,
     };
-    let longer = longer * (c.size(t.vector) / operand.buffer.dtype().bytes() as i64) as f64 * MOVE;
-    (c.count(&spatial) as f64 * strips + regrouped + longer, pack)
+    let longer =
+        longer * (c.size(t.vector) / operand.buffer.dtype().bytes() as i64) as f64 * costs.pack;
+    Some((c.count(&spatial) as f64 * strips + regrouped + longer, pack))
+}
+
+/// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;
+/// `None` where registers do not hold their sums.
+fn narrow(c: &Contraction, target: &Target, t: &Tile, along: usize) -> Option<f64> {
+    let (costs, lanes) = (&target.costs, target.vectors.lanes(c.bytes));
+    let reduce = c.axes_where(IterKind::Reduce, |_| true);
+    let columns = t.narrow(c, lanes);
+    let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
+    let few = rows_at_once(t.rows.min(m), columns, target.vectors.registers as i64)?;
+    let others = (c.count(&reduce) / c.axes[along].extent) as f64;
+    let (whole, left) = (c.axes[along].extent / lanes, c.axes[along].extent % lanes);
+    let lines = (lanes as usize * c.bytes) as f64 / LINE_BYTES * costs.line;
+    let tile = |rows: i64| {
+        if rows == 0 {
+            return 0.0;
+        }
+        let (work, loads) = ((rows * columns) as f64, (rows + columns) as f64);
+        let issue = (work + loads + COUNT) * costs.issue;
+        let step = (work * costs.fma).max(loads * costs.load).max(costs.latency).max(issue)
+            + rows as f64 * lines;
+        let single = work * costs.fma.max(2.0 * costs.load);
+        others * (whole as f64 * step + left as f64 * single)
+            + work * (costs.lanes + costs.scatter)
+            + costs.tile
+    };
+    Some((m / few) as f64 * tile(few) + tile(m % few))
 }
 
 /// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
@@ -456,29 +585,45 @@ fn windows(c: &Contraction, t: &Tile, reduce: &[usize], rows: i64, width: i64) -
 }
 
 /// How many lines of an operand a step of the reduction reads for some rows, without those that the
-/// step before has read.
+/// step before has read and the first cache still holds.
 fn new_lines(
     c: &Contraction,
     operand: usize,
     reduce: &[usize],
     row_axis: Option<usize>,
     rows: f64,
+    target: &Target,
 ) -> f64 {
     let step = row_axis.map_or(0, |r| c.operands[operand].steps[r]);
     let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
-    (1.0 + (rows - 1.0) * apart) * fresh(c, operand, reduce, 1)
+    let lines = 1.0 + (rows - 1.0) * apart;
+    match lines <= together(step.abs() * c.bytes as i64, target) {
+        true => lines * fresh(c, operand, reduce, 1),
+        false => lines,
+    }
+}
+
+/// How many lines that lie so many bytes apart the first cache holds: places a page apart share a set, which
+/// holds one line of each page that fits.
+fn together(bytes: i64, target: &Target) -> f64 {
+    let page = i128::from(PAGE_BYTES);
+    let places = (page / gcd(i128::from(bytes), page)) as f64;
+    places.min(PAGE_BYTES as f64 / LINE_BYTES) * (target.caches.l1 as i64 / PAGE_BYTES) as f64
 }
 
 /// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
-/// moves that moves the least.
+/// moves that moves the least, with those that go on where it ends.
 fn fresh(c: &Contraction, operand: usize, reduce: &[usize], width: i64) -> f64 {
-    let nearest = reduce.iter().filter_map(|k| {
-        let step = c.operands[operand].steps[*k].abs();
-        (step != 0).then(|| {
-            let cells = (LINE_BYTES / c.bytes as f64).max(width as f64);
-            let moved = step as f64 / cells;
-            moved.max(1.0 / c.axes[*k].extent as f64).min(1.0)
-        })
+    let step = |k: usize| c.operands[operand].steps[k].abs();
+    let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
+    let nearest = reduce.iter().filter(moves).map(|k| {
+        let mut run = c.axes[*k].extent;
+        let goes_on = |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
+        while let Some(next) = goes_on(run) {
+            run *= c.axes[*next].extent;
+        }
+        let cells = (LINE_BYTES / c.bytes as f64).max(width as f64);
+        (step(*k) as f64 / cells).max(1.0 / run as f64).min(1.0)
     });
     nearest.fold(1.0, f64::min)
 }

@@ -11,10 +11,11 @@ use tilewright::unstable::codegen::entry;
 use tilewright::unstable::codegen::header;
 use tilewright::unstable::codegen::llvm::{Emit, Llvm};
 use tilewright::unstable::compile::{Program, specialized};
-use tilewright::unstable::kept::{DataFiles, Place};
+use tilewright::unstable::kept::{DataFiles, Entry};
 use tilewright::unstable::library::{build, plan};
 use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::runtime::file;
+use tilewright::unstable::winograd;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
 
 use super::given::Given;
@@ -118,8 +119,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             drop(bar);
             let kept = if made.new.is_none() { ", from the program that was kept" } else { "" };
             talk!("note: wrote {} and {}{kept}", path.display(), header.display());
-            if let Some(Some((place, files))) = made.new {
-                place.keep_program(&made.program, &options, &files);
+            winograd::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
+            if let Some(Some((entry, files))) = made.new {
+                entry.keep_program(&made.program, &options, &files);
             }
             return Ok(Answer::Yes);
         }
@@ -149,18 +151,18 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 struct Made {
     program: Program,
     /// `None` for one that was kept; for one that was made now, where it is to be kept.
-    new: Option<Option<(Place, DataFiles)>>,
+    new: Option<Option<(Entry, DataFiles)>>,
 }
 
 /// The lowered program: the one that is kept of the model, or one that is made now.
 fn made(arguments: &Arguments, options: &Options) -> Result<Made> {
-    let place = place(arguments, options)?;
-    if let Some(program) = place.as_ref().and_then(|place| place.open_program(options)) {
+    let entry = entry(arguments, options)?;
+    if let Some(program) = entry.as_ref().and_then(|entry| entry.open_program(options)) {
         return Ok(Made { program, new: None });
     }
-    let (module, files) = arguments.given.load_as_given(&arguments.model, place.as_ref())?;
+    let (module, files) = arguments.given.load_as_given(&arguments.model, entry.as_ref())?;
     let program = arguments.native.lower(&module, options)?.program;
-    Ok(Made { program, new: Some(place.zip(files)) })
+    Ok(Made { program, new: Some(entry.zip(files)) })
 }
 
 /// The programs of the sizes that have versions of their own.
@@ -177,14 +179,14 @@ fn versions(arguments: &Arguments, options: &Options) -> Result<Vec<Program>> {
 
 /// Where the program of the model is kept: of an ONNX model for which no values are given, which might
 /// be compiled in.
-fn place(arguments: &Arguments, options: &Options) -> Result<Option<Place>> {
+fn entry(arguments: &Arguments, options: &Options) -> Result<Option<Entry>> {
     let is_model = arguments.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
     if !is_model || arguments.given.has_values() || !arguments.native.can_be_kept() {
         return Ok(None);
     }
     let told = arguments.given.told()?;
     let told = told.map(|told| format!("compile {told} {}", arguments.native.told()));
-    Ok(told.and_then(|told| Place::of(&arguments.model, &told, options)))
+    Ok(told.and_then(|told| Entry::of(&arguments.model, &told, options)))
 }
 
 fn script(module: &Module) -> String {

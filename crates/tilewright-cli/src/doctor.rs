@@ -7,11 +7,11 @@ use tilewright::Error;
 use tilewright::unstable::codegen::cache::ObjectCache;
 use tilewright::unstable::codegen::llvm::{Llvm, Status};
 use tilewright::unstable::measured::Store;
+use tilewright::unstable::measuring::file as tuning_file;
 use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::sets::Engine;
 use tilewright::unstable::target::Caches;
 
-use super::native::tuning_file;
 use super::{Answer, Outcome};
 
 /// Show what was found on this machine: LLVM, the C compiler, isl, the CPU.

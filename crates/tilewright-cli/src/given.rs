@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use tilewright::unstable::kept::{DataFiles, Place};
+use tilewright::unstable::kept::{DataFiles, Entry};
 use tilewright::unstable::load::{self, Draft};
 use tilewright::unstable::onnx::ValueType;
 use tilewright::unstable::runtime::{npy, npz};
@@ -63,7 +63,7 @@ pub struct Loaded {
     pub sizes: Sizes,
     /// What the user was told.
     pub notes: Vec<String>,
-    /// The files beside it that hold parts of it, as `place` keeps them; `None` without a place.
+    /// The files beside it that hold parts of it, as `entry` keeps them; `None` without an entry.
     pub files: Option<DataFiles>,
 }
 
@@ -76,9 +76,9 @@ impl Given {
     }
 
     /// The same with what was said, for a program that is to be kept.
-    pub fn load_noted(&self, path: &Path, place: Option<&Place>) -> Result<Loaded> {
+    pub fn load_noted(&self, path: &Path, entry: Option<&Entry>) -> Result<Loaded> {
         let (draft, mut sizes) = self.read(path)?;
-        let files = place.and_then(|place| place.data_files(&draft));
+        let files = entry.and_then(|entry| entry.data_files(&draft));
         let mut notes = Vec::new();
         for key in draft.open_batch(&sizes)? {
             let size = sizes.ranges.get(&key).map_or(1, |range| range.least());
@@ -130,10 +130,10 @@ impl Given {
     pub fn load_as_given(
         &self,
         path: &Path,
-        place: Option<&Place>,
+        entry: Option<&Entry>,
     ) -> Result<(Module, Option<DataFiles>)> {
         let (draft, sizes) = self.read(path)?;
-        let files = place.and_then(|place| place.data_files(&draft));
+        let files = entry.and_then(|entry| entry.data_files(&draft));
         Ok((module(&draft, &sizes, &mut Vec::new())?, files))
     }
 

@@ -10,10 +10,11 @@ use tilewright::unstable::compile::{self, Program, lower_program_with};
 use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
-pub use tilewright::unstable::measuring::{TUNING, file as tuning_file};
+use tilewright::unstable::measuring::file as tuning_file;
 use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::target::Backend;
 use tilewright::unstable::tune::PLANS;
+use tilewright::unstable::winograd;
 use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
 
 use super::progress::Bar;
@@ -40,6 +41,8 @@ pub struct Native {
     /// Keep the loops as they are written.
     #[arg(long)]
     no_schedule: bool,
+    #[command(flatten)]
+    rounding: Rounding,
     /// Check the module's rules after every stage.
     #[arg(long)]
     check: bool,
@@ -195,6 +198,7 @@ impl Native {
             },
             fuse: !self.no_fuse,
             schedule: !self.no_schedule,
+            fast_math: self.rounding.fast_math,
             check: self.check || cfg!(debug_assertions),
             unchecked: self.unchecked,
             cache: !self.no_cache,
@@ -216,6 +220,28 @@ fn ranked(name: &str) -> Result<Option<usize>> {
         Ok(place) if (1..=most).contains(&place) => Ok(Some(place)),
         _ => Err(Error::input(format!("--layout {name}: plan:1 to plan:{most} are possible"))),
     }
+}
+
+/// What may round otherwise than the model says.
+#[derive(clap::Args, Clone, Default)]
+pub struct Rounding {
+    /// Compute convolutions of 3 x 3 pixels by transforms, with fewer products and more rounding, where
+    /// that is estimated to be faster and the error is at most this, as a part of the convolution's
+    /// largest result. The error is measured for each with its weights, on random data.
+    #[arg(
+        long,
+        value_name = "ERROR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1e-3",
+        value_parser = error
+    )]
+    pub fast_math: Option<f64>,
+}
+
+/// Reads an error that is allowed.
+fn error(text: &str) -> std::result::Result<f64, String> {
+    winograd::parse_error(text).map_err(|e| e.diagnostic().message.clone())
 }
 
 /// How long `--measure` measures.

@@ -9,20 +9,23 @@ use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout::{self, Port};
+use tilewright::unstable::measuring::file as tuning_file;
+use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::plan::{Cost, Plan};
 use tilewright::unstable::pricing::{Prices, prices};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::pool::cores;
-use tilewright::unstable::timings::{Timings, Unit};
+use tilewright::unstable::timings::{Basis, Timings, Unit};
 use tilewright::unstable::whole::{self, Whole};
-use tilewright::{Error, IoLayout, Result};
+use tilewright::unstable::winograd::{self, Chosen};
+use tilewright::{Error, IoLayout, Module, Options, Result};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
 };
 
 use super::given::Given;
-use super::native::{PLAN, io_layout, policy, target, tuning_file};
+use super::native::{PLAN, Rounding, io_layout, policy, target};
 use super::progress::Bar;
 use super::{Answer, Outcome, report};
 
@@ -51,6 +54,8 @@ pub struct Arguments {
     /// Whether inputs and outputs may have other layouts than the model's own, too.
     #[arg(long = "io-layout", value_name = "logical|physical", default_value = "logical", value_parser = io_layout)]
     io_layout: IoLayout,
+    #[command(flatten)]
+    rounding: Rounding,
     #[command(flatten)]
     given: Given,
     /// Print JSON.
@@ -103,6 +108,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         Ok(entry) if after.graph(entry).is_ok() => layout::ports(&after)?,
         _ => [Vec::new(), Vec::new()],
     };
+    let reduced = match arguments.rounding.fast_math {
+        Some(error) => reduced(&after, error, &arguments.cpu, &mut why)?,
+        None => Vec::new(),
+    };
     if arguments.explain {
         report::remarks(&why);
     }
@@ -118,8 +127,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let whole = whole::measured(&module, &timings, io);
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
-        let target = target(&arguments.cpu)?;
-        let after = Some((&after, &target));
+        let after = Some((&after, timings.target()));
         let (module, plans, left) = (&module, &plans, &left);
         let times = &times;
         let report = Report { model: &model, module, after, plans, left, unit, times };
@@ -150,6 +158,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 add_times(&mut object, one, times);
             }
             object["measured"] = measured_list(&whole, &plans);
+            if arguments.rounding.fast_math.is_some() {
+                let one =
+                    |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error});
+                object["transforms"] = reduced.iter().map(one).collect();
+            }
+            object["costs"] = json!(timings.basis().to_string());
             writeln!(out, "{object:#}")?;
         }
         (true, several) => {
@@ -158,6 +172,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 add_times(object, planned, times);
             }
             let mut object = json!({"graphs": all, "left": list(&left)});
+            object["costs"] = json!(timings.basis().to_string());
             add_ports(&mut object, &ports);
             writeln!(out, "{object:#}")?;
         }
@@ -170,8 +185,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 stored(&ports, out)?;
             }
             conversions(&left, out)?;
+            transforms(&reduced, out)?;
             for planned in plans {
                 totals(planned, unit, out)?;
+            }
+            if !plans.is_empty() {
+                writeln!(out, "costs: {}", source(timings.basis()))?;
             }
             for times in &times {
                 agreement(times, out)?;
@@ -189,12 +208,40 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     Ok(Answer::Yes)
 }
 
+/// The convolutions of a laid out module that are computed by transforms.
+fn reduced(module: &Module, error: f64, cpu: &str, why: &mut Remarks) -> Result<Vec<Chosen>> {
+    let options = Options { target: Some(target(cpu)?), ..Options::default() };
+    let fused = run_stages(module, &options, Stage::Fuse, |_, _| Ok(()))?;
+    let made = winograd::apply(&fused, error, None, &options.target()?, why)?;
+    Ok(winograd::chosen(&made))
+}
+
+/// The same for people.
+fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
+    for Chosen { value, tile, error } in list {
+        let name = visible(value);
+        writeln!(out, "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e}")?;
+    }
+    Ok(())
+}
+
 /// What is known of times on a CPU.
 fn timings(cpu: &str, threads: Option<usize>) -> Result<Timings> {
     let (target, threads) = (target(cpu)?, threads.unwrap_or_else(cores));
     match tuning_file() {
         Some(file) => Timings::read(&target, threads, &file),
         None => Ok(Timings::estimated(&target, threads)),
+    }
+}
+
+/// Where costs come from, for people.
+fn source(basis: Basis) -> String {
+    match basis {
+        Basis::Written => "as written in the cost model; `tune` fits and measures them".to_owned(),
+        Basis::Calibrated => "by the cost model, calibrated on this machine".to_owned(),
+        Basis::Measured(count) => {
+            format!("measured, of {count} functions; estimated of the others")
+        }
     }
 }
 

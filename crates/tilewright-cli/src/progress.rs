@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tilewright::unstable::pipeline::{Progress, Watcher};
+use tilewright::unstable::options::{Progress, Watcher};
 
 /// A bar that is drawn only on a terminal, and is gone when it is dropped.
 pub struct Bar(Option<ProgressBar>);

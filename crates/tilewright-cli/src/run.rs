@@ -11,12 +11,13 @@ use tilewright::unstable::compile::{Program, compile, load_program};
 use tilewright::unstable::graph::sizes;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::ir::{Dim, OpenPort, Var};
-use tilewright::unstable::kept::{DataFiles, Place, hash};
+use tilewright::unstable::kept::{DataFiles, Entry, hash};
 use tilewright::unstable::load::fixed_inputs;
 use tilewright::unstable::onnx::{ValueKind, ValueType};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::npz::{self, Archive};
+use tilewright::unstable::winograd;
 use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
 
 use super::given::{Given, Loaded, not_an_input};
@@ -96,11 +97,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(Some(path)) = &arguments.profile {
         file::check(path)?;
     }
-    let place = arguments.place(&options)?;
-    let ready = match place.as_ref().and_then(|place| kept(arguments, place, &options).transpose())
+    let entry = arguments.entry(&options)?;
+    let ready = match entry.as_ref().and_then(|entry| kept(arguments, entry, &options).transpose())
     {
         Some(ready) => ready?,
-        None => made(arguments, place.as_ref(), &options)?,
+        None => made(arguments, entry.as_ref(), &options)?,
     };
     drop(bar);
     let Ready { executable, given, sizes, left, times: [imported, laid_out, compiled], new } =
@@ -152,10 +153,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             summary::write(name, tensor, out)?;
         }
     }
-    if let Some((place, New { program, files, note })) = place.zip(new) {
+    if let Some((entry, New { program, files, note })) = entry.zip(new) {
         // Nobody waits for it.
         out.flush()?;
-        place.keep(&program, &options, &files, &note.to_string());
+        entry.keep(&program, &options, &files, &note.to_string());
     }
     Ok(answer)
 }
@@ -184,7 +185,7 @@ struct New {
 
 impl Arguments {
     /// Where the program of the model is kept.
-    fn place(&self, options: &Options) -> Result<Option<Place>> {
+    fn entry(&self, options: &Options) -> Result<Option<Entry>> {
         let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
         // Of what is kept, values do not have the names of the model.
         let is_named = matches!(self.profile, Some(Some(_)));
@@ -193,14 +194,14 @@ impl Arguments {
         }
         let told = self.given.told()?;
         let told = told.map(|told| format!("{told} {}", self.native.told()));
-        Ok(told.and_then(|told| Place::of(&self.model, &told, options)))
+        Ok(told.and_then(|told| Entry::of(&self.model, &told, options)))
     }
 }
 
 /// The program that is kept of a model, if it was made for the values that are given and compiled in.
-fn kept(arguments: &Arguments, place: &Place, options: &Options) -> Result<Option<Ready>> {
+fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Option<Ready>> {
     let start = Instant::now();
-    let Some((executable, note)) = place.open(options) else { return Ok(None) };
+    let Some((executable, note)) = entry.open(options) else { return Ok(None) };
     let Ok(note) = serde_json::from_str::<Value>(&note) else { return Ok(None) };
     let texts = |key: &str| -> Vec<String> {
         let list = note[key].as_array().into_iter().flatten();
@@ -225,7 +226,7 @@ fn kept(arguments: &Arguments, place: &Place, options: &Options) -> Result<Optio
 }
 
 /// The model, read and compiled.
-fn made(arguments: &Arguments, place: Option<&Place>, options: &Options) -> Result<Ready> {
+fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Result<Ready> {
     let start = Instant::now();
     if !arguments.open && !arguments.versions.is_empty() {
         return Err(Error::input(
@@ -239,7 +240,7 @@ fn made(arguments: &Arguments, place: Option<&Place>, options: &Options) -> Resu
         }
         false => {
             let Loaded { module, sizes, notes, files } =
-                arguments.given.load_noted(&arguments.model, place)?;
+                arguments.given.load_noted(&arguments.model, entry)?;
             (module, sizes, notes, files)
         }
     };
@@ -266,6 +267,10 @@ fn made(arguments: &Arguments, place: Option<&Place>, options: &Options) -> Resu
             compile(&module, &Options { layout, specialize, ..options.clone() })?
         }
     };
+    let reduced = program.as_ref().and_then(|program| winograd::summary(&program.module));
+    let reduced: Vec<String> = reduced.map(|text| format!("note: {text}")).into_iter().collect();
+    reduced.iter().for_each(|text| talk!("{text}"));
+    let notes = [notes, reduced].concat();
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();
     let names: Vec<&str> = executable.inputs().iter().map(|port| &*port.name).collect();

@@ -6,15 +6,18 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
+use tilewright::unstable::calibrate::{Calibrated, calibrate};
+use tilewright::unstable::calibrated::{keep, known};
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::measured::{Answer as Reply, Measured, Store, Worker};
-use tilewright::unstable::measuring;
+use tilewright::unstable::measuring::{self, TUNING, file as tuning_file};
 use tilewright::unstable::runtime::file;
+use tilewright::unstable::target::Costs;
 use tilewright::unstable::tune::{Report, Request, Tuning, tune};
 use tilewright::{Error, Module, Options, Result};
 
 use super::given::Given;
-use super::native::{TUNING, tuning_file};
+use super::native::target;
 use super::progress::Bar;
 use super::timing::Show;
 use super::{Answer, Outcome, talk};
@@ -38,6 +41,13 @@ pub struct Arguments {
     threads: Option<usize>,
     #[command(flatten)]
     given: Given,
+    /// Fit the constants of the cost model to this machine now, which takes seconds, also where that was
+    /// done before; without it, that is done before a model is measured for the first time.
+    #[arg(long)]
+    calibrate: bool,
+    /// The CPU to calibrate for, as LLVM calls it, where no model is given.
+    #[arg(long, value_name = "NAME", default_value = "native")]
+    cpu: String,
     /// The file of measurements, instead of the one that compilations read.
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -51,6 +61,9 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// The budget from which a machine is calibrated first.
+const CALIBRATION: Duration = Duration::from_secs(5);
 
 /// Reads `60s`, `5m`, `500ms`, or a number of seconds.
 fn duration(text: &str) -> std::result::Result<Duration, String> {
@@ -74,21 +87,31 @@ impl Arguments {
         self.file.clone().or_else(tuning_file).ok_or_else(off)
     }
 
-    /// What measurements are made with.
-    fn options(&self) -> Result<Options> {
+    /// What measurements are made with, and kept in a file.
+    fn options(&self, file: &Path) -> Result<Options> {
         if self.threads == Some(0) {
             return Err(Error::input("--threads 0: at least one thread is needed"));
         }
-        Ok(Options { threads: self.threads.unwrap_or(0), cache: false, ..Options::default() })
+        let target = match self.cpu.as_str() {
+            "native" => None,
+            _ if self.model.is_some() || !self.calibrate => {
+                let what = "--cpu: only --calibrate without a model takes another CPU";
+                return Err(Error::input(what));
+            }
+            cpu => Some(target(cpu)?),
+        };
+        let (threads, tuning) = (self.threads.unwrap_or(0), Some(file.to_owned()));
+        Ok(Options { threads, target, tuning, cache: false, ..Options::default() })
     }
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    if arguments.model.is_none() && arguments.export.is_none() && arguments.import.is_none() {
-        return Err(Error::input("tune needs a model, or --import or --export").into());
+    let Arguments { model, export, import, calibrate, .. } = arguments;
+    if model.is_none() && export.is_none() && import.is_none() && !calibrate {
+        return Err(Error::input("tune needs a model, --calibrate, --import or --export").into());
     }
     let path = arguments.file()?;
-    let options = arguments.options()?;
+    let options = arguments.options(&path)?;
     let store = Store::open(&path)?;
     if let Some(from) = &arguments.import {
         let text = std::fs::read_to_string(from);
@@ -96,7 +119,18 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let (kept, all) = store.import(&text).map_err(|e| e.context(from.display()))?;
         talk!("note: {kept} of {all} measurements were new or shorter");
     }
-    if let Some(model) = &arguments.model {
+    let calibrated = match *calibrate {
+        true => Some(calibrated(&options, &store)?),
+        false => None,
+    };
+    if let (Some(calibrated), None) = (&calibrated, model) {
+        match arguments.json {
+            true => writeln!(out, "{:#}", constants(calibrated, &path))?,
+            false => writeln!(out, "kept in {}", visible(&path.to_string_lossy()))?,
+        }
+    }
+    if let Some(model) = model {
+        calibrated_first(&options, &store, arguments.budget)?;
         let module = arguments.given.load(model)?.0;
         let (own, whole) = (own_arguments(), model != Path::new("-"));
         let report = with_worker(own, arguments.limit, |measure, told| {
@@ -121,6 +155,7 @@ pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Re
             .help(format!("{TUNING} names one")));
     };
     let store = Store::open(path)?;
+    calibrated_first(options, &store, budget)?;
     let report = with_worker(Vec::new(), budget, |measure, told| {
         tune(module, options, &mut Tuning { store: &store, budget, whole: false, measure, told })
     })?;
@@ -129,6 +164,45 @@ pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Re
         "note: {measured} of {candidates} functions to choose from are measured, {new} of them now"
     );
     Ok(())
+}
+
+/// Calibrates this machine for the target of some options, and keeps what is found.
+fn calibrated(options: &Options, store: &Store) -> Result<Calibrated> {
+    let found = calibrate(options)?;
+    keep(store, &options.target()?, &found.costs)?;
+    let ([before, after], all) = (found.near(), found.kernels.len());
+    let (time, cycle) = (Show(found.time), found.costs.cycle.unwrap_or_default());
+    talk!(
+        "note: calibrated in {time}: a cycle takes {cycle:.3} ns, {after} of {all} kernels are \
+         predicted within 20 %, and {before} by the written costs"
+    );
+    Ok(found)
+}
+
+/// The same where it was not done before, and there is time for it.
+fn calibrated_first(options: &Options, store: &Store, budget: Duration) -> Result<()> {
+    let is_known = known(store, &options.target()?)?.costs.cycle.is_some();
+    if !is_known && budget >= CALIBRATION {
+        calibrated(options, store)?;
+    }
+    Ok(())
+}
+
+/// A calibration for tools; times in nanoseconds, constants in cycles.
+fn constants(found: &Calibrated, path: &Path) -> serde_json::Value {
+    let kernels = found.kernels.iter().map(|k| {
+        let [written, calibrated] = k.predicted;
+        json!({"what": k.what, "measured": k.measured, "written": written, "calibrated": calibrated})
+    });
+    let costs: serde_json::Map<_, _> = Costs::NAMES
+        .iter()
+        .zip(found.costs.values())
+        .map(|(n, v)| ((*n).into(), v.into()))
+        .collect();
+    json!({
+        "file": path.to_string_lossy(), "seconds": found.time.as_secs_f64(),
+        "cycle": found.costs.cycle, "costs": costs, "kernels": kernels.collect::<Vec<_>>(),
+    })
 }
 
 /// The arguments of this process behind the command's name: the worker gets the same.
@@ -193,12 +267,34 @@ pub fn work(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let mut module = None;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
+        if cfg!(debug_assertions) {
+            misbehave(&line);
+        }
         let answer = answer(arguments, &line, &mut module);
         let reply = answer.map_or_else(|e| Reply::Error(e.to_string()), Reply::Nanoseconds);
         writeln!(out, "{}", json!(reply))?;
         out.flush()?;
     }
     Ok(Answer::Yes)
+}
+
+/// What tests set to see what candidates that crash or hang cost: `crash=TEXT` or `hang=TEXT`, one a
+/// line, of the requests that hold the text.
+const MISBEHAVE: &str = "TILEWRIGHT_TEST_MISBEHAVE";
+
+/// Crashes, or does not return, where a test says so.
+fn misbehave(request: &str) {
+    let told = std::env::var(MISBEHAVE).unwrap_or_default();
+    let of = |what: &str| {
+        let texts = told.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
+        texts.into_iter().any(|text| request.contains(text))
+    };
+    if of("crash") {
+        std::process::abort();
+    }
+    while of("hang") {
+        std::thread::sleep(Duration::from_secs(1));
+    }
 }
 
 /// The time that a request asks for.

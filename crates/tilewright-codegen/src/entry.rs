@@ -111,10 +111,12 @@ impl Planned {
 
     fn steps(&self) -> Result<Vec<Call<'_>>> {
         let (inputs, outputs) = self.counts();
-        let table = |name, i: usize, count| (i < count).then_some(Argument::Pointer(name, i));
-        let input = |i| table("inputs", i, inputs);
-        let output = |i| table("outputs", i, outputs);
-        let constant = |i| table("constants", i, self.constants().len());
+        let table =
+            |name, i: usize, at, count| (i < count).then_some(Argument::Pointer(name, i, at));
+        let input = |i, at| table("inputs", i, at, inputs);
+        let output = |i, at| table("outputs", i, at, outputs);
+        let constant = |i| table("constants", i, Number::Known(0), self.constants().len());
+        let start = Number::Known(0);
         match self {
             Planned::Fixed(plan) => {
                 let idle = |n: usize| match plan.steps[n].idle {
@@ -122,8 +124,10 @@ impl Planned {
                     false => Idle::Never,
                 };
                 calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |slot| match *slot {
-                    Slot::Input(i) => input(i),
-                    Slot::Output(i) => output(i),
+                    Slot::Input(i) => input(i, start),
+                    Slot::Output(i) => output(i, start),
+                    Slot::InputAt(i, at) => input(i, Number::Known(at as i64)),
+                    Slot::OutputAt(i, at) => output(i, Number::Known(at as i64)),
                     Slot::Constant(i) => constant(i),
                     Slot::Arena(at) => {
                         let number = Number::Known(at as i64);
@@ -136,10 +140,17 @@ impl Planned {
                 let idle = |n: usize| shapes.idle(n).map_or(Idle::Never, Idle::Heap);
                 calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |place| match *place
                 {
-                    Place::Input(i) => input(i),
-                    Place::Output(i) => output(i),
+                    Place::Input(i) => input(i, start),
+                    Place::Output(i) => output(i, start),
                     Place::Constant(i) => constant(i),
-                    Place::Value(v) => shapes.offset(v).map(|at| Argument::Arena(Number::Heap(at))),
+                    Place::Value(v) => {
+                        let at = Number::Heap(shapes.offset(v)?);
+                        match plan.values.get(v)?.within.map(|within| within.whole) {
+                            Some(Place::Input(i)) => input(i, at),
+                            Some(Place::Output(i)) => output(i, at),
+                            _ => Some(Argument::Arena(at)),
+                        }
+                    }
                     Place::Size(d) => {
                         let known = d.known().map(|n| Number::Known(n as i64));
                         let number = known.or_else(|| shapes.number(d).map(Number::Heap));
@@ -183,8 +194,8 @@ enum Idle {
 }
 
 enum Argument {
-    /// An entry of a table.
-    Pointer(&'static str, usize),
+    /// From a byte of what an entry of a table points to.
+    Pointer(&'static str, usize, Number),
     /// A byte of the arena.
     Arena(Number),
     Number(Number),
@@ -331,7 +342,13 @@ fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<Stri
                 }
             };
             let value = match argument {
-                Argument::Pointer(table, i) => format!("ptr %{table}.{i}"),
+                Argument::Pointer(table, i, Number::Known(0)) => format!("ptr %{table}.{i}"),
+                Argument::Pointer(table, i, at) => {
+                    let at = number(&mut out, at);
+                    let from = format!("ptr %{table}.{i}");
+                    let _ = writeln!(out, "  %part.{n}.{k} = getelementptr i8, {from}, i64 {at}");
+                    format!("ptr %part.{n}.{k}")
+                }
                 Argument::Arena(at) => {
                     let at = number(&mut out, at);
                     let _ =

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::interval::MAX_CELLS;
 use tilewright_ir::plan::arena::{self, ALIGN, Block};
-use tilewright_ir::plan::{OpenStep, Place};
+use tilewright_ir::plan::{OpenStep, Place, Within};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, OpenPlan, OpenPort, Param, Result, Stmt, StmtKind,
@@ -189,6 +189,22 @@ impl ShapeFunc {
             let end = body.get(offsets[value]) + body.get(bytes[value]);
             body.set(arena_bytes, body.get(arena_bytes).max(end));
         }
+        for (value, at) in plan.values.iter().zip(&offsets) {
+            let Some(Within { whole, byte }) = value.within else { continue };
+            // The last cell has a position that was checked; the first one of nothing has any.
+            let byte = body.sizes.expr(&byte.wide());
+            let start = match whole {
+                Place::Input(_) | Place::Output(_) => byte,
+                Place::Value(whole) if offsets.get(whole).is_some() => {
+                    body.get(offsets[whole]) + byte
+                }
+                _ => {
+                    let text = "the memory plan is wrong: a part of a value that is not there";
+                    return Err(Error::internal(text));
+                }
+            };
+            body.set(*at, start);
+        }
         let params = [&sizes, &heap].map(Param::tensor).to_vec();
         let func = TensorFunc::new(params, Stmt::seq(body.stmts));
         let taken = plan.functions();
@@ -294,18 +310,25 @@ fn most_cells() -> Expr {
     number(MAX_CELLS)
 }
 
-/// The values of a plan from the lowest to the highest in memory, each with those that lie below it
-/// and are needed at the same time.
+/// The values of a plan that have memory of their own, from the lowest to the highest in memory, each
+/// with those that lie below it and are needed at the same time.
 fn stacked(plan: &OpenPlan) -> Result<Vec<(usize, Vec<usize>)>> {
     let estimate = |value: &tilewright_ir::plan::Value| Block {
-        bytes: value.cells.estimate().clamp(1, MAX_CELLS as i64) as usize * value.dtype.bytes(),
+        bytes: match value.within {
+            Some(_) => 0,
+            None => {
+                let cells = value.cells.estimate().clamp(1, MAX_CELLS as i64);
+                cells as usize * value.dtype.bytes()
+            }
+        },
         first: value.first,
         last: value.last,
     };
     let blocks: Vec<Block> = plan.values.iter().map(estimate).collect();
     let (at, _) = arena::place(&blocks)
         .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
-    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    let own = |k: &usize| plan.values[*k].within.is_none();
+    let mut order: Vec<usize> = (0..blocks.len()).filter(own).collect();
     order.sort_by_key(|b| (at[*b], *b));
     let below = |k: usize| {
         let b = &blocks[order[k]];
@@ -332,7 +355,8 @@ mod tests {
             shape: shape.to_vec(),
             stored: None,
         };
-        let value = |cells, first, last| Value { cells, dtype: DType::F32, first, last };
+        let value =
+            |cells, first, last| Value { cells, dtype: DType::F32, first, last, within: None };
         let step = |args: &[Place]| OpenStep {
             func: "shapes".into(),
             value: "".into(),
@@ -349,7 +373,16 @@ mod tests {
                 step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
                 step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
             ],
-            values: vec![value(n * m, 0, 1), value(m * 100, 1, 2), value(n * n, 1, 2)],
+            // The last one is a part of the second.
+            values: vec![
+                value(n * m, 0, 1),
+                value(m * 100, 1, 2),
+                value(n * n, 1, 2),
+                Value {
+                    within: Some(Within { whole: Place::Value(1), byte: Dim::from(12) }),
+                    ..value(m, 1, 2)
+                },
+            ],
             ..OpenPlan::default()
         }
     }
@@ -389,6 +422,8 @@ mod tests {
                 assert_eq!(start % ALIGN, 0);
                 (start, start + 4 * cells)
             };
+            let start = |k: usize| heap[shapes.offset(k).expect("it has a place")];
+            assert_eq!(start(3), start(1) + 12);
             let arena = heap[shapes.arena_bytes];
             for (a, b) in [(0, 1), (0, 2), (1, 2)] {
                 let ((start, end), (other, last)) = (lies(a), lies(b));

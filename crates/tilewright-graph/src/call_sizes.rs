@@ -56,11 +56,17 @@ impl<'a> CallSizes<'a> {
         })
     }
 
-    /// Number of elements of a parameter.
+    /// Number of elements of a parameter, however far apart they lie.
     pub(crate) fn cells(&self, buffer: &Buffer) -> Result<Dim> {
-        let ty = buffer_type(buffer)?;
-        let own = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
+        let own =
+            cells(&buffer.shape, buffer.dtype(), || format!("the parameter `{}`", buffer.name))?;
         Ok(own.substitute(&|v| self.values.get(v).copied()))
+    }
+
+    /// Sizes of the function as those of the graph.
+    pub(crate) fn outside(&self, sizes: Vec<Dim>) -> Vec<Dim> {
+        let size = |d: Dim| d.substitute(&|v| self.values.get(v).copied());
+        sizes.into_iter().map(size).collect()
     }
 }
 

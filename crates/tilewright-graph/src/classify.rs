@@ -7,9 +7,10 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::cost::Cost;
 use tilewright_analysis::index::same_all;
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::{Attr, Buffer, Dim, Expr, ExprKind, Param, TensorFunc, Var, Visit, dim, visit};
+use tilewright_ir::{Attr, Buffer, Dim, Expr, Param, TensorFunc, Var, dim};
 use tilewright_transform::inline_spatial;
 
 use crate::view::relabels;
@@ -178,8 +179,7 @@ impl Facts {
         {
             return None;
         }
-        let mut shape = Shape::default();
-        shape.expr(&last.value);
+        let cost = Cost::of(&last.value);
         let role = match before.is_empty() && kind != StageKind::Reduction {
             false => {
                 Role::Source { inlets: inputs.iter().map(|p| Inlet::of(&stages, p)).collect() }
@@ -192,14 +192,14 @@ impl Facts {
                         loads.map(|(b, at)| access(last, &b, &at)).collect()
                     })
                     .collect(),
-                moves: !shape.computes,
-                divides: shape.divides,
-                branches: shape.branches,
+                moves: !cost.computes,
+                divides: cost.divides,
+                branches: cost.branches,
                 view: relabels(&func),
             },
         };
         let cells: i128 = dim::product(dim::of_shape(&result.shape)?).estimate().into();
-        let nodes = shape.nodes;
+        let nodes = cost.nodes;
         Some(Facts { func, role, cells, nodes })
     }
 }
@@ -216,46 +216,4 @@ pub(crate) fn is_compact(b: &Buffer) -> bool {
         && b.elem_offset.is_none()
         && b.axis_separators.is_empty()
         && &*b.scope == "global"
-}
-
-#[derive(Default)]
-struct Shape {
-    nodes: usize,
-    computes: bool,
-    divides: bool,
-    branches: bool,
-    in_index: bool,
-}
-
-impl Visit for Shape {
-    fn expr(&mut self, e: &Expr) {
-        self.nodes += 1;
-        let outer = self.in_index;
-        match e.kind() {
-            ExprKind::Load(_, indices) => {
-                self.in_index = true;
-                indices.iter().for_each(|i| self.expr(i));
-            }
-            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-                self.branches |= matches!(e.kind(), ExprKind::IfThenElse(..));
-                self.in_index |= !c.effects().loads;
-                self.expr(c);
-                self.in_index = outer;
-                self.expr(t);
-                self.expr(f);
-            }
-            ExprKind::Int(_) | ExprKind::Float(_) => {}
-            ExprKind::Binary(op, ..) => {
-                use tilewright_ir::BinOp::*;
-                self.divides |= outer && matches!(op, FloorDiv | FloorMod | TruncDiv | TruncMod);
-                self.computes |= !outer;
-                visit::walk_expr(self, e);
-            }
-            _ => {
-                self.computes |= !outer;
-                visit::walk_expr(self, e);
-            }
-        }
-        self.in_index = outer;
-    }
 }

@@ -1,15 +1,36 @@
 //! The tensor functions of a module while graph functions are rewritten: new ones join under free
-//! names, equal ones are shared, and those that are no longer called are removed.
+//! names, equal ones are shared, and those that are no longer called are removed. And how passes make
+//! functions of stages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Error, Function, GraphExpr, GraphFunc, Module, Result, TensorFunc, TensorType,
+    Buffer, Error, Fold, Function, GraphExpr, GraphFunc, Module, Param, Result, Stmt, TensorFunc,
+    TensorType,
 };
+use tilewright_schedule::names::UniqueNames;
 
-use crate::normal::UniqueNames;
+/// A stage with variables of its own.
+pub(crate) fn fresh(stage: &Stage) -> Stmt {
+    Subst::refresh().stmt(&stage.stmt)
+}
+
+/// A function of some stages whose last parameter is its result, with the sizes that another takes.
+pub(crate) fn function(
+    of: &TensorFunc,
+    params: &[Buffer],
+    allocs: Vec<Buffer>,
+    body: Vec<Stmt>,
+) -> TensorFunc {
+    let params = params.iter().map(Param::tensor).collect();
+    let mut new = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(body));
+    new.pass_sizes(of.shape_vars().into_iter().chain(of.scalars().cloned()));
+    new
+}
 
 pub(crate) struct Functions<'m> {
     module: &'m Module,

@@ -22,8 +22,8 @@
 //!
 //! The work is linear in the number of calls and arguments; groups are bounded.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::{
@@ -59,8 +59,7 @@ const MAX_MEMBERS: usize = 48;
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize).
 pub fn fuse(module: &Module) -> Result<Module> {
-    let functions = Functions::new(module);
-    let mut fuser = Fuser { functions, facts: HashMap::new(), by_key: HashMap::new() };
+    let mut fuser = Fuser::new(module);
     let graphs = changed_graphs(module, |normal| Ok(fuser.graph(normal)))?;
     let Fuser { functions, facts, .. } = fuser;
     Ok(functions.finish(&graphs, |name, f| match facts.get(name) {
@@ -86,6 +85,69 @@ struct Loops {
     /// They are those of a reduction, in which nothing may be computed twice and no branches
     /// may stand.
     reduction: bool,
+}
+
+/// Which calls of a graph function become one kernel when they are fused.
+pub struct Kernels {
+    /// By the value of a call, that which its kernel leaves in memory.
+    results: HashMap<u64, u64>,
+    /// The values that only a reduction of their kernel reads.
+    reduced: HashSet<u64>,
+}
+
+impl Kernels {
+    /// The kernels of a graph function in normal form, whose functions are those of a module.
+    pub fn of(module: &Module, func: &GraphFunc) -> Kernels {
+        let mut fuser = Fuser::new(module);
+        let Grouped { nodes, groups, .. } = fuser.grouped(func);
+        let result = |n: &Node| groups[n.group].members.first().map(|m| nodes[*m].binding.var.id());
+        let id = |n: &Node| n.binding.var.id();
+        let results = nodes.iter().filter_map(|n| Some((id(n), result(n)?)));
+        let results: HashMap<u64, u64> = results.collect();
+        let is_source =
+            |n: &Node| n.facts.as_ref().is_some_and(|f| matches!(f.role, Role::Source { .. }));
+        let is_reduced = |n: &&Node| {
+            let within = |reader: &Option<(usize, usize)>| {
+                reader.is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
+            };
+            results.get(&id(n)) != Some(&id(n)) && n.readers.iter().all(within)
+        };
+        let reduced = nodes.iter().filter(is_reduced).map(id).collect();
+        Kernels { results, reduced }
+    }
+
+    /// Whether only a reduction of its kernel reads the value of a call.
+    pub fn is_reduced(&self, b: &Binding) -> bool {
+        self.reduced.contains(&b.var.id())
+    }
+
+    /// The id of the value that the kernel of a call leaves in memory.
+    pub fn of_call(&self, b: &Binding) -> u64 {
+        self.results.get(&b.var.id()).copied().unwrap_or(b.var.id())
+    }
+
+    /// Whether a call makes the result of its kernel.
+    pub fn is_result(&self, b: &Binding) -> bool {
+        self.of_call(b) == b.var.id()
+    }
+
+    /// Whether a call becomes a kernel of its own.
+    pub fn is_alone(&self, b: &Binding) -> bool {
+        let id = b.var.id();
+        self.results.get(&id) == Some(&id)
+            && self.results.values().filter(|of| **of == id).count() == 1
+    }
+
+    /// For each argument of a call, whether the same kernel makes it.
+    pub fn joined(&self, b: &Binding) -> Vec<bool> {
+        let GraphExpr::CallTir { args, .. } = &b.value else { return Vec::new() };
+        let own = self.results.get(&b.var.id());
+        let is_joined = |arg: &GraphExpr| match arg {
+            GraphExpr::Var(v) => own.is_some() && self.results.get(&v.id()) == own,
+            _ => false,
+        };
+        args.iter().map(is_joined).collect()
+    }
 }
 
 struct Group {
@@ -118,6 +180,14 @@ struct Node<'f> {
     after_source: bool,
 }
 
+/// The calls of a graph function in groups.
+struct Grouped<'f> {
+    nodes: Vec<Node<'f>>,
+    groups: Vec<Group>,
+    /// The positions of calls by their values.
+    index: HashMap<u64, usize>,
+}
+
 struct Fuser<'m> {
     functions: Functions<'m>,
     facts: HashMap<Arc<str>, Option<Arc<Facts>>>,
@@ -125,7 +195,12 @@ struct Fuser<'m> {
     by_key: HashMap<String, Arc<str>>,
 }
 
-impl Fuser<'_> {
+impl<'m> Fuser<'m> {
+    fn new(module: &'m Module) -> Fuser<'m> {
+        let functions = Functions::new(module);
+        Fuser { functions, facts: HashMap::new(), by_key: HashMap::new() }
+    }
+
     fn facts(&mut self, name: &Arc<str>) -> Option<Arc<Facts>> {
         if let Some(facts) = self.facts.get(name) {
             return facts.clone();
@@ -154,6 +229,11 @@ impl Fuser<'_> {
     }
 
     fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
+        let Grouped { nodes, groups, index } = self.grouped(func);
+        self.rewrite(func, &nodes, &groups, &index)
+    }
+
+    fn grouped<'f>(&mut self, func: &'f GraphFunc) -> Grouped<'f> {
         let bindings: Vec<&Binding> = func.bindings().collect();
         let index: HashMap<u64, usize> =
             bindings.iter().enumerate().map(|(n, b)| (b.var.id(), n)).collect();
@@ -194,7 +274,7 @@ impl Fuser<'_> {
         });
         mark_after_source(&mut nodes, &index);
         let groups = collect(&mut nodes, &index);
-        self.rewrite(func, &nodes, &groups, &index)
+        Grouped { nodes, groups, index }
     }
 
     /// The graph function with one call a group, where the sink stood.

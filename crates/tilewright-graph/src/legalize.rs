@@ -204,10 +204,10 @@ fn mark_shared(e: &GraphExpr, shared: &mut dyn FnMut(&GraphVar) -> bool, marks: 
 }
 
 /// A function that copies a tensor, in canonical form.
-fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
+pub(crate) fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     let too_big =
         || Error::unsupported(format!("a tensor of shape {shape:?} is too large to copy"));
-    if shape.iter().filter_map(|d| d.known()).any(|d| i32::try_from(d).is_err()) {
+    if !shape.iter().all(|d| d.fits_int32()) {
         return Err(too_big());
     }
     let extents: Vec<Expr> = shape.iter().map(|d| d.expr()).collect();

@@ -5,7 +5,11 @@
 //! scratch parameters of a step, during that step. A view has the memory of what it views.
 //! Constants are kept once, however often they occur.
 //!
-//! Nothing is computed in place: the arguments of a kernel do not overlap.
+//! The parts of a value lie in its memory ([`parts`](crate::parts)), and so do slices, also of inputs:
+//! the call that joins them, or cuts them out, runs no code. They may have *strides*, which are those of
+//! the parameters that write and read them; that all of these agree is checked here.
+//!
+//! Nothing is computed in place: what a kernel writes overlaps none of its other arguments.
 //!
 //! Sizes may be open: those that inputs have, and expressions of these. What a kernel is to know of
 //! them is an argument of its call.
@@ -16,17 +20,18 @@ use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
 use tilewright_analysis::scop::Scop;
-use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Stored, Value, stored};
+use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Stored, Value, Within, stored};
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
-    visit,
+    dim, visit,
 };
 
 use crate::call_sizes::{self, CallSizes, buffer_type, type_cells};
 use crate::control::{PIECE, TAKES_EMPTY};
 use crate::legalize::Origins;
 use crate::normal::{normalize, output_names, results};
+use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
 
 /// Plans the memory of a function of a lowered module whose graph functions went through [`legalize`](crate::legalize()). A tensor function becomes a plan of one
 /// step: the parameters that it writes are the outputs, the others the inputs.
@@ -51,10 +56,14 @@ pub fn plan_memory(module: &Lowered, entry: &str) -> Result<OpenPlan> {
 }
 
 /// A computed value.
+#[derive(Clone, Copy)]
 struct Computed {
+    /// Where it is a part, [`Value::within`] counts what is computed.
     value: Value,
     /// The result that it is.
     output: Option<usize>,
+    /// It has strides: its elements span more memory than it has cells.
+    spread: bool,
 }
 
 /// A value: place and type. [`Place::Value`] counts what is computed, results among it.
@@ -62,6 +71,14 @@ struct Computed {
 struct TensorValue {
     place: Place,
     ty: TensorType,
+    /// Where it is not compact.
+    strides: Option<Strides>,
+}
+
+impl TensorValue {
+    fn compact(place: Place, ty: TensorType) -> TensorValue {
+        TensorValue { place, ty, strides: None }
+    }
 }
 
 fn port(
@@ -116,7 +133,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
         let k = inputs.len();
         let ty = tensor_type(v, func.span)?;
         inputs.push(port(v.name(), ty, stored.get(n)).map_err(|e| e.at(func.span))?);
-        p.values.insert((v.id(), None), TensorValue { place: Place::Input(k), ty: ty.clone() });
+        p.values.insert((v.id(), None), TensorValue::compact(Place::Input(k), ty.clone()));
     }
     let mut origins = Origins::new(module);
     for b in func.bindings() {
@@ -137,7 +154,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
                 .at(func.span)
         };
         match value.place {
-            Place::Value(c) if p.computed[c].output.is_none() => {
+            Place::Value(c) if p.computed[c].may_leave() => {
                 p.computed[c].output = Some(k);
             }
             _ => return Err(shared()),
@@ -147,10 +164,93 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
     Ok(OpenPlan { given, empty, ..p.finish(inputs, outputs)? })
 }
 
+/// How a value lies under another type.
+fn seen_as(from: &TensorType, strides: &Strides, to: &TensorType) -> Option<Strides> {
+    reshaped(&dim::of_shape(&from.shape)?, strides, &dim::of_shape(&to.shape)?)
+}
+
+/// The sizes of a call, whose arguments are as many as the parameters, and have their types and their
+/// strides.
+fn checked<'a>(
+    name: &'a str,
+    func: &TensorFunc,
+    args: &[TensorValue],
+    outs: &[TensorType],
+    scalars: &[Expr],
+) -> Result<CallSizes<'a>> {
+    let (given, _) = func.split_params();
+    let taken = given.iter().filter(|p| p.buffer().is_some()).count();
+    if args.len() + outs.len() != taken || scalars.len() != given.len() - taken {
+        return Err(Error::malformed(format!(
+            "`{name}` takes {taken} tensors and {} numbers, and is given {} and {}",
+            given.len() - taken,
+            args.len() + outs.len(),
+            scalars.len()
+        )));
+    }
+    let types: Vec<&TensorType> = args.iter().map(|a| &a.ty).chain(outs).collect();
+    let sizes = CallSizes::of(name, func, &types, scalars)?;
+    for (buffer, ty) in given.iter().filter_map(Param::buffer).zip(&types) {
+        let given = type_cells(ty, || format!("an argument of `{name}`"))?;
+        if ty.dtype != buffer.dtype() || given != sizes.cells(buffer)? {
+            return Err(Error::malformed(format!(
+                "the parameter `{}` of `{name}` takes another type than it is given",
+                buffer.name
+            )));
+        }
+    }
+    for (buffer, arg) in given.iter().filter_map(Param::buffer).zip(args) {
+        if lies(buffer, &sizes)? != arg.strides {
+            let text = format!("for `{}` a tensor with other strides", buffer.name);
+            return Err(disagree(name, &text));
+        }
+    }
+    Ok(sizes)
+}
+
+/// How a parameter lies in a call, where it is not compact.
+fn lies(buffer: &Buffer, sizes: &CallSizes<'_>) -> Result<Option<Strides>> {
+    Ok(strides_of(buffer)?.map(|strides| sizes.outside(strides)))
+}
+
+/// A call, which is [`checked`].
+struct Call<'a> {
+    /// What it computes.
+    var: &'a GraphVar,
+    name: &'a Arc<str>,
+    func: &'a TensorFunc,
+    args: &'a [TensorValue],
+    outs: &'a [TensorType],
+    sizes: CallSizes<'a>,
+}
+
+impl Call<'_> {
+    /// Whether what it is given has the shapes of its parameters, and not only their numbers of cells.
+    fn has_shapes(&self) -> bool {
+        let types = self.args.iter().map(|arg| &arg.ty).chain(self.outs);
+        self.func.buffers().zip(types).all(|(buffer, ty)| {
+            let shape = dim::of_shape(&buffer.shape).map(|shape| self.sizes.outside(shape));
+            dim::of_shape(&ty.shape) == shape
+        })
+    }
+}
+
+fn disagree(name: &str, what: &str) -> Error {
+    Error::malformed(format!("`{name}` is given {what}"))
+        .help("strides of parameters are set by the pass `place_parts`, for all calls at once")
+}
+
 fn tensor_type(v: &GraphVar, span: Option<Span>) -> Result<&TensorType> {
     v.ty().as_tensor().ok_or_else(|| {
         Error::unsupported(format!("`{}` is not a tensor of known rank", v.name())).at(span)
     })
+}
+
+impl Computed {
+    /// Whether it can be computed where the caller wants it.
+    fn may_leave(&self) -> bool {
+        self.output.is_none() && !self.spread && self.value.within.is_none()
+    }
 }
 
 impl Planner<'_> {
@@ -166,7 +266,7 @@ impl Planner<'_> {
             }),
             GraphExpr::Const(t) => {
                 let ty = TensorType::fixed(t.shape(), t.dtype());
-                Ok(TensorValue { place: Place::Constant(self.constant(t)), ty })
+                Ok(TensorValue::compact(Place::Constant(self.constant(t)), ty))
             }
             _ => Err(Error::internal("an argument is neither a variable nor a constant")),
         }
@@ -216,11 +316,26 @@ impl Planner<'_> {
                     && type_cells(&arg.ty, || format!("`{name}`"))?
                         == type_cells(out, || format!("`{name}`"))?
                 {
-                    let value = TensorValue { place: arg.place, ty: out.clone() };
+                    let strides = match &arg.strides {
+                        None => None,
+                        Some(strides) => Some(seen_as(&arg.ty, strides, out).ok_or_else(|| {
+                            disagree(func, "a view of what has strides that it cannot see")
+                        })?),
+                    };
+                    let value = TensorValue { place: arg.place, ty: out.clone(), strides };
                     self.values.insert((b.var.id(), None), value);
                     return Ok(());
                 }
-                self.call(&b.var, func, &args, outs, scalars)
+                let module = self.module;
+                let called = module.tensor(func)?;
+                let placed = (Join::placed(called)?, Slice::placed(called)?);
+                let sizes = checked(func, called, &args, outs, scalars)?;
+                let call = Call { var: &b.var, name: func, func: called, args: &args, outs, sizes };
+                match placed {
+                    (Some(corners), _) => self.join(&call, &corners),
+                    (_, Some(slice)) => self.slice(&call, &slice),
+                    (None, None) => self.call(&call),
+                }
             }
             GraphExpr::Call { op, .. } => Err(Error::unsupported(format!(
                 "`{op}` has no tensor function: only call_tir and calls of graph functions can run"
@@ -231,38 +346,12 @@ impl Planner<'_> {
         }
     }
 
-    fn call(
-        &mut self,
-        var: &GraphVar,
-        name: &Arc<str>,
-        args: &[TensorValue],
-        outs: &[TensorType],
-        scalars: &[Expr],
-    ) -> Result<()> {
-        let func = self.module.tensor(name)?.clone();
+    /// A call that runs code.
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        let Call { var, name, func, args, outs, sizes } = call;
         let step = self.steps.len();
         let (given, scratch) = func.split_params();
-        let taken = given.iter().filter(|p| p.buffer().is_some()).count();
-        if args.len() + outs.len() != taken || scalars.len() != given.len() - taken {
-            return Err(Error::malformed(format!(
-                "`{name}` takes {taken} tensors and {} numbers, and is given {} and {}",
-                given.len() - taken,
-                args.len() + outs.len(),
-                scalars.len()
-            )));
-        }
-        let types: Vec<&TensorType> = args.iter().map(|a| &a.ty).chain(outs).collect();
-        let sizes = CallSizes::of(name, &func, &types, scalars)?;
-        for (buffer, ty) in given.iter().filter_map(Param::buffer).zip(&types) {
-            let given = type_cells(ty, || format!("an argument of `{name}`"))?;
-            if ty.dtype != buffer.dtype() || given != sizes.cells(buffer)? {
-                return Err(Error::malformed(format!(
-                    "the parameter `{}` of `{name}` takes another type than it is given",
-                    buffer.name
-                )));
-            }
-        }
-        for arg in args {
+        for arg in *args {
             if let Place::Value(c) = arg.place {
                 let value = &mut self.computed[c].value;
                 value.last = value.last.max(step);
@@ -270,9 +359,10 @@ impl Planner<'_> {
         }
         let computed = |this: &mut Self, buffer: &Buffer| {
             let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
-            let value = Value { cells, dtype, first: step, last: step };
-            this.computed.push(Computed { value, output: None });
-            Ok::<_, Error>(Place::Value(this.computed.len() - 1))
+            let value = Value { cells, dtype, first: step, last: step, within: None };
+            let strides = lies(buffer, sizes)?;
+            this.computed.push(Computed { value, output: None, spread: strides.is_some() });
+            Ok::<_, Error>((Place::Value(this.computed.len() - 1), strides))
         };
         let mut places = Vec::with_capacity(func.params.len());
         let mut tensors = 0;
@@ -285,10 +375,10 @@ impl Planner<'_> {
                         (Some(arg), _) => arg.place,
                         (None, k) => {
                             let k = k.unwrap_or(0);
-                            let place = computed(self, buffer)?;
+                            let (place, strides) = computed(self, buffer)?;
                             let tuple = matches!(var.ty(), GraphType::Tuple(_));
                             let item = (outs.len() > 1 || tuple).then_some(k);
-                            let value = TensorValue { place, ty: outs[k].clone() };
+                            let value = TensorValue { place, ty: outs[k].clone(), strides };
                             self.values.insert((var.id(), item), value);
                             place
                         }
@@ -297,19 +387,124 @@ impl Planner<'_> {
             });
         }
         for buffer in scratch.iter().filter_map(Param::buffer) {
-            places.push(computed(self, buffer)?);
+            places.push(computed(self, buffer)?.0);
         }
         let shapes = func.shape_vars();
         let shapes = shapes.iter().map(|v| Ok(Place::Size(sizes.value(v)?)));
         places.extend(shapes.collect::<Result<Vec<_>>>()?);
         let results = args.len()..args.len() + outs.len();
         let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
-        let (func, value) = (name.clone(), var.name().clone());
+        let (func, value) = (Arc::clone(name), var.name().clone());
         self.steps.push(OpenStep { func, value, args: places, results, takes_empty });
         Ok(())
     }
 
-    fn finish(self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<OpenPlan> {
+    /// A call that joins parts: they lie in the memory of the result.
+    fn join(&mut self, call: &Call<'_>, corners: &[Vec<usize>]) -> Result<()> {
+        let Call { var, name, func, args, outs, sizes } = call;
+        let buffers: Vec<&Buffer> = func.buffers().collect();
+        let ([parts @ .., whole], [out]) = (&buffers[..], outs) else {
+            return Err(Error::malformed(format!("`{name}` joins parts of several results")));
+        };
+        if !call.has_shapes() {
+            return Err(disagree(name, "a tensor of another shape than it joins"));
+        }
+        let strides = lies(whole, sizes)?;
+        let shape = dim::of_shape(&out.shape).unwrap_or_default();
+        let distances = strides.clone().unwrap_or_else(|| row_major(&shape));
+        let at = self.computed.len();
+        for ((buffer, arg), corner) in parts.iter().zip(*args).zip(corners) {
+            let part = match arg.place {
+                Place::Value(c) => self.computed.get_mut(c),
+                _ => None,
+            };
+            let free = |c: &&mut Computed| c.output.is_none() && c.value.within.is_none();
+            let part = part.filter(free).ok_or_else(|| {
+                disagree(name, "a part that is an input, a constant, or a part of something else")
+            })?;
+            let extents = dim::of_shape(&arg.ty.shape).unwrap_or_default();
+            let own = arg.strides.clone().unwrap_or_else(|| row_major(&extents));
+            if own != moving(&extents, &distances) {
+                return Err(disagree(name, "a part with other strides than the whole"));
+            }
+            let steps = corner.iter().zip(&distances);
+            let cells = steps.fold(Dim::from(0), |sum, (c, s)| sum + *s * *c);
+            let byte = cells * buffer.dtype().bytes();
+            part.value.within = Some(Within { whole: Place::Value(at), byte });
+        }
+        self.lay(var, out, strides, None)
+    }
+
+    /// A call whose result lies in its argument.
+    fn slice(&mut self, call: &Call<'_>, slice: &Slice) -> Result<()> {
+        let Call { var, name, func, args, outs, sizes } = call;
+        let ([from], [out], Some(result)) = (args, outs, func.buffers().nth(1)) else {
+            return Err(Error::malformed(format!("`{name}` is a slice of several tensors")));
+        };
+        if !call.has_shapes() {
+            return Err(disagree(name, "a tensor of another shape than it is a slice of"));
+        }
+        let unknown = || disagree(name, "a tensor of unknown shape");
+        let whole = dim::of_shape(&from.ty.shape).ok_or_else(unknown)?;
+        let shape = dim::of_shape(&out.shape).ok_or_else(unknown)?;
+        let own = from.strides.clone().unwrap_or_else(|| row_major(&whole));
+        let (cells, distances) = slice.lies(&shape, &own);
+        let strides = lies(result, sizes)?;
+        if strides.clone().unwrap_or_else(|| row_major(&shape)) != distances {
+            return Err(disagree(name, "a slice with other strides than its input"));
+        }
+        if matches!(from.place, Place::Constant(_)) {
+            return Err(disagree(name, "a constant, which has no parts"));
+        }
+        let byte = cells * out.dtype.bytes();
+        self.lay(var, out, strides, Some(Within { whole: from.place, byte }))
+    }
+
+    /// The value of a call that runs no code.
+    fn lay(
+        &mut self,
+        var: &GraphVar,
+        ty: &TensorType,
+        strides: Option<Strides>,
+        within: Option<Within>,
+    ) -> Result<()> {
+        let cells = type_cells(ty, || format!("`{}`", var.name()))?;
+        let value = Value { cells, dtype: ty.dtype, first: self.steps.len(), last: 0, within };
+        let place = Place::Value(self.computed.len());
+        self.computed.push(Computed { value, output: None, spread: strides.is_some() });
+        self.values.insert((var.id(), None), TensorValue { place, ty: ty.clone(), strides });
+        Ok(())
+    }
+
+    /// Gives parts their places in what has memory, and that the lifetimes of its parts.
+    fn settle(&mut self) -> Result<()> {
+        for c in 0..self.computed.len() {
+            let Computed { value, spread, .. } = self.computed[c];
+            let Some(mut within) = value.within else {
+                if spread {
+                    let text = "a value with strides is no part of another one: only compact tensors can be planned";
+                    return Err(Error::unsupported(text));
+                }
+                continue;
+            };
+            // A whole of a part comes after it, and a slice after its whole: there is no cycle.
+            while let Place::Value(whole) = within.whole
+                && let Some(outer) = self.computed[whole].value.within
+            {
+                within = Within { whole: outer.whole, byte: within.byte + outer.byte };
+            }
+            self.computed[c].value.within = Some(within);
+            if let Place::Value(whole) = within.whole {
+                let whole = &mut self.computed[whole].value;
+                whole.first = whole.first.min(value.first);
+                whole.last = whole.last.max(value.last);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<OpenPlan> {
+        self.settle()?;
         // Results have places of their own.
         let mut values = Vec::new();
         let places: Vec<Place> = self
@@ -323,6 +518,11 @@ impl Planner<'_> {
                 }
             })
             .collect();
+        for value in &mut values {
+            if let Some(Within { whole: Place::Value(whole), byte }) = value.within {
+                value.within = Some(Within { whole: places[whole], byte });
+            }
+        }
         let mut steps = self.steps;
         for place in steps.iter_mut().flat_map(|step| &mut step.args) {
             if let Place::Value(c) = *place {
@@ -375,7 +575,8 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
         let ty = buffer_type(buffer)?;
         let cells = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
         args.push(Place::Value(plan.values.len()));
-        plan.values.push(Value { cells, dtype: buffer.dtype(), first: 0, last: 0 });
+        let dtype = buffer.dtype();
+        plan.values.push(Value { cells, dtype, first: 0, last: 0, within: None });
     }
     args.extend(func.shape_vars().iter().map(|v| Place::Size(Dim::open(v))));
     let (func, value) = (name.into(), "".into());

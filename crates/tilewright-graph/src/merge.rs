@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, TensorFunc};
+use tilewright_schedule::names::{UniqueNames, unique_blocks};
 use tilewright_transform::inline_spatial;
-
-use crate::normal::UniqueNames;
 
 /// Longest name of a merged function, in bytes, before it is made unique.
 const MAX_NAME: usize = 48;
@@ -114,22 +113,6 @@ impl Fold for Literals {
 fn copy(buffer: &Buffer, names: &mut UniqueNames) -> Buffer {
     let name = names.take(&buffer.name);
     buffer.derive_storage(|d| d.name = name)
-}
-
-/// The function with a different name for each block, by which schedules find them.
-fn unique_blocks(func: &TensorFunc) -> TensorFunc {
-    struct Rename(UniqueNames);
-    impl Fold for Rename {
-        fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-            let name = self.0.take(&b.name);
-            let b = fold_block_children(self, b);
-            match name == b.name {
-                true => b,
-                false => Arc::new(Block { name, ..(*b).clone() }),
-            }
-        }
-    }
-    TensorFunc { body: Rename(UniqueNames::default()).stmt(&func.body), ..func.clone() }
 }
 
 /// `conv_add_relu` for the functions `conv_3`, `add`, `relu_1`: the names without their numbers,

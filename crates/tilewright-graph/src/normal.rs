@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, Span, equal,
+    Module, Result, equal,
 };
+use tilewright_schedule::names::UniqueNames;
 
-use crate::calls::{CallStack, MAX_DEPTH};
+use crate::calls::{Env, Resolve, tuple_item};
 use crate::control::has_control;
 
 /// The normal form of a graph function of a module.
@@ -23,15 +24,8 @@ use crate::control::has_control;
 /// `Unsupported` for graph functions that call themselves, `Malformed` for an item of what is not
 /// a tuple, or a wrong number of arguments.
 pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphFunc> {
-    let mut n = Normalize {
-        module,
-        values: HashMap::new(),
-        bindings: Vec::new(),
-        calls: CallStack::new(name),
-        depth: 0,
-        span: None,
-        kept: HashSet::new(),
-    };
+    let mut n =
+        Normalize { env: Env::new(module, name, None), bindings: Vec::new(), kept: HashSet::new() };
     let ret = n.body(func)?;
     let ret = n.spread(ret)?;
     let bindings = drop_unused(n.bindings, &ret, &n.kept);
@@ -132,37 +126,6 @@ pub fn output_names(func: &GraphFunc, count: usize) -> Vec<Arc<str>> {
     (0..count).map(|k| names.take(given.get(k).map_or("output", |n| n))).collect()
 }
 
-/// Names that are all different: `base`, `base_1`, `base_2`, ...
-#[derive(Default)]
-pub(crate) struct UniqueNames {
-    taken: HashSet<Arc<str>>,
-    next: HashMap<Arc<str>, usize>,
-}
-
-impl UniqueNames {
-    /// Says that a name is taken.
-    pub(crate) fn reserve(&mut self, name: Arc<str>) {
-        self.taken.insert(name);
-    }
-
-    /// A name that was not taken, and is now.
-    pub(crate) fn take(&mut self, base: &str) -> Arc<str> {
-        if !self.taken.contains(base) {
-            let name: Arc<str> = base.into();
-            self.taken.insert(name.clone());
-            return name;
-        }
-        let next = self.next.entry(base.into()).or_insert(1);
-        loop {
-            let name: Arc<str> = format!("{base}_{next}").into();
-            *next += 1;
-            if self.taken.insert(name.clone()) {
-                return name;
-            }
-        }
-    }
-}
-
 /// Calls `f` for every variable that an expression reads.
 pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
     match e {
@@ -209,27 +172,36 @@ fn drop_unused(bindings: Vec<Binding>, ret: &GraphExpr, kept: &HashSet<u64>) -> 
 }
 
 struct Normalize<'m> {
-    module: &'m Module,
-    /// What variables stand for: a variable, a constant of a binding that is kept, or a tuple.
-    values: HashMap<u64, GraphExpr>,
+    env: Env<'m>,
     bindings: Vec<Binding>,
-    /// Graph functions that are being expanded.
-    calls: CallStack,
-    depth: usize,
-    span: Option<Span>,
     /// Calls that stay even if their results are not read: unknown operators outside of dataflow
     /// regions.
     kept: HashSet<u64>,
 }
 
-impl Normalize<'_> {
+impl<'m> Resolve<'m> for Normalize<'m> {
+    fn env(&mut self) -> &mut Env<'m> {
+        &mut self.env
+    }
+
+    fn item(&mut self, of: GraphExpr, k: usize) -> Result<GraphExpr> {
+        self.bound_item(of, k, None)
+    }
+
+    fn call(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+        match e.is_literal() {
+            true => Ok(e.clone()),
+            false => self.bound(e, None),
+        }
+    }
+
     fn body(&mut self, func: &GraphFunc) -> Result<GraphExpr> {
         for block in &func.blocks {
             for b in &block.bindings {
-                self.span = b.span;
+                self.env.span = b.span;
                 // The variable of the binding stays the one that is bound, but each expansion of
                 // a function binds variables of its own.
-                let var = match self.calls.is_outermost() {
+                let var = match self.env.is_outermost() {
                     true => b.var.clone(),
                     false => GraphVar::new(b.var.name().clone(), b.var.ty().clone()),
                 };
@@ -240,11 +212,11 @@ impl Normalize<'_> {
                 }
                 let value = match &b.value {
                     GraphExpr::Const(_) | GraphExpr::CallTir { .. } | GraphExpr::Call { .. } => {
-                        self.call(&b.value, Some(var))?
+                        self.bound(&b.value, Some(var))?
                     }
                     GraphExpr::Item(of, k) => {
                         let of = self.value(of)?;
-                        self.item(of, *k, Some(var))?
+                        self.bound_item(of, *k, Some(var)).map_err(|e| e.at(b.span))?
                     }
                     other => self.value(other)?,
                 };
@@ -254,79 +226,45 @@ impl Normalize<'_> {
                 {
                     self.kept.insert(v.id());
                 }
-                self.values.insert(b.var.id(), value);
+                self.env.values.insert(b.var.id(), value);
             }
         }
-        self.span = func.span;
+        self.env.span = func.span;
         self.value(&func.ret)
     }
+}
 
+impl Normalize<'_> {
     fn bind(&mut self, var: GraphVar, value: GraphExpr) -> GraphExpr {
-        self.bindings.push(Binding { var: var.clone(), value, span: self.span });
+        self.bindings.push(Binding { var: var.clone(), value, span: self.env.span });
         GraphExpr::Var(var)
     }
 
-    /// A variable, a constant, or a tuple of such.
-    fn value(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Error::unsupported(format!(
-                "graph expressions nested deeper than {MAX_DEPTH}"
-            ))
-            .at(self.span));
-        }
-        let value = match e {
-            GraphExpr::Var(v) => self.values.get(&v.id()).cloned().unwrap_or_else(|| e.clone()),
-            literal if literal.is_literal() => e.clone(),
-            GraphExpr::Const(_) => e.clone(),
-            GraphExpr::Tuple(items) => {
-                GraphExpr::Tuple(items.iter().map(|i| self.value(i)).collect::<Result<_>>()?)
-            }
-            GraphExpr::Item(of, k) => {
-                let of = self.value(of)?;
-                self.item(of, *k, None)?
-            }
-            GraphExpr::CallTir { .. } | GraphExpr::Call { .. } => self.call(e, None)?,
-            GraphExpr::If(_) | GraphExpr::Loop(_) => {
-                return Err(Error::internal("control flow in an expression").at(self.span));
-            }
-        };
-        self.depth -= 1;
-        Ok(value)
-    }
-
-    fn item(&mut self, of: GraphExpr, k: usize, var: Option<GraphVar>) -> Result<GraphExpr> {
-        let wrong = |n: usize| Error::malformed(format!("item {k} of a tuple of {n}"));
+    /// An item of a value, bound to `var` where it has one.
+    fn bound_item(&mut self, of: GraphExpr, k: usize, var: Option<GraphVar>) -> Result<GraphExpr> {
         match of {
-            GraphExpr::Tuple(items) => {
-                items.get(k).cloned().ok_or_else(|| wrong(items.len()).at(self.span))
-            }
+            GraphExpr::Tuple(items) => tuple_item(&items, k),
             GraphExpr::Var(v) => {
                 let ty = match v.ty() {
-                    GraphType::Tuple(types) => {
-                        types.get(k).cloned().ok_or_else(|| wrong(types.len()).at(self.span))?
-                    }
+                    GraphType::Tuple(types) => tuple_item(types, k)?,
                     GraphType::Opaque(text) => GraphType::Opaque(text.clone()),
                     GraphType::Tensor(_) | GraphType::Shape(_) => {
                         let e = format!("`{}` is no tuple and has no items", v.name());
-                        return Err(Error::malformed(e).at(self.span));
+                        return Err(Error::malformed(e));
                     }
                 };
                 let var = var.unwrap_or_else(|| GraphVar::new(format!("{}_{k}", v.name()), ty));
                 Ok(self.bind(var, GraphExpr::Item(Box::new(GraphExpr::Var(v)), k)))
             }
-            _ => Err(Error::malformed("item of a value that is not a tuple").at(self.span)),
+            _ => Err(Error::malformed("item of a value that is not a tuple")),
         }
     }
 
     /// Binds a constant or a call, to `var` where it has one; or expands a graph function.
-    fn call(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
-        let args = |n: &mut Self, args: &[GraphExpr]| -> Result<Vec<GraphExpr>> {
-            args.iter().map(|a| n.value(a)).collect()
-        };
+    fn bound(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
         match e {
-            GraphExpr::CallTir { func, args: a, outs, scalars } => {
-                let args = args(self, a)?;
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let args = self.values(args)?;
                 let var = var.unwrap_or_else(|| {
                     let mut types = outs.iter().cloned().map(GraphType::Tensor);
                     let ty = match (outs.len(), types.next()) {
@@ -339,10 +277,10 @@ impl Normalize<'_> {
                 Ok(self
                     .bind(var, GraphExpr::CallTir { func, args, outs, scalars: scalars.clone() }))
             }
-            GraphExpr::Call { op, args: a, attrs } => {
-                let args = args(self, a)?;
+            GraphExpr::Call { op, args, attrs } => {
+                let args = self.values(args)?;
                 if let Some(name) = op.strip_prefix("cls.") {
-                    return self.expand(name, args);
+                    return self.expand(name, args, |_, _, _| {});
                 }
                 let ty = GraphType::Opaque(op.clone());
                 let var = var.unwrap_or_else(|| GraphVar::new(op.clone(), ty));
@@ -356,19 +294,6 @@ impl Normalize<'_> {
         }
     }
 
-    /// The result of a call of a graph function.
-    fn expand(&mut self, name: &str, args: Vec<GraphExpr>) -> Result<GraphExpr> {
-        let func = self.calls.enter(self.module, name, args.len(), self.span)?;
-        let values = func.params.iter().map(GraphVar::id).zip(args).collect();
-        let outer = std::mem::replace(&mut self.values, values);
-        let (span, depth) = (self.span, std::mem::take(&mut self.depth));
-        let ret = self.body(&func)?;
-        self.values = outer;
-        self.calls.leave();
-        (self.span, self.depth) = (span, depth);
-        Ok(ret)
-    }
-
     /// The result of a function, with variables of several values taken apart.
     fn spread(&mut self, e: GraphExpr) -> Result<GraphExpr> {
         Ok(match e {
@@ -378,7 +303,7 @@ impl Normalize<'_> {
             GraphExpr::Var(v) => match v.ty() {
                 GraphType::Tuple(types) => {
                     let of = GraphExpr::Var(v.clone());
-                    let items = (0..types.len()).map(|k| self.item(of.clone(), k, None));
+                    let items = (0..types.len()).map(|k| self.item(of.clone(), k));
                     GraphExpr::Tuple(items.collect::<Result<_>>()?)
                 }
                 _ => GraphExpr::Var(v),

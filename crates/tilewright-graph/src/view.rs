@@ -31,8 +31,7 @@ pub fn relabels(func: &TensorFunc) -> bool {
     let shapes = (dim::of_shape(&input.shape), dim::of_shape(&output.shape));
     let (Some(from), Some(to)) = shapes else { return false };
     let cells = dim::product(to.iter().copied());
-    let fits = cells.known().is_none_or(|n| i32::try_from(n).is_ok());
-    if dim::product(from.iter().copied()) != cells || !fits {
+    if dim::product(from.iter().copied()) != cells || !cells.fits_int32() {
         return false;
     }
     let flat = |at: &[Expr], shape: &[Dim]| {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tilewright_ir::{DType, Error, Span, TypeKind};
+use tilewright_ir::{DType, Error, Span, TypeKind, random};
 
 use crate::race::Watch;
 use crate::scalar::{self, Scalar};
@@ -64,13 +64,7 @@ impl Fill {
             Fill::Nan if dtype.is_float() => scalar::from_f64(f64::NAN, dtype),
             Fill::Nan => dtype.max_int().unwrap_or(0) as u64,
             Fill::Random(state) => {
-                // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
-                // generators, 2014).
-                *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let mut z = *state;
-                z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                z ^= z >> 31;
+                let z = random::bits(state);
                 match dtype.is_float() {
                     true if dtype.bits < 64 => z & ((1 << dtype.bits) - 1),
                     true => z,

@@ -166,6 +166,16 @@ impl Dim {
         }
     }
 
+    /// The number as arithmetic with signs takes it; `None` where it is open, or larger than all of these.
+    pub fn number(self) -> Option<i64> {
+        self.known().and_then(|n| i64::try_from(n).ok())
+    }
+
+    /// Whether `int32` holds it, as far as it is known: open sizes are counted in `int32`.
+    pub fn fits_int32(self) -> bool {
+        self.known().is_none_or(|n| i32::try_from(n).is_ok())
+    }
+
     /// The number.
     ///
     /// # Errors

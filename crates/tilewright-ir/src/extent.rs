@@ -131,6 +131,15 @@ pub fn round_up(size: &Expr, multiple: i64) -> Result<Expr> {
     product(size.dtype(), [&ceil_div(size, &by)?, &by])
 }
 
+/// How many elements a box with strides spans, from its first to its last one; it has elements.
+///
+/// # Errors
+/// `Refused` where that is beyond `int64`.
+pub fn span(shape: &[Expr], strides: &[Expr]) -> Result<Expr> {
+    let axes = shape.iter().zip(strides);
+    axes.into_iter().try_fold(Expr::i32(1), |all, (d, s)| sum(&all, &times(&(d - 1), s)?))
+}
+
 /// The number of elements of a box of constant extents.
 ///
 /// # Errors

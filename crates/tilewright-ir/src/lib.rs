@@ -51,6 +51,7 @@ pub mod parallel;
 pub mod plan;
 pub mod prune;
 pub mod query;
+pub mod random;
 pub mod scalar;
 pub mod show;
 pub mod stmt;

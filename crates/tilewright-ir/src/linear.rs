@@ -159,6 +159,15 @@ impl Linear {
     }
 }
 
+/// The greatest common divisor; zero of nothing.
+pub fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

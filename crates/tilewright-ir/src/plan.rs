@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::tensor::Tensor;
 
-pub use open::{OpenPlan, OpenPort, OpenStep, Place, Value};
+pub use open::{OpenPlan, OpenPort, OpenStep, Place, Value, Within};
 pub use stored::Stored;
 
 /// An input or output of a compiled module.
@@ -39,9 +39,13 @@ pub enum Slot {
     Input(usize),
     /// The whole of an output, by position.
     Output(usize),
+    /// From this byte of an input on.
+    InputAt(usize, usize),
+    /// From this byte of an output on.
+    OutputAt(usize, usize),
     /// A constant, by position.
     Constant(usize),
-    /// In the arena, from this byte on (a multiple of 64).
+    /// In the arena, from this byte on: a multiple of 64, but for a part of another value.
     Arena(usize),
     /// No memory: a size that the kernel takes as a number.
     Number(i64),

@@ -451,6 +451,14 @@ impl Stmt {
         }
     }
 
+    /// The variable of a loop.
+    pub fn loop_var(&self) -> Option<&Var> {
+        match self.kind() {
+            StmtKind::For { var, .. } => Some(var),
+            _ => None,
+        }
+    }
+
     /// What a loop, a binding, an allocation, a constant or a view is around.
     pub fn body(&self) -> Option<&Stmt> {
         match self.kind() {

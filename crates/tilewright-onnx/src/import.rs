@@ -114,6 +114,9 @@ pub(crate) enum Stop {
     Fix(Vec<Arc<str>>),
 }
 
+/// The cause of an error: operands do not fit their operator, which is no matter where it never runs.
+pub(crate) struct Misfit;
+
 impl From<Error> for Stop {
     fn from(e: Error) -> Self {
         Stop::Error(e)
@@ -285,7 +288,7 @@ impl<'a> Importer<'a> {
                         let ty = tensor_type(&Operand { shape: shape.clone(), dtype });
                         let var = GraphVar::tensor(part.name.as_str(), ty);
                         params.push(var.clone());
-                        Imported::Var { var, shape, dtype }
+                        equal.divided(&mut builder, Imported::Var { var, shape, dtype })?
                     }
                 });
             }
@@ -513,11 +516,15 @@ impl<'a> Importer<'a> {
                 if let Some(first) = first {
                     return Err(first.into());
                 }
-                return Err(match e {
-                    // Parameters that contradict each other are the model's fault here.
-                    Error::Input(d) => Error::Model(d).into(),
-                    e => e.into(),
-                });
+                // Parameters that contradict each other are the model's fault here.
+                let e = match e {
+                    Error::Input(d) => Error::Model(d),
+                    e => e,
+                };
+                // Open sizes that must be equal may become one.
+                let open = |Unequal(a, b): &Unequal| a.known().is_none() || b.known().is_none();
+                let misfit = matches!(e, Error::Model(_)) && !e.cause().is_some_and(open);
+                return Err(if misfit { e.because(Misfit) } else { e }.into());
             };
             match self.unknown(&var, e) {
                 Stop::Error(e) => match self.decided_by_data(&node, &var)? {

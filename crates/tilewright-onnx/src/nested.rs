@@ -7,13 +7,15 @@
 use tilewright_ir::dim::Integer;
 use tilewright_ir::list::{ListOp, integer};
 use tilewright_ir::{Attr, Attrs, DType, Dim, Error, Result, Tensor};
+use tilewright_ops::check::Need;
 
 use crate::build::{Like, LoopGiven, Nested};
-use crate::import::{Importer, Stop};
+use crate::import::{Importer, Misfit, Stop};
 use crate::node::{Element, Imported, ItemType, Node, axis};
+use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::movement;
-use crate::proto::GraphProto;
+use crate::proto::{GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
 fn constant(t: Result<Tensor>) -> Result<Imported> {
@@ -43,22 +45,16 @@ pub(crate) fn branches<'a>(
     importer: &mut Importer<'a>,
     node: &Node<'a>,
 ) -> Result<Vec<Imported>, Stop> {
-    let (then, otherwise) = (node.graph("then_branch")?, node.graph("else_branch")?);
+    let graphs @ [yes, no] = [node.graph("then_branch")?, node.graph("else_branch")?];
     let cond = scalar(importer, node.input(0)?, DType::BOOL, "condition")?;
     if let Some(cond) = known(&cond)? {
-        return importer.graph(if cond != 0 { then } else { otherwise }, &[]);
+        return importer.graph(if cond != 0 { yes } else { no }, &[]);
     }
-    let mut body = |graph: &'a GraphProto| -> Result<Nested, Stop> {
-        importer.builder.open_body();
-        match importer.graph(graph, &[]) {
-            Ok(results) => Ok(importer.builder.close_body(&results)?),
-            Err(stop) => {
-                importer.builder.drop_body();
-                Err(stop)
-            }
-        }
-    };
-    let (then, otherwise) = (body(then)?, body(otherwise)?);
+    let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Ranks::Computed)?;
+    let differ = |(a, b): (&Imported, &Imported)| a.rank() != b.rank();
+    if then.results.iter().zip(&otherwise.results).any(differ) {
+        (then, otherwise) = both(importer, node, graphs, &cond, Ranks::Declared)?;
+    }
     if then.results.len() != otherwise.results.len() {
         return Err(Stop::Error(Error::model(format!(
             "the branches give {} and {} values",
@@ -72,6 +68,113 @@ pub(crate) fn branches<'a>(
     });
     let kinds = kinds.collect::<Result<Vec<_>>>()?;
     Ok(importer.builder.branches(&cond, then, otherwise, &kinds)?)
+}
+
+/// The number of dimensions of results of one element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ranks {
+    /// That of the value.
+    Computed,
+    /// The one that the file declares, where it does: files exist whose branches give a scalar and a vector
+    /// of one element, and call both a scalar.
+    Declared,
+}
+
+/// Both branches. Where one of them cannot be computed, it ends the run that chooses it.
+fn both<'a>(
+    importer: &mut Importer<'a>,
+    node: &Node<'a>,
+    [then, otherwise]: [&'a GraphProto; 2],
+    cond: &Imported,
+    ranks: Ranks,
+) -> Result<(Nested, Nested), Stop> {
+    let mut body = |graph| branch(importer, graph, ranks);
+    Ok(match (body(then)?, body(otherwise)?) {
+        (Ok(then), Ok(otherwise)) => (then, otherwise),
+        (Ok(then), Err(why)) => {
+            let otherwise = unreachable(importer, node, cond, ("else_branch", &why), &then)?;
+            (then, otherwise)
+        }
+        (Err(why), Ok(otherwise)) => {
+            let then = unreachable(importer, node, cond, ("then_branch", &why), &otherwise)?;
+            (then, otherwise)
+        }
+        (Err(why), Err(_)) => return Err(why.into()),
+    })
+}
+
+/// Results of a graph, with those of one element in the rank that the graph declares.
+fn declared(
+    importer: &mut Importer,
+    graph: &GraphProto,
+    results: Vec<Imported>,
+) -> Result<Vec<Imported>> {
+    let rank = |info: &ValueInfoProto| match info.r#type.as_ref()?.value.as_ref()? {
+        TypeValue::Tensor(tensor) => Some(tensor.shape.as_ref()?.dim.len()),
+        _ => None,
+    };
+    let results = results.into_iter().zip(&graph.output);
+    let one = |(value, info): (Imported, &ValueInfoProto)| match (&value, rank(info)) {
+        (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
+            if value.shape().iter().all(|d| *d == 1) =>
+        {
+            movement::reshape_to::<Dim>(&mut importer.builder, &value, &vec![1.into(); rank])
+        }
+        _ => Ok(value),
+    };
+    results.map(one).collect()
+}
+
+/// A branch; or why its operators cannot take what they are given, at sizes at which a run may never
+/// choose it.
+fn branch<'a>(
+    importer: &mut Importer<'a>,
+    graph: &'a GraphProto,
+    ranks: Ranks,
+) -> Result<Result<Nested, Error>, Stop> {
+    let depth = importer.builder.depth();
+    importer.builder.open_body();
+    let results = match (importer.graph(graph, &[]), ranks) {
+        (Ok(results), Ranks::Declared) => declared(importer, graph, results).map_err(Stop::Error),
+        (results, _) => results,
+    };
+    match results {
+        Ok(results) => Ok(Ok(importer.builder.close_body(&results)?)),
+        Err(stop) => {
+            importer.builder.drop_bodies(depth);
+            match stop {
+                Stop::Error(e) if e.cause::<Misfit>().is_some() => Ok(Err(e)),
+                stop => Err(stop),
+            }
+        }
+    }
+}
+
+/// A branch that ends the run with the reason why it cannot be computed, in place of values like those of
+/// the other one.
+fn unreachable(
+    importer: &mut Importer,
+    node: &Node,
+    cond: &Imported,
+    (name, why): (&str, &Error),
+    other: &Nested,
+) -> Result<Nested> {
+    importer.builder.open_body();
+    let why = format!("chooses the `{name}`, which cannot be computed: {why}");
+    let flag = Compose::new(node, &mut importer.builder).cast(cond, DType::I64)?;
+    let need = Need::Never(why.clone());
+    let never = demand(node, &mut importer.builder, "condition", &flag, &need)?;
+    let mut results = Vec::new();
+    for value in &other.results {
+        let Like::Tensor(dtype, shape) = Like::of(value).outside(other) else {
+            return Err(Error::model(format!("the condition {why}")));
+        };
+        let mut c = Compose::new(node, &mut importer.builder);
+        let value = c.cast(&never, dtype)?;
+        let shape: Vec<Dim> = shape.iter().map(|d| d.unwrap_or_else(|| 1.into())).collect();
+        results.push(c.expand(&value, &shape)?);
+    }
+    importer.builder.close_body(&results)
 }
 
 /// A loop: how often, whether at all, and what is carried.
@@ -101,16 +204,8 @@ pub(crate) fn looped<'a>(
         importer.builder.hint = "iteration".to_owned();
         let all: Vec<Like> = [number.clone()].into_iter().chain(kinds.iter().cloned()).collect();
         let (vars, values) = importer.builder.params(&all);
-        let made = make(importer, &values[0], &values[1..]);
-        let (go, next, stacked) = match made {
-            Ok(made) => made,
-            Err(stop) => {
-                importer.builder.drop_body();
-                return Err(stop);
-            }
-        };
+        let (go, next, stacked) = make(importer, &values[0], &values[1..])?;
         if next.len() != kinds.len() {
-            importer.builder.drop_body();
             return Err(Stop::Error(Error::model(format!(
                 "the loop carries {} values, and its body gives {}",
                 kinds.len(),

@@ -24,6 +24,8 @@ pub enum Need {
     /// Between two bounds, both included. One pair is for all elements; several are for the
     /// positions along the last axis, one each.
     Within(Vec<(Integer, Integer)>),
+    /// There must be none: a run that comes here cannot go on, for this reason.
+    Never(String),
 }
 
 impl Need {
@@ -41,14 +43,6 @@ impl Need {
         Need::Within(bounds)
     }
 
-    /// The bounds of the element at this position along the last axis.
-    fn bounds(&self, last: usize) -> Option<(Integer, Integer)> {
-        match self {
-            Need::NonZero => None,
-            Need::Within(bounds) => bounds.get(last).or(bounds.first()).copied(),
-        }
-    }
-
     /// [`Need::is_met_by`] of a number.
     fn met_by(&self, value: i128, last: usize) -> Option<bool> {
         match i64::try_from(value) {
@@ -61,8 +55,10 @@ impl Need {
     /// Whether an integer meets it, at this position along the last axis; `None` where that depends
     /// on open sizes.
     pub fn is_met_by(&self, value: Integer, last: usize) -> Option<bool> {
-        let Some((low, high)) = self.bounds(last) else {
-            return value.equals(0).map(|zero| !zero);
+        let (low, high) = match self {
+            Need::Never(_) => return Some(false),
+            Need::NonZero => return value.equals(0).map(|zero| !zero),
+            Need::Within(bounds) => *bounds.get(last).or(bounds.first())?,
         };
         let below = value.is_less(low);
         let above = high.is_less(value);
@@ -113,7 +109,7 @@ impl Need {
 
     /// Whether the message shows the number, which is known otherwise.
     fn shows_value(&self) -> bool {
-        *self != Need::NonZero
+        matches!(self, Need::Within(_))
     }
 
     /// What is said of an element of a tensor of some rank that does not meet it, where `what` is what
@@ -132,6 +128,7 @@ impl Need {
     fn condition(&self, value: &Expr, index: &[Expr]) -> Expr {
         let dtype = value.dtype();
         match self {
+            Need::Never(_) => Expr::bool(false),
             Need::NonZero => value.clone().not_equal(Expr::int(0, dtype)),
             Need::Within(bounds) => {
                 let last = index.last().cloned().unwrap_or_else(|| Expr::i32(0));
@@ -154,6 +151,7 @@ impl Need {
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Need::Never(why) => f.write_str(&why.replace("{}", "{ }")),
             Need::NonZero => f.write_str("is zero"),
             Need::Within(bounds) => {
                 let list: Vec<String> =

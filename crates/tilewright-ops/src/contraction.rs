@@ -470,7 +470,33 @@ impl ConvTranspose {
 /// pad_begin - pad_end`.
 pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
     let name = "conv_transpose";
-    let (n, channels, extents) = image(name, &p.x, &p.w)?;
+    let axes = upsampled(p)?;
+    let (n, weights) = (p.x.shape[0], dim::fixed(&p.w.shape, name)?);
+    let (wc, ocg, kernel) = (weights[0], weights[1], &weights[2..]);
+    // With zeros between its elements, the data become those of an ordinary convolution with the
+    // window reversed, steps of one and every output cell.
+    let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
+    let bias = p.bias.then(|| te::placeholder("bias", &[ocg * p.groups], p.x.dtype));
+    let spread = spread(&x, &axes);
+    let icg = wc / p.groups;
+    let windows = axes.iter().map(|a| a.window).collect();
+    let correlation = Correlation { name, n, groups: p.groups, icg, ocg, windows };
+    let out = correlation.build(&spread, bias.as_ref(), |c| {
+        let reversed =
+            c.window.iter().zip(kernel).map(|(k, &extent)| Expr::i32(extent as i32 - 1) - k);
+        let in_channel = c.group * (icg as i64) + c.in_channel;
+        w.at([in_channel, c.group_channel].into_iter().chain(reversed))
+    });
+    te::func([x, w].into_iter().chain(bias), [&out])
+}
+
+/// The axes of a transposed convolution.
+///
+/// # Errors
+/// [`Error::Input`] for sizes that do not fit, and where there is no output.
+pub(crate) fn upsampled(p: &ConvTranspose) -> Result<Vec<Upsampled>> {
+    let name = "conv_transpose";
+    let (_, channels, extents) = image(name, &p.x, &p.w)?;
     let weights = dim::fixed(&p.w.shape, name)?;
     let (wc, ocg) = (weights[0], weights[1]);
     if p.groups == 0 || channels != wc || wc % p.groups != 0 {
@@ -480,11 +506,9 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
         ))
         .note("weights are [C, M / groups, ...] for C channels, and groups divide C"));
     }
-    let Some(m) = ocg.checked_mul(p.groups) else {
+    if ocg.checked_mul(p.groups).is_none() {
         return Err(Error::input(format!("{name}: {} groups are too many", p.groups)));
-    };
-    // With zeros between its elements, the data become those of an ordinary convolution with the
-    // window reversed, steps of one and every output cell.
+    }
     let count = extents.len();
     let kernel = &weights[2..];
     let lists = [p.strides.len(), p.dilations.len(), p.pads_begin.len(), p.pads_end.len()];
@@ -493,7 +517,7 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
             "{name}: strides, dilations, pads and output padding must each have {count} numbers"
         )));
     }
-    let axes: Vec<Upsampled> = (0..count)
+    (0..count)
         .map(|a| {
             Upsampled::new(
                 extents[a],
@@ -517,30 +541,16 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
                 ))
             })
         })
-        .collect::<Result<_>>()?;
-
-    let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
-    let bias = p.bias.then(|| te::placeholder("bias", &[m], p.x.dtype));
-    let spread = spread(&x, &axes);
-    let icg = wc / p.groups;
-    let windows = axes.iter().map(|a| a.window).collect();
-    let correlation = Correlation { name, n, groups: p.groups, icg, ocg, windows };
-    let out = correlation.build(&spread, bias.as_ref(), |c| {
-        let reversed =
-            c.window.iter().zip(kernel).map(|(k, &extent)| Expr::i32(extent as i32 - 1) - k);
-        let in_channel = c.group * (icg as i64) + c.in_channel;
-        w.at([in_channel, c.group_channel].into_iter().chain(reversed))
-    });
-    te::func([x, w].into_iter().chain(bias), [&out])
+        .collect()
 }
 
 /// One axis of a transposed convolution: `extent` elements, `stride` apart, behind `lead` zeros
 /// (or without the first `-lead` cells).
-struct Upsampled {
+pub(crate) struct Upsampled {
     extent: Dim,
     stride: i64,
     lead: i64,
-    window: Window,
+    pub(crate) window: Window,
 }
 
 impl Upsampled {

@@ -6,6 +6,7 @@
 //!
 //! * [`elementwise`]: one element of the result from one element of each operand.
 //! * [`contraction`]: sums of products: matmul, gemm, convolutions; [`einsum`]: any other.
+//! * [`subpixel`]: transposed convolutions as ordinary ones.
 //! * [`pool`]: windows that slide.
 //! * [`reduce`]: axes that go: sums, extremes, their positions, running sums.
 //! * [`norm`]: softmax and the normalisations.
@@ -64,6 +65,7 @@ pub mod reduce;
 pub mod regions;
 pub mod resize;
 pub mod sample;
+pub mod subpixel;
 pub mod te;
 mod top_k;
 pub mod window;

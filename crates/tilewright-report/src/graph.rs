@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use tilewright::unstable::plan::Use;
 
 use crate::layers::{self, HEIGHT, Line, Net};
-use crate::page::Part;
+use crate::part::Part;
 use crate::writing::{amount, html, share};
 
 /// Shades for the time of calls that take any.

@@ -1,7 +1,7 @@
 //! Plans of layouts for people and for tools: [`page()`], [`drawings`], and as JSON ([`object`]).
 //!
 //! The command line and the Python package show plans through this crate. The graph is placed by
-//! `layers` and drawn as SVG by `graph`; `cells` shows corners of tensors as tables,
+//! `layers` and drawn as SVG by `graph`; `part` is what is drawn of it, `cells` shows corners of tensors as tables,
 //! `steps` how the loops of a call are made. [`Times`] is what a [`Profile`] of a run says of a plan.
 
 mod cells;
@@ -9,12 +9,14 @@ mod graph;
 mod json;
 mod layers;
 mod page;
+mod part;
 mod steps;
 mod times;
 mod writing;
 
 pub use cells::tables;
 pub use json::{LOGICAL, WhatIf, add_ports, add_prices, list, object, what_if};
-pub use page::{Report, drawings, page};
+pub use page::{drawings, page};
+pub use part::Report;
 pub use times::{Kernel, Profile, Step, Times, add_times};
 pub use writing::time;

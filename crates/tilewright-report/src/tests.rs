@@ -1,5 +1,9 @@
-use super::*;
+use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::plan::{Alternative, Call, Options, Problem, Tensor, solve};
+use tilewright::{Module, Target};
+
+use super::*;
+use crate::part::tag;
 
 /// A convolution in channels last, between an input and a result that are logical; `name` is part of
 /// every name.
@@ -31,7 +35,16 @@ fn planned(name: &str) -> Planned {
     let layouts = vec![vec![logical.clone(), last.clone()], vec![logical, last]];
     let graph = format!("main{name}").into();
     let anchors = Vec::new();
-    Planned { graph, problem, plan, layouts, anchors, free_inputs: 0, free_results: Vec::new() }
+    Planned {
+        graph,
+        problem,
+        plan,
+        layouts,
+        anchors,
+        results: Vec::new(),
+        free_inputs: 0,
+        free_results: Vec::new(),
+    }
 }
 
 fn page_of(name: &str) -> String {

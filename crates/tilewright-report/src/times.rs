@@ -74,7 +74,7 @@ pub struct Kernel {
     /// What the plan says that the calls cost.
     pub own: u64,
     /// What it says that all of these cost: of several conversions, which are done at once, the one that
-    /// costs most.
+    /// costs most, with elementwise work between them.
     pub predicted: u64,
     /// The median of the runs, in nanoseconds.
     pub nanoseconds: f64,
@@ -102,6 +102,22 @@ impl Times {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (c, call) in calls.iter().enumerate().rev() {
             places.entry(&call.name).or_default().push(c);
+        }
+        // Of calls that share a name, a kernel leaves the result of the last: what comes before is fused
+        // into it.
+        let mut kernels: HashMap<&str, usize> = HashMap::new();
+        for step in &profile.steps {
+            *kernels.entry(&step.value).or_default() += 1;
+        }
+        for (name, calls) in &mut places {
+            let count = kernels.get(name).copied().unwrap_or_default();
+            // The last are on top. Those that fusion leaves apart are kernels, before others are.
+            let mut kept: Vec<usize> =
+                calls.iter().copied().filter(|c| planned.results.contains(c)).take(count).collect();
+            let others = calls.iter().copied().filter(|c| !planned.results.contains(c));
+            kept.extend(others.take(count - kept.len()));
+            kept.sort_by_key(|c| std::cmp::Reverse(*c));
+            *calls = kept;
         }
         // The kernel that computes each call, and those of conversions by the value's name.
         let mut steps: BTreeMap<usize, &Step> = BTreeMap::new();
@@ -142,11 +158,16 @@ impl Times {
         }
         for (at, conversion) in plan.conversions.iter().enumerate() {
             let all = moves.get_mut(&*problem.tensors[conversion.tensor].name);
-            let step = all.filter(|all| conversion.cost > 0 && !all.is_empty());
+            let step = all.filter(|all| planned.moves(conversion) && !all.is_empty());
             times.conversions.push(step.map(|all| all.remove(0).median));
             if conversion.cost == 0 || times.conversions[at].is_some() {
                 continue;
             }
+            // What converts its operand on the way is no sum of products.
+            let is_moving = |k: &Kernel| {
+                let own = |c: &usize| planned.anchors.contains(c);
+                !k.conversions.is_empty() && !k.calls.iter().any(own)
+            };
             let wanted = Use { tensor: conversion.tensor, layout: conversion.to };
             let reads = |k: &Kernel| {
                 let of = |c: &usize| &calls[*c].alternatives[plan.calls[*c].choice].reads;
@@ -162,7 +183,7 @@ impl Times {
                 let reads = &calls[*c].alternatives[plan.calls[*c].choice].reads;
                 before = reads.first().and_then(|used| producer.get(&used.tensor));
             }
-            let moves = |k: &Kernel| before == k.calls.first() && k.own == 0;
+            let moves = |k: &Kernel| before == k.calls.first() && (k.own == 0 || is_moving(k));
             let all = || times.kernels.iter();
             let mover = all().position(moves);
             let reader =
@@ -171,9 +192,13 @@ impl Times {
             if let Some(kernel) = kernel {
                 let kernel = &mut times.kernels[kernel];
                 kernel.conversions.push(at);
-                // Several are one movement.
+                // Several are one movement, and so is elementwise work between them.
                 let most = kernel.conversions.iter().map(|c| plan.conversions[*c].cost).max();
-                kernel.predicted = kernel.own + most.unwrap_or(0);
+                let is_between = is_moving(kernel) && kernel.conversions.len() > 1;
+                kernel.predicted = match is_between {
+                    true => kernel.own.max(most.unwrap_or(0)),
+                    false => kernel.own + most.unwrap_or(0),
+                };
             }
         }
         let order = |step: &&Step| profile.steps.iter().position(|s| s == *step);
@@ -248,7 +273,8 @@ mod tests {
 
     /// A chain of calls `a`, `b`, `c` from an input `x`, each of one cost.
     fn chain() -> Planned {
-        let layout = Layout::identity(&[4]);
+        let own = Layout::identity(&[2, 2]);
+        let other = Layout::blocked(&[2, 2], &[1, 0], &[]).expect("a layout");
         let tensor = |name: &str, given| Tensor {
             name: name.into(),
             layouts: vec!["own".into(), "other".into()],
@@ -269,9 +295,18 @@ mod tests {
         let calls = vec![call(0, "a", 100), call(1, "b", 20), call(2, "c", 300)];
         let problem = Problem { tensors: tensors.into(), calls };
         let plan = solve(&problem, &Options::default()).expect("a plan");
-        let layouts = vec![vec![layout.clone(), layout]; 4];
+        let layouts = vec![vec![own, other]; 4];
         let (graph, anchors, free_results) = ("main".into(), Vec::new(), Vec::new());
-        Planned { graph, problem, plan, layouts, anchors, free_inputs: 0, free_results }
+        Planned {
+            graph,
+            problem,
+            plan,
+            layouts,
+            anchors,
+            results: Vec::new(),
+            free_inputs: 0,
+            free_results,
+        }
     }
 
     fn profile(steps: &[(&str, f64)]) -> Profile {
@@ -309,6 +344,25 @@ mod tests {
         add_times(&mut object, &planned, &times);
         assert_eq!(object["conversions"][0]["measured"], 60.0);
         assert_eq!(object["profile"]["kernels"][0]["fused"], json!(["a"]));
+    }
+
+    #[test]
+    fn of_calls_with_one_name_the_last_are_kernels() {
+        let mut planned = chain();
+        for call in &mut planned.problem.calls {
+            call.name = "v".into();
+        }
+        for (given, expected) in [
+            // The first one converts the input on the way.
+            (&[("v", 470.0)][..], &[&[2, 1, 0][..]][..]),
+            (&[("v", 170.0), ("v", 300.0)], &[&[1, 0], &[2]]),
+            (&[("v", 150.0), ("v", 20.0), ("v", 300.0)], &[&[0], &[1], &[2]]),
+        ] {
+            let times = Times::of(&planned, &profile(given), true);
+            let calls: Vec<&[usize]> = times.kernels.iter().map(|k| &*k.calls).collect();
+            assert_eq!(calls, expected);
+            assert_eq!(times.near(), (given.len(), given.len()));
+        }
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tilewright_ir::{DType, Error, Plan, Result, Slot, Tensor};
 
-use crate::executable::broken;
+pub(crate) fn broken(what: String) -> Error {
+    Error::internal(format!("the memory plan is wrong: {what}"))
+}
 
 /// The plan for some sizes.
 pub(crate) struct Fixed {
@@ -129,6 +131,8 @@ impl Fixed {
                     Slot::Constant(i) if i < plan.constants.len() => {}
                     Slot::Input(i) if i < plan.inputs.len() => open.push((count, *slot)),
                     Slot::Output(i) if i < plan.outputs.len() => open.push((count, *slot)),
+                    Slot::InputAt(i, _) if i < plan.inputs.len() => open.push((count, *slot)),
+                    Slot::OutputAt(i, _) if i < plan.outputs.len() => open.push((count, *slot)),
                     Slot::Number(_) => {}
                     _ => return Err(broken(format!("`{}` uses {slot:?}", step.func))),
                 }
@@ -166,7 +170,7 @@ impl Memory {
             Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
             Slot::Constant(i) => plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
             Slot::Number(n) => n as u64,
-            Slot::Input(_) | Slot::Output(_) => 0,
+            Slot::Input(_) | Slot::Output(_) | Slot::InputAt(..) | Slot::OutputAt(..) => 0,
         };
         let args = slots.map(address).collect();
         Ok(Memory { of: fixed.clone(), arena, args })

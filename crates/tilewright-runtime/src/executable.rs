@@ -16,7 +16,7 @@ use tilewright_ir::plan::program::Program;
 use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Port, Result, Slot, Tensor};
 use tilewright_target::Code;
 
-use crate::arenas::{Arenas, Fixed, Lease, Memory};
+use crate::arenas::{Arenas, Fixed, Lease, Memory, broken};
 use crate::machine::Machine;
 use crate::pool::{Pool, cores};
 
@@ -377,9 +377,15 @@ impl Executable {
         }
         for (place, slot) in &fixed.open {
             // In range, as `new` and the checks above have seen.
+            let mut output = |i: usize| outputs[i].bytes_mut().as_mut_ptr();
             args[*place] = match *slot {
                 Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
-                Slot::Output(i) => outputs[i].bytes_mut().as_mut_ptr().expose_provenance() as u64,
+                Slot::Output(i) => output(i).expose_provenance() as u64,
+                Slot::InputAt(i, at) => {
+                    let start = inputs[i].bytes().as_ptr();
+                    start.wrapping_add(at).expose_provenance() as u64
+                }
+                Slot::OutputAt(i, at) => output(i).wrapping_add(at).expose_provenance() as u64,
                 Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
             };
         }
@@ -396,10 +402,6 @@ impl Executable {
         }
         Ok(())
     }
-}
-
-pub(crate) fn broken(what: String) -> Error {
-    Error::internal(format!("the memory plan is wrong: {what}"))
 }
 
 /// Whether there are as many tensors as ports, of their types; `what` they are is for the message.
@@ -520,7 +522,7 @@ mod tests {
 
     /// Eight floats that are needed from one step to another.
     fn value(first: usize, last: usize) -> Value {
-        Value { cells: Dim::from(8), dtype: DType::F32, first, last }
+        Value { cells: Dim::from(8), dtype: DType::F32, first, last, within: None }
     }
 
     fn floats(values: &[f32]) -> Tensor {

@@ -2,9 +2,11 @@
 //!
 //! A model runs hundreds of kernels in a few milliseconds, so what counts is the time to hand out a
 //! loop and to see that it is done. A loop is published in memory that the workers watch: no lock,
-//! no queue, no system call while they are awake. Its iterations are taken in chunks from a
-//! counter, by the workers and by the calling thread; a worker that comes late finds nothing left,
-//! and no thread waits for it. A worker that has seen no work for a while sleeps.
+//! no queue, no system call while they are awake. Each thread has an equal part of the iterations,
+//! the same part of every loop of as many: what the loop before wrote is then in the cache of its
+//! core. It takes them in chunks from a counter, large ones first, and then those that are left in
+//! the parts of others; a worker that comes late finds nothing left, and no thread waits for it. A
+//! worker that has seen no work for a while sleeps.
 //!
 //! One loop runs at a time. A loop that starts while another runs, inside of it or from another
 //! thread, runs serially on its own thread.
@@ -25,8 +27,9 @@ use tilewright_target::abi::{Body, ParallelFor, Workers};
 const WATCH: Duration = Duration::from_micros(100);
 /// Looks at the memory between two looks at the clock.
 const LOOKS: u32 = 64;
-/// Chunks for each thread: with several, a thread that is held up leaves work to the others.
-const CHUNKS_PER_THREAD: i64 = 4;
+/// A chunk is one of so many equal ones of what is left of a part: a thread that is held up leaves
+/// work to the others, and the last chunks are the smallest.
+const CHUNKS: i64 = 4;
 /// Most threads; more than any machine has cores.
 const MAX_THREADS: usize = 1024;
 
@@ -41,8 +44,8 @@ struct Shared {
     /// Counts the loops (upper half), says whether the last one may still be joined ([`OPEN`]),
     /// and counts the workers in it (below).
     gate: Line<AtomicU64>,
-    /// The first iteration that no thread has taken.
-    next: Line<AtomicI64>,
+    /// The first iteration in the part of each thread that no thread has taken.
+    next: Vec<Line<AtomicI64>>,
     /// Written while the gate is closed and no thread is inside, read by the threads inside.
     job: UnsafeCell<Job>,
     /// A loop runs.
@@ -75,8 +78,21 @@ struct Job {
     body: Option<Body>,
     workers: *const Workers,
     closure: *mut c_void,
-    end: i64,
-    chunk: i64,
+    begin: i64,
+    count: i64,
+}
+
+impl Job {
+    /// How many parts there are, for so many threads.
+    fn parts(&self, threads: usize) -> usize {
+        usize::try_from(self.count).unwrap_or(usize::MAX).min(threads)
+    }
+
+    /// Where a part begins, which is where the one before ends.
+    fn part(&self, part: usize, threads: usize) -> i64 {
+        let (parts, part) = (self.parts(threads).max(1) as i64, part as i64);
+        self.begin + self.count / parts * part + part.min(self.count % parts)
+    }
 }
 
 // SAFETY: `job` is the only part that is not `Sync`. It is written by the thread that has set
@@ -102,13 +118,13 @@ impl Pool {
         }
         let shared = Arc::new(Shared {
             gate: Line(AtomicU64::new(0)),
-            next: Line(AtomicI64::new(0)),
+            next: (0..threads).map(|_| Line(AtomicI64::new(0))).collect(),
             job: UnsafeCell::new(Job {
                 body: None,
                 workers: std::ptr::null(),
                 closure: std::ptr::null_mut(),
-                end: 0,
-                chunk: 1,
+                begin: 0,
+                count: 0,
             }),
             busy: AtomicBool::new(false),
             sleeping: AtomicUsize::new(0),
@@ -122,7 +138,7 @@ impl Pool {
         for i in 1..threads {
             let shared = pool.shared.clone();
             let thread = std::thread::Builder::new().name(format!("tilewright-{i}"));
-            let worker = thread.spawn(move || shared.work());
+            let worker = thread.spawn(move || shared.work(i));
             pool.workers.push(worker.map_err(|e| {
                 Error::io(format!("cannot start thread {i} of {}: {e}", threads - 1))
             })?);
@@ -195,12 +211,12 @@ unsafe extern "C" fn parallel_for(
         unsafe { body(workers, closure, begin, end) };
         return;
     }
-    // Fewer threads than iterations may be at work, never more.
-    let parts = (shared.threads as i64).saturating_mul(CHUNKS_PER_THREAD);
-    let chunk = (count / parts).max(1);
+    let job = Job { body: Some(body), workers, closure, begin, count };
     // SAFETY: `busy` was not set, so no loop runs: the gate is closed and no thread is inside.
-    unsafe { *shared.job.get() = Job { body: Some(body), workers, closure, end, chunk } };
-    shared.next.0.store(begin, Ordering::Relaxed);
+    unsafe { *shared.job.get() = job };
+    for (k, next) in shared.next[..job.parts(shared.threads)].iter().enumerate() {
+        next.0.store(job.part(k, shared.threads), Ordering::Relaxed);
+    }
     let closed = shared.gate.0.load(Ordering::Relaxed);
     shared.gate.0.store(closed.wrapping_add(LOOP) | OPEN, Ordering::Release);
     // Pairs with the fence in `work`: either this thread sees the sleeper, or the sleeper sees the
@@ -210,7 +226,7 @@ unsafe extern "C" fn parallel_for(
         shared.wake_all();
     }
     // SAFETY: this thread published the job.
-    unsafe { shared.take_chunks() };
+    unsafe { shared.take_chunks(0) };
     shared.gate.0.fetch_and(!OPEN, Ordering::Relaxed);
     let mut looks = 0u32;
     while shared.gate.0.load(Ordering::Acquire) & INSIDE != 0 {
@@ -226,27 +242,36 @@ unsafe extern "C" fn parallel_for(
 }
 
 impl Shared {
-    /// Runs chunks of the current loop until none is left.
+    /// Runs chunks of the current loop until none is left, first those of the part of a thread.
     ///
     /// # Safety
     /// The caller has published the job, or has gone through the gate.
-    unsafe fn take_chunks(&self) {
+    unsafe fn take_chunks(&self, thread: usize) {
         // SAFETY: the job is not written while a thread may be here.
-        let Job { body, workers, closure, end, chunk } = unsafe { *self.job.get() };
-        let Some(body) = body else { return };
-        loop {
-            let from = self.next.0.fetch_add(chunk, Ordering::Relaxed);
-            if from >= end {
-                return;
+        let job = unsafe { *self.job.get() };
+        let Some(body) = job.body else { return };
+        let parts = job.parts(self.threads);
+        for part in (0..parts).map(|k| (thread + k) % parts) {
+            let (next, end) = (&self.next[part].0, job.part(part + 1, self.threads));
+            let mut from = next.load(Ordering::Relaxed);
+            while from < end {
+                let to = from + ((end - from) / CHUNKS).max(1);
+                let taken =
+                    next.compare_exchange_weak(from, to, Ordering::Relaxed, Ordering::Relaxed);
+                if let Err(other) = taken {
+                    from = other;
+                    continue;
+                }
+                // SAFETY: the body may be called on any thread, for parts that do not overlap, until
+                // `parallel_for` returns; it waits for everybody inside.
+                unsafe { body(job.workers, job.closure, from, to) };
+                from = next.load(Ordering::Relaxed);
             }
-            // SAFETY: the body may be called on any thread, for parts that do not overlap, until
-            // `parallel_for` returns; it waits for everybody inside.
-            unsafe { body(workers, closure, from, from.saturating_add(chunk).min(end)) };
         }
     }
 
-    /// The life of a worker.
-    fn work(&self) {
+    /// The life of the worker that is a thread of this number.
+    fn work(&self, thread: usize) {
         // The last loop that this worker was in.
         let mut seen = 0;
         while !self.quit.load(Ordering::Relaxed) {
@@ -259,7 +284,7 @@ impl Shared {
             if entered.is_ok() {
                 seen = gate / LOOP;
                 // SAFETY: the gate was open, and counts this worker until it leaves.
-                unsafe { self.take_chunks() };
+                unsafe { self.take_chunks(thread) };
                 self.gate.0.fetch_sub(1, Ordering::Release);
             }
         }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Where the copy is directly in its scope, the cache has the size of the region that is
-//! copied; where it is in a loop, it has the size of the buffer, each iteration copies its
+//! copied: what was written before, or what consumers that are given read of a buffer that nothing
+//! writes; where it is in a loop, it has the size of the buffer, each iteration copies its
 //! part, and consumers behind the loop may read the parts of all. What is legal follows from what
 //! lies between the copy and the accesses: a cache for reading must hold what is read, and nothing
 //! may write the buffer in between; a cache for writing must be written as a whole, or the copy
@@ -335,6 +336,14 @@ fn cache_read(
     let ReadPlace { cursor, buffer, place, nodes, touched, writers, behind, .. } = found;
     let scope = cursor.scope().cloned();
     let known = known_around(&place.around);
+    // Of what nothing writes, listed consumers get what they read.
+    let touched = match &writers {
+        None if !consumers.is_empty() => {
+            let nests: Option<Vec<Stmt>> = nodes.iter().map(|s| alone(func, s)).collect();
+            nests.unwrap_or(touched)
+        }
+        _ => touched,
+    };
     let reads: Vec<_> = touched.iter().flat_map(|s| Footprint::of(s, &buffer).reads).collect();
     let holds = |r: &Region| {
         let (r, _) = fit(r, &known);
@@ -355,7 +364,7 @@ fn cache_read(
         .filter(&holds)
         .or_else(|| of_scope().filter(&holds))
         .or_else(|| {
-            writers.as_ref()?;
+            writers.as_ref().map(drop).or((!consumers.is_empty()).then_some(()))?;
             join(touched.iter().filter_map(|s| hull(s, &buffer, false)).collect()).filter(&holds)
         })
         .unwrap_or(whole);
@@ -374,6 +383,22 @@ fn cache_read(
         }
     }
     Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, true)]))
+}
+
+/// The loops around a block up to its scope with the block alone in them; `None` where they may need
+/// values that are bound on the way.
+fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
+    let cursor = find(&func.body, |s| s.ptr_eq(block)).into_iter().next()?;
+    let inner = cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    let around = &cursor.around[inner..];
+    let binds = |s: &Stmt| {
+        as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::If { .. })
+    };
+    if around.iter().any(binds) {
+        return None;
+    }
+    let loops = around.iter().filter(|s| as_loop(s).is_some());
+    Some(loops.rev().fold(cursor.stmt.clone(), |body, s| s.with_body(body)))
 }
 
 /// What a statement has written of a buffer when a reader that comes after it runs: in all

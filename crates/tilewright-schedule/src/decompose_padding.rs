@@ -7,7 +7,9 @@
 //! for i in range(128): y[i + 6] = x[i]
 //! ```
 //!
-//! The condition must be a box: bounds of single iteration variables by constants. Each variable
+//! The condition must be a box: bounds of single iteration variables by constants, above also by open
+//! sizes, once what the loops
+//! around decide is left out, as where a partition leaves a variable one value. Each variable
 //! shrinks to its bounds and starts at zero; so does its loop, where the loop is at or below the
 //! given one and serves that variable alone. Elsewhere the bounds become the predicate of the
 //! block. A cell is written for one value of the variables only, so the fill can never destroy
@@ -19,11 +21,11 @@
 //! block has written in the same iteration: what the fill leaves in other cells is not seen.
 
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
-use tilewright_ir::interval::Interval;
+use tilewright_analysis::stage::Extent;
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
+    BinOp, Block, Buffer, Dim, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
     StmtKind, TensorFunc, Var,
 };
 
@@ -40,8 +42,8 @@ primitives! {
     ///
     /// # Errors
     /// `Refused` where something else in the loop may see the fill, the block is not one store of
-    /// a padded value, the pad value reads memory, or the condition is not a box with constant
-    /// bounds.
+    /// a padded value, the pad value reads memory, or the condition is not a box whose bounds are
+    /// constants, or open sizes above.
     decompose_padding(block: &BlockRef, l "loop": &LoopRef) -> BlockRef,
         edit |f| decompose(f, block, l);
 }
@@ -49,7 +51,7 @@ primitives! {
 /// Where a condition holds: `from <= var < end`.
 struct Bounds {
     from: i64,
-    end: i64,
+    end: Dim,
 }
 
 fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<BlockRef>> {
@@ -79,6 +81,22 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     if b.init.is_some() || !b.allocs.is_empty() || !b.matches.is_empty() {
         return Err(of_block("has an initialisation, allocations or views"));
     }
+    // Loops of one iteration stand for zero.
+    let ones: Vec<(Var, Expr)> = cursor
+        .around
+        .iter()
+        .filter_map(as_loop)
+        .filter(|(_, r, _)| r.min.as_int() == Some(0) && r.extent.as_int() == Some(1))
+        .map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())))
+        .collect();
+    let mut ones = Subst::vars(ones);
+    let plain = |e: &Expr| simplify(e, &Ranges::default());
+    let bindings: Vec<Expr> = bindings.iter().map(|e| plain(&ones.expr(e))).collect();
+    let predicate = ones.expr(predicate);
+    // A condition that always holds is padding of no cells.
+    let is_choice = |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..));
+    let decided = decided(value, &b.iters, &bindings, &cursor);
+    let value = if is_choice(&decided) { &decided } else { value };
     let (ExprKind::IfThenElse(cond, inside, pad) | ExprKind::Select(cond, inside, pad)) =
         value.kind()
     else {
@@ -108,20 +126,8 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     let alone = nest.iter().rposition(|s| as_loop(s).is_none()).map_or(0, |k| k + 1);
     let own_nest = &nest[alone..];
     let element = own_nest.first().unwrap_or(&cursor.stmt).clone();
-    let bounds = box_of(cond, &b.iters).map_err(|e| e.at(cursor.stmt.span()))?;
 
-    // Loops of one iteration stand for zero.
-    let ones: Vec<(Var, Expr)> = cursor
-        .around
-        .iter()
-        .filter_map(as_loop)
-        .filter(|(_, r, _)| r.min.as_int() == Some(0) && r.extent.as_int() == Some(1))
-        .map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())))
-        .collect();
-    let mut ones = Subst::vars(ones);
-    let plain = |e: &Expr| simplify(e, &Ranges::default());
-    let bindings: Vec<Expr> = bindings.iter().map(|e| plain(&ones.expr(e))).collect();
-    let predicate = ones.expr(predicate);
+    let bounds = box_of(cond, &b.iters).map_err(|e| e.at(cursor.stmt.span()))?;
 
     // The fill: everything as it was, with the pad value.
     let name = fresh_block_name(func, &format!("{}_pad_const", b.name));
@@ -151,39 +157,51 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
             new_bindings.push(bindings[k].clone());
             continue;
         };
-        let dtype = iter.var.dtype();
-        let extent = Expr::int(end - from, dtype);
-        let var = iter.var.fresh();
-        ranges.bind(&var, Interval::new(0, i128::from(end - from - 1)));
-        moved.vars.insert(iter.var.clone(), var.expr() + *from);
-        let domain = Range::upto(extent.clone());
-        iters.push(IterVar { var, domain, kind: iter.kind });
         let at = &bindings[k];
-        let own = at.as_var().filter(|v| {
+        let own = shifted(at).filter(|(v, _)| {
             let elsewhere = bindings.iter().enumerate().any(|(j, e)| j != k && e.mentions(v))
                 || predicate.mentions(v)
                 || nest.iter().filter_map(as_loop).any(|(_, r, _)| r.extent.mentions(v));
-            let whole = own_nest.iter().filter_map(as_loop).any(|(x, r, _)| {
-                x == *v
-                    && r.min.as_int() == Some(0)
-                    && r.extent.as_int() == iter.domain.extent.as_int()
-            });
-            whole && !elsewhere
+            !elsewhere
         });
+        // Such a loop runs over the bounds alone.
+        let own = own.and_then(|(v, shift)| {
+            let mut loops = own_nest.iter().filter_map(as_loop);
+            let (_, r, _) = loops.find(|(x, r, _)| **x == v && r.min.as_int() == Some(0))?;
+            let (n, all) = (Dim::of(&r.extent)?, Dim::of(&iter.domain.extent)?);
+            let last = n + usize::try_from(shift).ok()?;
+            all.at_least(last).then(|| (v, (*from).max(shift), (*end).min(last)))
+        });
+        let (from, end) = own.as_ref().map_or((*from, *end), |(_, from, end)| (*from, *end));
+        let count = end - from.dim();
+        if count == 0 {
+            return Err(refuse(format!("the condition `{cond}` never holds")));
+        }
+        let is_loop = |v: &Var| cursor.around.iter().filter_map(as_loop).any(|(l, ..)| l == v);
+        if let Some(v) = end.vars().iter().find(|v| is_loop(v)) {
+            return Err(of_block(&format!("is padded up to the loop variable `{}`", v.name())));
+        }
+        let dtype = iter.var.dtype();
+        let extent = count.typed(dtype);
+        let var = iter.var.fresh();
+        ranges.bind_loop(&var, &Range::upto(extent.clone()));
+        moved.vars.insert(iter.var.clone(), var.expr() + from);
+        let domain = Range::upto(extent.clone());
+        iters.push(IterVar { var, domain, kind: iter.kind });
         match own {
-            Some(v) => {
+            Some((v, ..)) => {
+                new_bindings.push(v.expr().cast(at.dtype()));
                 extents.push((v.clone(), extent.cast(v.dtype())));
-                new_bindings.push(at.clone());
             }
             None => {
-                if *from > 0 {
+                if from > 0 {
                     inner_predicate =
-                        inner_predicate.and(Expr::int(*from, at.dtype()).less_equal(at));
+                        inner_predicate.and(Expr::int(from, at.dtype()).less_equal(at));
                 }
-                if iter.domain.extent.as_int() != Some(*end) {
-                    inner_predicate = inner_predicate.and(at.clone().less(*end));
+                if Dim::of(&iter.domain.extent) != Some(end) {
+                    inner_predicate = inner_predicate.and(at.clone().less(end.typed(at.dtype())));
                 }
-                new_bindings.push(plain(&(at.clone() - *from)));
+                new_bindings.push(plain(&(at.clone() - from)));
             }
         }
     }
@@ -209,6 +227,37 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
     let rest = crate::cursor::replace(&outer.stmt, &element, &copy);
     let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
     Ok((new, BlockRef { func: block.func.clone(), name }))
+}
+
+/// The value of a block, with the conditions that are left open where the loops around it say what its
+/// variables are.
+fn decided(value: &Expr, iters: &[IterVar], bindings: &[Expr], cursor: &Cursor) -> Expr {
+    let (mut outside, mut inside) = (Ranges::default(), Ranges::default());
+    for (v, range, _) in cursor.around.iter().filter_map(as_loop) {
+        outside.bind_loop(v, range);
+    }
+    let mut fixed = Subst::default();
+    for (iter, at) in iters.iter().zip(bindings) {
+        inside.bind_loop(&iter.var, &iter.domain);
+        let values = outside.of(at).meet(inside.of(&iter.var.expr()));
+        if values.is_empty() {
+            continue;
+        }
+        inside.bind(&iter.var, values);
+        if let Some(value) = values.as_point().and_then(|n| i64::try_from(n).ok()) {
+            fixed.vars.insert(iter.var.clone(), Expr::int(value, iter.var.dtype()));
+        }
+    }
+    simplify_indices(&fixed.expr(value), &inside)
+}
+
+/// `v` and `c` of `v + c`.
+fn shifted(e: &Expr) -> Option<(Var, i64)> {
+    let form = Linear::of(e)?;
+    match &form.terms[..] {
+        [(atom, 1)] => Some((atom.as_var()?.clone(), i64::try_from(form.constant).ok()?)),
+        _ => None,
+    }
 }
 
 /// Refuses where another statement in the loop, the one at `first` around the block, writes the
@@ -250,16 +299,16 @@ fn unseen(func: &TensorFunc, cursor: &Cursor, first: usize, buffer: &Buffer) -> 
 /// The bounds that a condition sets to each variable, where they are tighter than its domain.
 fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
     let mut out: Vec<Option<Bounds>> = iters.iter().map(|_| None).collect();
-    for part in cond.conjuncts() {
+    for part in cond.conjuncts().into_iter().filter(|part| !part.is_true()) {
         let (k, from, end) = bound_of(&part, iters).ok_or_else(|| {
             Error::refused(format!(
                 "the condition `{part}` is no constant bound of one iteration variable"
             ))
         })?;
         let iter = &iters[k];
-        let (Some(0), Some(n)) = (iter.domain.min.as_int(), iter.domain.extent.as_int()) else {
+        let (Some(0), Some(n)) = (iter.domain.min.as_int(), Dim::of(&iter.domain.extent)) else {
             return Err(Error::refused(format!(
-                "the extent {} of `{}` is not a constant from zero",
+                "the extent {} of `{}` is no size from zero",
                 iter.domain.extent,
                 iter.var.name()
             )));
@@ -267,12 +316,12 @@ fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
         let old = out[k].get_or_insert(Bounds { from: 0, end: n });
         old.from = old.from.max(from.unwrap_or(0));
         old.end = old.end.min(end.unwrap_or(n));
-        if old.from >= old.end {
+        if old.end - old.from.dim() == 0 {
             return Err(Error::refused(format!("the condition `{cond}` never holds")));
         }
     }
     for (b, iter) in out.iter_mut().zip(iters) {
-        let whole = |b: &Bounds| b.from == 0 && iter.domain.extent.as_int() == Some(b.end);
+        let whole = |b: &Bounds| b.from == 0 && Dim::of(&iter.domain.extent) == Some(b.end);
         if b.as_ref().is_some_and(whole) {
             *b = None;
         }
@@ -281,10 +330,10 @@ fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
 }
 
 /// Which variable a comparison bounds: its first value, or the one after its last.
-fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<i64>)> {
+fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<Dim>)> {
     let ExprKind::Binary(op, a, b) = e.kind() else { return None };
     let k = iters.iter().position(|i| a.mentions(&i.var) || b.mentions(&i.var))?;
-    // Brought to `factor * var + constant >= 0`.
+    // Brought to `factor * var + sizes + constant >= 0`.
     let (greater, less, apart) = match op {
         BinOp::Ge => (a, b, 0),
         BinOp::Gt => (a, b, 1),
@@ -292,14 +341,23 @@ fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<i
         BinOp::Lt => (b, a, 1),
         _ => return None,
     };
-    let form = Linear::of(greater)?.plus(&Linear::of(less)?, -1)?;
-    let [(atom, factor)] = &form.terms[..] else { return None };
-    let constant = form.constant - apart;
+    let mut form = Linear::of(greater)?.plus(&Linear::of(less)?, -1)?;
+    let at = form.terms.iter().position(|(atom, _)| atom.as_var() == Some(&iters[k].var))?;
+    let (_, factor) = form.terms.remove(at);
+    form.constant -= apart;
+    let constant = form.constant;
     let number = |v: i128| i64::try_from(v).ok();
-    match (atom.as_var() == Some(&iters[k].var), *factor > 0) {
-        (false, _) => None,
-        (_, true) => Some((k, Some(number((factor - 1 - constant).div_euclid(*factor))?), None)),
-        (_, false) => Some((k, None, Some(number(constant.div_euclid(-factor) + 1)?))),
+    match (form.terms.is_empty(), factor) {
+        (true, 1..) => Some((k, Some(number((factor - 1 - constant).div_euclid(factor))?), None)),
+        (true, _) => Some((k, None, Some(number(constant.div_euclid(-factor) + 1)?.dim()))),
+        // Below an open size.
+        (false, -1) => {
+            form.constant += 1;
+            let end = form.to_expr()?;
+            let other = iters.iter().any(|i| end.mentions(&i.var));
+            Some((k, None, Some(Dim::of(&end).filter(|_| !other)?)))
+        }
+        _ => None,
     }
 }
 

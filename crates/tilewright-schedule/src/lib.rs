@@ -46,7 +46,7 @@ pub mod index_map;
 pub mod inline;
 pub mod loop_layout;
 pub mod loops;
-mod names;
+pub mod names;
 pub mod pad_einsum;
 mod padding;
 pub mod parts;
@@ -73,9 +73,5 @@ pub use buffer_arg::BufferArg;
 pub use schedule::{Intrinsic, Permissions, Schedule};
 pub use storage::{FREE_LAYOUT, POST, PRE};
 
-use tilewright_transform::pass::Pass;
-
-/// The passes that make schedules.
-pub static PASSES: &[&Pass] = &[&auto::PASS];
 pub use trace::Trace;
 pub use value::{BlockRef, LoopRef};

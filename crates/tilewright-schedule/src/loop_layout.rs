@@ -1,4 +1,4 @@
-//! Primitives that give loops another iteration space: `transform_loops` and `fission`.
+//! Primitives that give loops another iteration space: `transform_loops`, `fission` and `join_loops`.
 //!
 //! ```text
 //! transform_loops([i], lambda i: [i // 4, i % 4])
@@ -11,6 +11,19 @@
 //! Any injective index map may be given: splits, fusions, reorders, offsets, skews. Old indices
 //! become the map's inverse; what the box has in addition is guarded. Every pair of iterations that
 //! depend on each other must keep its order.
+//!
+//! ```text
+//! join_loops(i, j)
+//!
+//! for i in range(3):               for i in range(5):
+//!     A[i] = 1                         if i < 3:
+//! for j in range(2):                       A[i] = 1
+//!     B[j] = 2                         else:
+//!                                          B[i - 3] = 2
+//! ```
+//!
+//! What loops that were taken apart have in common, such as threads, is then shared among all their
+//! iterations at once.
 
 use tilewright_analysis::dependence::{accesses, keeps_order, refuse};
 use tilewright_ir::visit::Subst;
@@ -55,6 +68,15 @@ primitives! {
     /// `Refused` where the body is not a sequence with such a position, or an iteration of the
     /// first part depends on an earlier one of the second.
     fission(l "loop": &LoopRef, at: usize) -> (LoopRef, LoopRef), edit |f| fission(f, l, at);
+
+    /// Lets consecutive loops of one sequence, in their order, be one loop over the iterations of all
+    /// of them, which branches on whose iteration it is. Every iteration runs when it did: this takes
+    /// back what `loop_partition` does. Returns the loop.
+    ///
+    /// # Errors
+    /// `Refused` where the loops are fewer than two, are not one behind the other, or run in a special
+    /// way.
+    join_loops([rest] loops: &[LoopRef]) -> LoopRef, edit |f| join_loops(f, loops);
 }
 
 /// Variable, range and body of a serial loop without annotations.
@@ -230,6 +252,66 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
     let part = |var| LoopRef { func: l.func.clone(), var };
     let out = (part(new_var), part(var.clone()));
     Ok((replace_in(func, &cursor.stmt, &new), out))
+}
+
+fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
+    let (Some(first), true) = (loops.first(), loops.len() > 1) else {
+        return Err(Error::refused("it needs at least two loops"));
+    };
+    let cursor = loop_cursor(func, first)?;
+    let sequence = cursor.around.last().and_then(|s| match s.kind() {
+        StmtKind::Seq(list) => Some((s, list)),
+        _ => None,
+    });
+    let at = sequence.and_then(|(_, list)| list.iter().position(|s| s.ptr_eq(&cursor.stmt)));
+    let apart = |name: &str, s: &Stmt| {
+        Error::refused(format!("the loop `{name}` does not come directly behind another one"))
+            .at(s.span())
+    };
+    let (Some((around_all, list)), Some(at)) = (sequence, at) else {
+        return Err(apart(loops[1].var.name(), &cursor.stmt));
+    };
+    let engine = Engine::new()?;
+    let outside = around(&engine, &cursor);
+    let joined = first.var.fresh();
+    // Of each loop: how many iterations come before its end, and what runs in one.
+    let mut parts: Vec<(Expr, Stmt)> = Vec::new();
+    let mut before = Expr::int(0, joined.dtype());
+    for (k, l) in loops.iter().enumerate() {
+        let Some(stmt) = list.get(at + k).filter(|s| as_loop(s).is_some_and(|l2| *l2.0 == l.var))
+        else {
+            return Err(apart(l.var.name(), &cursor.stmt));
+        };
+        let (var, range, body) = serial(stmt, "joined with others")?;
+        let zero = Expr::int(0, range.extent.dtype());
+        let count = match outside.proves(&range.extent.clone().greater_equal(zero.clone())) {
+            true => range.extent.clone(),
+            false => range.extent.clone().max(zero),
+        };
+        // One iteration has a constant place.
+        let value = match range.extent.as_int() {
+            Some(1) => range.min.clone(),
+            _ => (joined.expr() - &before).cast(var.dtype()) + &range.min,
+        };
+        let body = Subst::vars([(var.clone(), value)]).stmt(body);
+        before = before + count.cast(joined.dtype());
+        parts.push((before.clone(), body));
+    }
+    let branch = |rest: Option<Stmt>, (end, body): (Expr, Stmt)| {
+        Some(match rest {
+            None => body,
+            Some(rest) => Stmt::if_else(joined.expr().less(end), body, rest),
+        })
+    };
+    let Some(body) = parts.into_iter().rev().fold(None, branch) else {
+        return Err(Error::internal("no loops"));
+    };
+    let all = Stmt::for_loop(&joined, Range::upto(before), ForKind::Serial, body);
+    let left = list[..at].iter().cloned();
+    let right = list[at + loops.len()..].iter().cloned();
+    let new = Stmt::seq(left.chain([all]).chain(right));
+    let joined = LoopRef { func: first.func.clone(), var: joined };
+    Ok((replace_in(func, around_all, &new), joined))
 }
 
 /// Where in a statement the loops are that have these variables.

@@ -318,10 +318,14 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let dtype = counts.iter().fold(dtype, |t, n| extent::wider(t, n.dtype()));
     let fused = Var::new(format!("{}_fused", name.join("_")), dtype);
     let mut values = Vec::new();
+    // A loop of one iteration has no part in it.
+    let first = parts.iter().position(|(_, n)| n.as_int() != Some(1)).unwrap_or(0);
     for ((k, (var, n)), inner) in parts.iter().enumerate().rev().zip(&counts) {
         let mut value = fused.expr().floordiv(inner.clone().cast(dtype));
-        if k > 0 {
+        if k > first {
             value = value.floormod(n.clone().cast(dtype));
+        } else if k < first {
+            value = Expr::int(0, dtype);
         }
         values.push((var.clone(), value.cast(var.dtype())));
     }

@@ -1,8 +1,10 @@
-//! Which function, block or loop a name of a script means.
+//! Which function, block or loop a name of a script means, and names that mean one.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Result, Stmt};
+use tilewright_ir::visit::fold_block_children;
+use tilewright_ir::{Block, Error, Fold, Result, Stmt, TensorFunc};
 
 use crate::cursor::{as_block, as_loop, block_cursor, find, loop_cursor};
 use crate::schedule::Schedule;
@@ -71,4 +73,51 @@ impl Schedule {
             (n, _) => Err(Error::refused(format!("{n} loops are called `{name}`"))),
         }
     }
+}
+
+/// Names that are all different: `base`, `base_1`, `base_2`, ...
+#[derive(Default)]
+pub struct UniqueNames {
+    taken: HashSet<Arc<str>>,
+    next: HashMap<Arc<str>, usize>,
+}
+
+impl UniqueNames {
+    /// Says that a name is taken.
+    pub fn reserve(&mut self, name: Arc<str>) {
+        self.taken.insert(name);
+    }
+
+    /// A name that was not taken, and is now.
+    pub fn take(&mut self, base: &str) -> Arc<str> {
+        if !self.taken.contains(base) {
+            let name: Arc<str> = base.into();
+            self.taken.insert(name.clone());
+            return name;
+        }
+        let next = self.next.entry(base.into()).or_insert(1);
+        loop {
+            let name: Arc<str> = format!("{base}_{next}").into();
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// The function with a different name for each block, by which schedules find them.
+pub fn unique_blocks(func: &TensorFunc) -> TensorFunc {
+    struct Rename(UniqueNames);
+    impl Fold for Rename {
+        fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+            let name = self.0.take(&b.name);
+            let b = fold_block_children(self, b);
+            match name == b.name {
+                true => b,
+                false => Arc::new(Block { name, ..(*b).clone() }),
+            }
+        }
+    }
+    TensorFunc { body: Rename(UniqueNames::default()).stmt(&func.body), ..func.clone() }
 }

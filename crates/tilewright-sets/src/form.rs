@@ -19,6 +19,7 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+pub(crate) use tilewright_ir::linear::gcd;
 use tilewright_ir::text::{Names, expr_to_string};
 
 use tilewright_ir::{Buffer, DType, Expr, TypeKind, Var};
@@ -241,15 +242,6 @@ pub(crate) enum Pred {
 /// A number, or the reason why there is none.
 pub(crate) fn too_large<T>(value: Option<T>) -> Known<T> {
     value.ok_or_else(|| Unknown::from(Reason::TooLarge))
-}
-
-/// The greatest common divisor; zero of nothing.
-pub(crate) fn gcd(a: i128, b: i128) -> i128 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    i128::try_from(a).unwrap_or(1)
 }
 
 impl Sum {

@@ -8,6 +8,7 @@
 //!   know (it would ignore them, or end the process).
 //! * [`target`]: a [`Target`], which says what a machine offers: vectors, registers, caches, cores,
 //!   tensor instructions, memory scopes.
+//! * [`costs`]: the constants of the cost model, as they are written or calibrated.
 //! * [`tensor`]: tensor instructions, with the layouts that they take their operands in.
 //! * [`memory`]: memory scopes, with the physical ranks that they take.
 //! * [`backend`]: lowered functions in, something that runs out; [`abi`]: what kernels and their
@@ -28,6 +29,7 @@
 pub mod abi;
 pub mod backend;
 mod caches;
+pub mod costs;
 mod cpus;
 pub mod features;
 pub mod memory;
@@ -36,6 +38,7 @@ pub mod tensor;
 
 pub use backend::{Backend, Code, CodeOptions, OptLevel};
 pub use caches::Caches;
+pub use costs::Costs;
 pub use features::{Arch, Features, check};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};
@@ -44,4 +47,14 @@ pub use tensor::{TensorInstruction, Tile, instruction};
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The machine that this process runs on, in words that tell machines apart: its processor and its
+/// caches, as far as the system says.
+pub fn machine() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    let Caches { l1, l2, l3, .. } = Caches::host(Caches { line: 0, l1: 0, l2: 0, l3: 0 });
+    format!("{name}, caches of {l1}, {l2} and {l3} bytes")
 }

@@ -7,6 +7,7 @@
 use tilewright_ir::{Result, TensorFunc};
 
 use crate::caches::Caches;
+use crate::costs::Costs;
 use crate::features::{Arch, Features};
 use crate::memory::{self, MemoryScope};
 use crate::tensor::{INSTRUCTIONS, TensorInstruction};
@@ -18,6 +19,9 @@ pub struct Vectors {
     pub bytes: &'static [usize],
     /// How many there are of the widest.
     pub registers: usize,
+    /// Whether arithmetic takes one value in memory for all lanes; else it is loaded by an instruction of its
+    /// own.
+    pub broadcasts: bool,
 }
 
 impl Vectors {
@@ -35,7 +39,7 @@ impl Vectors {
             // What every x86-64 has, and a guess for the others.
             Arch::X86_64 | Arch::Other => (&[16], 16),
         };
-        Vectors { bytes, registers }
+        Vectors { bytes, registers, broadcasts: features.has("avx512f") }
     }
 }
 
@@ -56,6 +60,8 @@ pub struct Target {
     pub vectors: Vectors,
     /// Caches.
     pub caches: Caches,
+    /// What work costs: as written, or as a machine was calibrated.
+    pub costs: Costs,
     /// Cores; 1 where it is not known.
     pub cores: usize,
     /// Memory scopes.
@@ -73,8 +79,9 @@ impl Target {
         let known = Features::of(&triple, &cpu, &features);
         let vectors = Vectors::of(&known);
         let caches = Caches::of(&known, &cpu);
+        let costs = Costs::written(&known);
         let scopes = MemoryScope::flat();
-        Target { triple, cpu, features, known, vectors, caches, cores: 1, scopes }
+        Target { triple, cpu, features, known, vectors, caches, costs, cores: 1, scopes }
     }
 
     /// The machine that this process runs on, whose names are these: with its own caches, where the

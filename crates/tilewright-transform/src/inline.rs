@@ -19,11 +19,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars, walk_expr};
-use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, Visit, dim,
-};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, Visit, dim};
 
 use crate::pass::{Pass, Run};
+use tilewright_analysis::cost::Cost;
 use tilewright_analysis::index::{same_all, simplify_indices};
 use tilewright_analysis::stage::{Stage, open_stages};
 
@@ -351,72 +350,6 @@ impl Visit for FindUses<'_> {
             _ => {}
         }
         walk_expr(self, e);
-    }
-}
-
-/// What an expression costs and contains.
-#[derive(Default)]
-struct Cost {
-    /// Number of nodes.
-    nodes: usize,
-    /// Arithmetic on data; index arithmetic and loads are free.
-    work: usize,
-    /// Has calls of functions that cost more than a few instructions.
-    heavy: bool,
-    /// Chooses lazily.
-    branches: bool,
-    /// Has calls with unknown effects, or undefined values, which differ each time.
-    opaque: bool,
-    /// Inside of an index or of a condition on indices.
-    in_index: bool,
-}
-
-impl Cost {
-    fn of(e: &Expr) -> Cost {
-        let mut cost = Cost::default();
-        cost.expr(e);
-        cost
-    }
-}
-
-impl Visit for Cost {
-    fn expr(&mut self, e: &Expr) {
-        self.nodes += 1;
-        let outer = self.in_index;
-        let work = match e.kind() {
-            ExprKind::Binary(BinOp::Div | BinOp::FloorDiv | BinOp::FloorMod, ..) => 4,
-            ExprKind::Binary(BinOp::TruncDiv | BinOp::TruncMod, ..) => 4,
-            ExprKind::Binary(..) | ExprKind::Not(_) | ExprKind::Cast(_) => 1,
-            ExprKind::Call(CallTarget::Reinterpret(_), _) => 1,
-            ExprKind::Call(CallTarget::Intrin(op), _) => {
-                self.heavy |= op.cost() > 1;
-                op.cost()
-            }
-            ExprKind::Call(..) | ExprKind::Undef => {
-                self.opaque = true;
-                0
-            }
-            _ => 0,
-        };
-        if !outer {
-            self.work += work;
-        }
-        match e.kind() {
-            ExprKind::Load(_, indices) => {
-                self.in_index = true;
-                indices.iter().for_each(|i| self.expr(i));
-            }
-            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-                self.branches |= matches!(e.kind(), ExprKind::IfThenElse(..));
-                self.in_index |= c.loaded_buffers().is_empty();
-                self.expr(c);
-                self.in_index = outer;
-                self.expr(t);
-                self.expr(f);
-            }
-            _ => walk_expr(self, e),
-        }
-        self.in_index = outer;
     }
 }
 

@@ -160,7 +160,7 @@ impl<'a> Merger<'a> {
             let wanted = self.only.is_none_or(|(first, _)| parts[k].stmt.ptr_eq(first));
             if wanted {
                 match self.fits(&parts[k].stmt, s).and_then(|kind| {
-                    let [i, j] = [&parts[k].stmt, s].map(variable);
+                    let [i, j] = [&parts[k].stmt, s].map(Stmt::loop_var);
                     self.separate(&parts[k], &here, i, j, kind)
                 }) {
                     Ok(()) => {
@@ -349,22 +349,14 @@ impl Order {
     }
 }
 
-fn variable(s: &Stmt) -> Option<&Var> {
-    match s.kind() {
-        StmtKind::For { var, .. } => Some(var),
-        _ => None,
-    }
-}
-
 fn named(s: &Stmt) -> String {
-    variable(s).map_or("the statement".into(), |v| format!("the loop over `{}`", v.name()))
+    s.loop_var().map_or("the statement".into(), |v| format!("the loop over `{}`", v.name()))
 }
 
 fn names(a: &Stmt, b: &Stmt) -> String {
-    let name = |s| variable(s).map_or("", |v| v.name());
-    match (name(a), name(b)) {
-        (a, b) if a == b => a.to_owned(),
-        (a, b) => format!("{a}` and `{b}"),
+    match [a, b].map(|s| s.loop_var().map_or("", |v| v.name())) {
+        [a, b] if a == b => a.to_owned(),
+        [a, b] => format!("{a}` and `{b}"),
     }
 }
 

@@ -247,7 +247,7 @@ impl Partitioner<'_> {
         for (k, part) in parts.iter().enumerate() {
             let one = self.part(s, part);
             let is_loop =
-                matches!(one.kind(), StmtKind::For { var, .. } if variable(s) == Some(var));
+                matches!(one.kind(), StmtKind::For { var, .. } if s.loop_var() == Some(var));
             let one = if k == 0 { one } else { self.copies.copy(&one) };
             if let (true, StmtKind::For { var, .. }) = (is_loop, one.kind()) {
                 self.parts.push(var.clone());
@@ -296,13 +296,6 @@ fn without_hint(s: &Stmt) -> Stmt {
             Stmt::spanned(kind, s.span())
         }
         _ => s.clone(),
-    }
-}
-
-fn variable(s: &Stmt) -> Option<&Var> {
-    match s.kind() {
-        StmtKind::For { var, .. } => Some(var),
-        _ => None,
     }
 }
 

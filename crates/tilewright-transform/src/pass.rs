@@ -55,6 +55,8 @@ pub enum Run {
     Tensor(fn(&TensorFunc, &Given<'_>, &mut Remarks) -> Result<TensorFunc>),
     /// On a whole module.
     Module(fn(&Module, &Given<'_>, &mut Remarks) -> Result<Module>),
+    /// On a whole module, where results may round otherwise, within what an option says.
+    Rounding(fn(&Module, &Given<'_>, &mut Remarks) -> Result<Module>),
     /// On a whole module, by schedule primitives: second, the trace, as a script that does the same.
     Traced(fn(&Module, &Given<'_>, &mut Remarks) -> Result<(Module, String)>),
 }
@@ -66,6 +68,11 @@ impl fmt::Debug for Pass {
 }
 
 impl Pass {
+    /// Whether results are the same terms after the pass as before.
+    pub fn is_exact(&self) -> bool {
+        !matches!(self.run, Run::Rounding(_))
+    }
+
     /// Runs the pass. Of the config, its own options count. A pass that spends its budget of
     /// questions on a function ends with a remark.
     ///
@@ -90,7 +97,9 @@ impl Pass {
             Run::Tensor(change) => {
                 each_tensor(module, |f| change(f, &given, why)).map(|new| (new, None))
             }
-            Run::Module(change) => change(module, &given, why).map(|new| (new, None)),
+            Run::Module(change) | Run::Rounding(change) => {
+                change(module, &given, why).map(|new| (new, None))
+            }
             Run::Traced(change) => {
                 change(module, &given, why).map(|(new, trace)| (new, Some(trace)))
             }

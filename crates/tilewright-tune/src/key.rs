@@ -40,6 +40,11 @@ impl Scope {
         format!("{}, {} threads, version {VERSION}", self.target, self.threads)
     }
 
+    /// The code that runs, whatever the number of threads, as one text.
+    pub fn code(&self) -> String {
+        format!("{}, version {VERSION}", self.target)
+    }
+
     /// The key of a function. `free` are the positions of the arguments that are the same in every
     /// run.
     pub fn function(&self, func: &TensorFunc, free: impl IntoIterator<Item = usize>) -> Key {

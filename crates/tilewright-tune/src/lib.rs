@@ -6,7 +6,8 @@
 //! the same function uses it.
 //!
 //! * [`key`]: what a measurement is of.
-//! * [`store`]: the file that keeps measurements (SQLite), which several processes may use at once.
+//! * [`store`]: the file that keeps measurements and calibrations (SQLite), which several processes may
+//!   use at once.
 //! * [`worker`]: measuring in a process of its own, so that a candidate that crashes or does not end
 //!   costs only itself.
 //!
@@ -18,5 +19,5 @@ pub mod store;
 pub mod worker;
 
 pub use key::{Key, Scope};
-pub use store::{Kind, Measured, Plan, Record, Store};
+pub use store::{Calibration, Kind, Measured, Plan, Record, Store};
 pub use worker::{Answer, Worker};

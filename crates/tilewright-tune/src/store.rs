@@ -5,6 +5,10 @@
 //! each. It can be written out as lines of JSON and merged into another file.
 //!
 //! Of two measurements of one thing the shorter counts, since whatever disturbs one makes it longer.
+//!
+//! A second table holds the constants of the cost model that machines were calibrated to, of which the
+//! latest counts. It is made when it is first written to, so that programs from before it read the file
+//! as well.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,6 +40,17 @@ CREATE TABLE IF NOT EXISTS measured (
     made INTEGER NOT NULL,
     model TEXT,
     ways TEXT
+) STRICT;
+";
+
+const CALIBRATED: &str = "
+CREATE TABLE IF NOT EXISTS calibrated (
+    machine TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    cycle REAL NOT NULL,
+    costs TEXT NOT NULL,
+    made INTEGER NOT NULL,
+    PRIMARY KEY (machine, scope)
 ) STRICT;
 ";
 
@@ -128,7 +143,7 @@ impl Record {
         estimate: f64,
         measured: Measured,
     ) -> Record {
-        let made = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let made = now();
         let (key, scope, what) = (key.0.clone(), scope.text(), what.to_owned());
         Record { key, scope, kind, what, estimate, measured, made, plan: None }
     }
@@ -152,6 +167,71 @@ impl Record {
         }
         (!self.estimate.is_finite() || self.estimate < 0.0).then_some("the estimate is negative")
     }
+}
+
+/// The constants of the cost model that a machine was calibrated to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The machine, in words.
+    pub machine: String,
+    /// The code that it ran, in words ([`Scope::code`]).
+    pub scope: String,
+    /// Nanoseconds of a cycle.
+    pub cycle: f64,
+    /// The constants by name, in cycles.
+    pub costs: BTreeMap<String, f64>,
+    /// When, in seconds since 1970.
+    pub made: u64,
+}
+
+impl Calibration {
+    /// A calibration that is made now.
+    pub fn now(
+        machine: &str,
+        scope: &Scope,
+        cycle: f64,
+        costs: BTreeMap<String, f64>,
+    ) -> Calibration {
+        Calibration { machine: machine.to_owned(), scope: scope.code(), cycle, costs, made: now() }
+    }
+
+    /// Why it cannot be one.
+    fn fault(&self) -> Option<&'static str> {
+        let is_positive = |n: &f64| n.is_finite() && *n > 0.0;
+        if !is_positive(&self.cycle) {
+            return Some("the cycle is not positive");
+        }
+        (!self.costs.values().all(is_positive)).then_some("a cost is not positive")
+    }
+}
+
+/// A line of an exported file.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line {
+    Calibration(Calibration),
+    Measurement(Record),
+}
+
+impl Line {
+    fn parse(text: &str) -> std::result::Result<Line, String> {
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let line = match value.get("machine") {
+            Some(_) => serde_json::from_value(value).map(Line::Calibration),
+            None => serde_json::from_value(value).map(Line::Measurement),
+        };
+        let line = line.map_err(|e| e.to_string())?;
+        let fault = match &line {
+            Line::Calibration(calibration) => calibration.fault(),
+            Line::Measurement(record) => record.fault(),
+        };
+        fault.map_or(Ok(line), |fault| Err(fault.to_owned()))
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 /// A file of measurements.
@@ -306,14 +386,70 @@ impl Store {
         Ok(done.map_err(|e| self.failed(&e))? > 0)
     }
 
-    /// All measurements as lines of JSON.
+    /// Keeps a calibration, unless a later one of the same machine and code is there. Whether it was kept.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be written, `Input` for what cannot be a calibration.
+    pub fn calibrate(&self, calibration: &Calibration) -> Result<bool> {
+        if let Some(fault) = calibration.fault() {
+            return Err(Error::input(format!("a calibration: {fault}")));
+        }
+        let costs = serde_json::to_string(&calibration.costs);
+        let costs = costs.map_err(|e| Error::internal(format!("costs as JSON: {e}")))?;
+        let Calibration { machine, scope, cycle, made, .. } = calibration;
+        let write = || {
+            self.connection.execute_batch(CALIBRATED)?;
+            self.connection.execute(
+                "INSERT INTO calibrated VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (machine, scope) DO UPDATE SET cycle = excluded.cycle,
+                     costs = excluded.costs, made = excluded.made
+                 WHERE excluded.made >= made",
+                params![machine, scope, cycle, costs, i64::try_from(*made).unwrap_or(i64::MAX)],
+            )
+        };
+        Ok(write().map_err(|e| self.failed(&e))? > 0)
+    }
+
+    /// The calibration of a machine for some code.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read.
+    pub fn calibration(&self, machine: &str, scope: &Scope) -> Result<Option<Calibration>> {
+        let all = self.calibrations()?;
+        let scope = scope.code();
+        Ok(all.into_iter().find(|c| c.machine == machine && c.scope == scope))
+    }
+
+    /// All calibrations, in the order of machines and code.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be read.
+    pub fn calibrations(&self) -> Result<Vec<Calibration>> {
+        let read = || {
+            let there = "SELECT count(*) FROM sqlite_master WHERE name = 'calibrated'";
+            let there: i64 = self.connection.query_row(there, [], |row| row.get(0))?;
+            if there == 0 {
+                return Ok(Vec::new());
+            }
+            let text = "SELECT machine, scope, cycle, costs, made FROM calibrated
+                 ORDER BY machine, scope";
+            let mut query = self.connection.prepare(text)?;
+            let rows = query.query_map([], calibration);
+            rows.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>)
+        };
+        // What is not a calibration was not written here.
+        Ok(read().map_err(|e| self.failed(&e))?.into_iter().flatten().collect())
+    }
+
+    /// All calibrations and measurements as lines of JSON.
     ///
     /// # Errors
     /// `Io` if the file cannot be read.
     pub fn export(&self) -> Result<String> {
         let mut text = String::new();
-        for record in self.all()? {
-            let line = serde_json::to_string(&record);
+        let calibrations = self.calibrations()?.into_iter().map(Line::Calibration);
+        for line in calibrations.chain(self.all()?.into_iter().map(Line::Measurement)) {
+            let line = serde_json::to_string(&line);
             text += &line.map_err(|e| Error::internal(format!("a measurement as JSON: {e}")))?;
             text.push('\n');
         }
@@ -329,11 +465,11 @@ impl Store {
         let (mut kept, mut all) = (0, 0);
         for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
             let wrong = |why: String| Error::input(format!("line {}: {why}", number + 1));
-            let record: Record = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
-            if let Some(fault) = record.fault() {
-                return Err(wrong(fault.to_owned()));
-            }
-            kept += usize::from(self.put(&record)?);
+            let is_kept = match Line::parse(line).map_err(wrong)? {
+                Line::Calibration(calibration) => self.calibrate(&calibration)?,
+                Line::Measurement(record) => self.put(&record)?,
+            };
+            kept += usize::from(is_kept);
             all += 1;
         }
         transaction.commit().map_err(|e| self.failed(&e))?;
@@ -373,4 +509,14 @@ fn record(row: &Row<'_>) -> rusqlite::Result<Option<Record>> {
         plan: model.zip(ways).map(|(model, ways)| Plan { model: Key(model), ways }),
     };
     Ok(record.fault().is_none().then_some(record))
+}
+
+/// A row as a calibration; `None` where it is none.
+fn calibration(row: &Row<'_>) -> rusqlite::Result<Option<Calibration>> {
+    let (costs, made): (String, i64) = (row.get(3)?, row.get(4)?);
+    let Ok(costs) = serde_json::from_str(&costs) else { return Ok(None) };
+    let (machine, scope, cycle) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let made = u64::try_from(made).unwrap_or(0);
+    let calibration = Calibration { machine, scope, cycle, costs, made };
+    Ok(calibration.fault().is_none().then_some(calibration))
 }

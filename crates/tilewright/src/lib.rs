@@ -51,6 +51,6 @@ pub use tilewright_runtime::Executable;
 pub use tilewright_target::{OptLevel, Target};
 pub use unstable::compile::compile;
 pub use unstable::kept::compile_file;
-pub use unstable::layout::{IoLayout, Layout};
 pub use unstable::load::{load, parse, print};
-pub use unstable::pipeline::Options;
+pub use unstable::options::Options;
+pub use unstable::options::{IoLayout, Layout};

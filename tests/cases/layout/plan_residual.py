@@ -54,45 +54,32 @@ class Module:
     def main(x: R.Tensor((1, 32, 28, 28), dtype="float32"), w: R.Tensor((32, 32, 3, 3), dtype="float32"), b: R.Tensor((32,), dtype="float32")):
         cls = Module
         with R.dataflow():
-            w_1 = R.call_tir(cls.pack, (w,), out_sinfo=R.Tensor((3, 3, 32, 32), dtype="float32"))
-            c = R.call_tir(cls.conv_physical, (x, w_1), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            x_1 = R.call_tir(cls.pack, (x,), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            w_1 = R.call_tir(cls.pack_1, (w,), out_sinfo=R.Tensor((3, 3, 32, 32), dtype="float32"))
+            c = R.call_tir(cls.conv_physical, (x_1, w_1), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
             r = R.call_tir(cls.bias_relu_physical, (c, b), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
-            d = R.call_tir(cls.conv_physical_1, (r, w_1), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
+            d = R.call_tir(cls.conv_physical, (r, w_1), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
             y = R.call_tir(cls.add_physical, (d, r), out_sinfo=R.Tensor((1, 28, 28, 32), dtype="float32"))
             y_1 = R.call_tir(cls.crop, (y,), out_sinfo=R.Tensor((1, 32, 28, 28), dtype="float32"))
             R.output(y_1)
         return y_1
 
     @T.prim_func
-    def pack(x: T.Buffer((32, 32, 3, 3), "float32"), y: T.Buffer((3, 3, 32, 32), "float32")):
+    def pack(x: T.Buffer((1, 32, 28, 28), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
+        for c0, c1, c2, c3 in T.grid(1, 28, 28, 32):
+            with T.block("pack"):
+                vc0, vc1, vc2, vc3 = T.axis.remap("SSSS", [c0, c1, c2, c3])
+                y[vc0, vc1, vc2, vc3] = x[vc0, vc3, vc1, vc2]
+
+    @T.prim_func
+    def pack_1(x: T.Buffer((32, 32, 3, 3), "float32"), y: T.Buffer((3, 3, 32, 32), "float32")):
         for c0, c1, c2, c3 in T.grid(3, 3, 32, 32):
             with T.block("pack"):
                 vc0, vc1, vc2, vc3 = T.axis.remap("SSSS", [c0, c1, c2, c3])
                 y[vc0, vc1, vc2, vc3] = x[vc3, vc2, vc0, vc1]
 
     @T.prim_func
-    def conv_physical(x: T.Buffer((1, 32, 28, 28), "float32"), w: T.Buffer((3, 3, 32, 32), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
-        x_pad = T.alloc_buffer((1, 32, 30, 30), "float32")
-        for n, c, i, j in T.grid(1, 32, 30, 30):
-            with T.block("x_pad"):
-                vn, vc, vi, vj = T.axis.remap("SSSS", [n, c, i, j])
-                x_pad[vn, vc, vi, vj] = T.if_then_else(vi >= 1 and vi < 29 and vj >= 1 and vj < 29, x[vn, vc, vi - 1, vj - 1], T.float32(0.0))
-        for n, i, j, m, c, p, q in T.grid(1, 28, 28, 32, 32, 3, 3):
-            with T.block("y"):
-                vn, vi, vj, vm, vc, vp, vq = T.axis.remap("SSSSRRR", [n, i, j, m, c, p, q])
-                with T.init():
-                    y[vn, vi, vj, vm] = T.float32(0.0)
-                y[vn, vi, vj, vm] = y[vn, vi, vj, vm] + x_pad[vn, vc, vi + vp, vj + vq] * w[vp, vq, vc, vm]
-
-    @T.prim_func
-    def bias_relu_physical(x: T.Buffer((1, 28, 28, 32), "float32"), b: T.Buffer((32,), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
-        for n, i, j, m in T.grid(1, 28, 28, 32):
-            with T.block("y"):
-                vn, vi, vj, vm = T.axis.remap("SSSS", [n, i, j, m])
-                y[vn, vi, vj, vm] = T.max(x[vn, vi, vj, vm] + b[vm], T.float32(0.0))
-
-    @T.prim_func
-    def conv_physical_1(x: T.Buffer((1, 28, 28, 32), "float32"), w: T.Buffer((3, 3, 32, 32), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
+    def conv_physical(x: T.Buffer((1, 28, 28, 32), "float32"), w: T.Buffer((3, 3, 32, 32), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
         x_pad = T.alloc_buffer((1, 30, 30, 32), "float32")
         for n, i, j, c in T.grid(1, 30, 30, 32):
             with T.block("x_pad"):
@@ -104,6 +91,13 @@ class Module:
                 with T.init():
                     y[vn, vi, vj, vm] = T.float32(0.0)
                 y[vn, vi, vj, vm] = y[vn, vi, vj, vm] + x_pad[vn, vi + vp, vj + vq, vc] * w[vp, vq, vc, vm]
+
+    @T.prim_func
+    def bias_relu_physical(x: T.Buffer((1, 28, 28, 32), "float32"), b: T.Buffer((32,), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):
+        for n, i, j, m in T.grid(1, 28, 28, 32):
+            with T.block("y"):
+                vn, vi, vj, vm = T.axis.remap("SSSS", [n, i, j, m])
+                y[vn, vi, vj, vm] = T.max(x[vn, vi, vj, vm] + b[vm], T.float32(0.0))
 
     @T.prim_func
     def add_physical(x: T.Buffer((1, 28, 28, 32), "float32"), z: T.Buffer((1, 28, 28, 32), "float32"), y: T.Buffer((1, 28, 28, 32), "float32")):

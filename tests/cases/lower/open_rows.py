@@ -26,8 +26,8 @@ class Module:
         A = T.match_buffer(a, (n, 16), "float32")
         C = T.match_buffer(c, (n, 16), "float32")
         W_global = T.decl_buffer((1, 16, 16), "float32")
-        for i1_0, i0, i1_1 in T.grid(1, 16, 16):
-            W_global[0, i0, i1_1] = W[i0, i1_1]
+        for i1_0_i0_i1_1_fused in range(256):
+            W_global[0, i1_0_i0_i1_1_fused // 16, i1_0_i0_i1_1_fused % 16] = W[i1_0_i0_i1_1_fused // 16, i1_0_i0_i1_1_fused % 16]
         for i1_0 in range(1):
             for i0_0 in range(n // 6):
                 C_local = T.decl_buffer((1, 6, 16), "float32", scope="local")

@@ -28,8 +28,7 @@ class Module:
     def main(A: T.Buffer((6, 10), "float32"), B: T.Buffer((6, 10), "float32"), C: T.Buffer((1,), "float32")):
         for u_i_fused, u, j in T.grid(6, 1, 10):
             with T.block("B"):
-                vi = T.axis.spatial(6, u_i_fused % 6)
-                vj = T.axis.spatial(10, j)
+                vi, vj = T.axis.remap("SS", [u_i_fused, j])
                 B[vi, vj] = A[vi, vj] * T.float32(2.0)
         for u in T.thread_binding(1, thread="threadIdx.x"):
             with T.block("C"):

@@ -15,7 +15,8 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def relu(A: T.Buffer((13, 27), "float32"), B: T.Buffer((13, 27), "float32")):
-        A_1 = T.decl_buffer((351,), "float32", data=A.data)
-        B_1 = T.decl_buffer((351,), "float32", data=B.data)
-        for vi_vj in range(351):
-            B_1[vi_vj] = T.max(A_1[vi_vj], T.float32(0.0))
+        for i_j_fused in range(351):
+            with T.block("B"):
+                vi = T.axis.spatial(13, i_j_fused // 27)
+                vj = T.axis.spatial(27, i_j_fused % 27)
+                B[vi, vj] = T.max(A[vi, vj], T.float32(0.0))

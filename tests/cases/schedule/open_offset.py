@@ -32,6 +32,11 @@ class Module:
         n = T.int32()
         x0 = T.match_buffer(a, (n,), "int64")
         concat = T.match_buffer(c, (n + 1,), "int64")
-        for vi0 in range(n):
-            concat[vi0] = x0[vi0]
-        concat[n] = x1[0]
+        for i0 in range(n):
+            with T.block("concat"):
+                vi0 = T.axis.spatial(n, i0)
+                concat[vi0] = x0[vi0]
+        for i0 in range(1):
+            with T.block("concat_1"):
+                vi0 = T.axis.spatial(1, i0)
+                concat[vi0 + n] = x1[vi0]

@@ -25,7 +25,7 @@ def matmul(
 #     sch.transform_layout(block=b0, buffer=["write", 0], index_map=lambda i0, i1: [i1 // 16, i0, i1 % 16])
 #     sch.transform_block_layout(block=b0, index_map=lambda i0, i1, i2: [i1 // 16, i0, i1 % 16, i2])
 #     l3, l4, l5, l6 = sch.get_loops(block=b0)
-#     l7, l8 = sch.split(loop=l4, factors=[None, 5])
+#     l7, l8 = sch.split(loop=l4, factors=[None, 6])
 #     sch.reorder(l3, l7, l6, l8, l5)
 #     sch.reverse_compute_at(block=b2, loop=l7)
 #     b9 = sch.decompose_reduction(block=b0, loop=l6)

@@ -5,14 +5,17 @@ mod io_layout;
 mod kept;
 mod opt;
 mod plan_html;
+#[path = "../program/mod.rs"]
+mod program;
 mod run;
 mod tune;
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use program::program;
 use prost::Message;
 use tempfile::TempDir;
 use tilewright::unstable::onnx::proto::{
@@ -48,13 +51,6 @@ impl Done {
         assert!(self.err.contains(part), "`{part}` is not in stderr: {}", self.err);
         self
     }
-}
-
-/// The program, with a cache that is not the user's.
-pub(crate) fn program() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
-    command.env("TILEWRIGHT_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
-    command
 }
 
 /// Runs the program on arguments, with this standard input.
@@ -393,7 +389,9 @@ fn commands_of_the_readme_run() {
     let mut count = 0;
     for command in commands {
         let words: Vec<&str> = command.split_whitespace().collect();
-        let done = program().args(&words).current_dir(scratch.path("")).output();
+        let mut program = program();
+        program.args(&words).current_dir(scratch.path(""));
+        let done = program.env("TILEWRIGHT_TUNING", scratch.path("measured")).output();
         let done = done.expect("the program runs");
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "tilewright {command}: {said}");

@@ -82,6 +82,77 @@ fn a_candidate_that_does_not_end_costs_only_itself() {
     assert_eq!(tune("30s")["failures"].as_array().map(Vec::len), Some(0));
 }
 
+/// Candidates that crash and that never end, in the program's own worker.
+#[test]
+#[cfg_attr(not(debug_assertions), ignore = "only debug builds can be told to misbehave")]
+fn candidates_that_crash_or_hang_cost_only_themselves() {
+    let folder = TempDir::new().expect("a folder");
+    let at = |name: &str| text(&folder.path().join(name));
+    let (model, exported) = (digits("digits.onnx"), at("good.jsonl"));
+    let tune = |file: &str, misbehave: &str| {
+        let mut command = super::program();
+        command.args(["tune", &model, "--dim", "N=3", "--threads", "1", "--budget", "10m"]);
+        command.args(["--limit", "20s", "--json", "--file", file, "--export", &exported]);
+        command.env("TILEWRIGHT_TEST_MISBEHAVE", misbehave);
+        let done = command.output().expect("it runs");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        serde_json::from_slice::<Value>(&done.stdout).expect("JSON")
+    };
+    let good = tune(&at("good"), "");
+    // A shape of a convolution that is measured.
+    let lines = std::fs::read_to_string(&exported).expect("records");
+    let records = lines.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON"));
+    let what = records.filter(|r| r["kind"] == "contraction").map(|r| r["what"].clone());
+    let what = what.max_by_key(|w| w.as_str().map(str::len)).expect("a convolution");
+    let shape =
+        what.as_str().and_then(|w| w.split_once('[')?.1.split_once(']')).expect("a shape").0;
+    let report = tune(&at("bad"), &format!("crash=({shape})\nhang=\"layout\":\"nhwc\""));
+    let failed = report["failures"].as_array().expect("a list");
+    let why =
+        |text: &str| failed.iter().filter(|f| f["why"].as_str().unwrap().contains(text)).count();
+    let (crashed, late) = (why("signal"), why("no answer within 20.0 s"));
+    assert!(crashed >= 1 && late == 1 && crashed + late == failed.len(), "{report}");
+    // All others are measured.
+    let count = |report: &Value| report["new"].as_u64().expect("a number") as usize;
+    let models = |report: &Value| report["models"].as_object().expect("models").len();
+    assert_eq!(
+        count(&report) + crashed,
+        report["candidates"].as_u64().unwrap() as usize,
+        "{report}"
+    );
+    assert!(count(&report) >= 1, "{report}");
+    assert_eq!(models(&report), models(&good) - 1, "{report}");
+}
+
+#[test]
+fn a_machine_is_calibrated_and_plans_say_so() {
+    let folder = TempDir::new().expect("a folder");
+    let (model, file) = (digits("digits.onnx"), text(&folder.path().join("t")));
+    let plan = |file: &str| {
+        let mut command = super::program();
+        command.args(["plan", &model, "--dim", "N=3", "--threads", "1", "--json"]);
+        let done = command.env("TILEWRIGHT_TUNING", file).output().expect("it runs");
+        let plan: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        ["unit", "costs"].map(|key| plan[key].as_str().expect("text").to_owned())
+    };
+    assert_eq!(plan(&file), ["cycles", "written"]);
+    let found = json(&tilewright(&["tune", "--calibrate", "--file", &file, "--json"]).code(0));
+    let kernels = found["kernels"].as_array().expect("a list");
+    assert!(kernels.len() > 40, "{found}");
+    assert!(kernels.iter().all(|k| k["measured"].as_f64().is_some_and(|t| t > 0.0)), "{found}");
+    assert!(found["cycle"].as_f64().is_some_and(|c| (0.05..=10.0).contains(&c)), "{found}");
+    assert!(found["costs"]["fma"].as_f64().is_some_and(|c| c > 0.0), "{found}");
+    assert_eq!(plan(&file), ["ns", "calibrated"]);
+    // A calibration goes with the measurements.
+    let (exported, other) = (text(&folder.path().join("e")), text(&folder.path().join("o")));
+    tilewright(&["tune", "--file", &file, "--export", &exported]).code(0);
+    tilewright(&["tune", "--file", &other, "--import", &exported]).code(0);
+    assert_eq!(plan(&other), ["ns", "calibrated"]);
+    tilewright(&["tune", &model, "--cpu", "x86-64", "--calibrate", "--file", &file])
+        .code(2)
+        .complains("--cpu: only --calibrate without a model");
+}
+
 #[test]
 fn a_budget_of_nothing_measures_next_to_nothing() {
     let folder = TempDir::new().expect("a folder");

@@ -39,18 +39,21 @@
 
 mod annotate;
 mod layouts;
+#[path = "../program/mod.rs"]
+mod program;
 mod semantics;
 mod trace;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use annotate::{annotate, strip};
 use layouts::Layout;
+use program::program;
 
 /// A section of a file.
 const SECTION: &str = "# ---- ";
@@ -228,9 +231,8 @@ struct Run {
 /// Runs the command of a case on its input.
 fn run(case: &Case) -> Result<Run, String> {
     let (name, options) = case.command.split_first().ok_or("an empty command")?;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewright"));
+    let mut command = program();
     command.arg(name).arg("-").args(options);
-    command.env("TILEWRIGHT_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
     if let Some(other) = &case.other {
         let path = directory.path().join("other.py");

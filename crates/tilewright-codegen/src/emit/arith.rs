@@ -253,12 +253,19 @@ fn float(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
 ///
 /// Against a constant, one comparison that a `NaN` fails gives that, and is one instruction on
 /// x86; otherwise it is LLVM's intrinsic, three instructions there, which the vectoriser knows as
-/// a reduction.
+/// a reduction. Vectors with masks take two: the instruction gives its second operand where one is `NaN`,
+/// and is left out where the first is.
 fn extreme(c: &mut Code<'_>, intrinsic: &str, better: &str, x: &Operands<'_>) -> Val {
     let (a, b) = match x.constant {
         _ if c.shared.machine.nan_min_max => return c.extreme(intrinsic, x.a, x.b),
         (true, _) => (x.a, x.b),
         (_, true) => (x.b, x.a),
+        _ if c.shared.machine.masks && x.a.ty.lanes > 1 => {
+            let cond = c.cmp(better, x.a, x.b);
+            let either = c.select(&cond, x.a, x.b);
+            let is_number = c.cmp("fcmp ord", x.a, x.a);
+            return c.select(&is_number, &either, x.a);
+        }
         _ => return c.extreme(intrinsic, x.a, x.b),
     };
     let cond = c.cmp(better, a, b);

@@ -424,6 +424,14 @@ impl<'m> Code<'m> {
         self.mul_index(a, b, true)
     }
 
+    /// Lanes of two vectors of one type, by their places in both.
+    pub fn shuffle(&mut self, a: &Val, b: &Val, lanes: &[usize]) -> Val {
+        let order: Vec<String> = lanes.iter().map(|l| format!("i32 {l}")).collect();
+        let ty = Ty::I32.with_lanes(a.lanes());
+        let text = format_args!("shufflevector {a}, {b}, {ty} <{}>", order.join(", "));
+        self.emit(a.ty, text)
+    }
+
     /// `a + b` in 64 bits, without the trivial cases. `stays` says that the exact sum is known to fit.
     pub fn add_index(&mut self, a: &Val, b: &Val, stays: bool) -> Val {
         match () {

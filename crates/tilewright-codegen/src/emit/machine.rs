@@ -11,6 +11,8 @@ pub(super) struct Machine {
     pub half: bool,
     /// Has minimum and maximum instructions that propagate `NaN`.
     pub nan_min_max: bool,
+    /// Writes only chosen lanes of vectors, by masks in registers of their own.
+    pub masks: bool,
     /// Preferred width of vectors in bits, where LLVM's own choice is not the best.
     vector_width: Option<u32>,
     /// Its dot products.
@@ -24,6 +26,7 @@ impl Machine {
         Machine {
             half: arm || (x86 && features.has("f16c")),
             nan_min_max: arm,
+            masks: x86 && features.has("avx512vl"),
             vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
             dots: Dot::of(target),
         }

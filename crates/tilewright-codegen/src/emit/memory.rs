@@ -19,10 +19,11 @@ use tilewright_ir::{
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::func::Func;
 use super::half;
+use super::strided;
 use super::types::{is_narrow_float, memory, register};
 
 /// Where the lanes of an access lie, in elements.
-enum Place {
+enum Addresses {
     /// All at one.
     One(Val),
     /// At `base`, `base + stride`, ...
@@ -73,7 +74,7 @@ impl Aliases {
         Aliases(texts)
     }
 
-    fn of(&self, b: &Buffer) -> &str {
+    pub(super) fn of(&self, b: &Buffer) -> &str {
         self.0.get(&b.id()).map_or("", String::as_str)
     }
 }
@@ -185,19 +186,19 @@ impl Func<'_> {
     }
 
     /// Takes a vector index apart. Arithmetic on data wraps, in each lane, and so do the parts.
-    fn place(&mut self, e: &Expr) -> Result<Place> {
+    fn place(&mut self, e: &Expr) -> Result<Addresses> {
         if e.dtype().lanes == 1 {
-            return Ok(Place::One(self.index64(e)?));
+            return Ok(Addresses::One(self.index64(e)?));
         }
         let scalar = e.dtype().scalar();
         let stays = self.stays_in_index(e);
         // In 64 bits a first element and a stride that wrap give lanes that wrap.
         let exact = scalar == DType::I64 || stays;
         match e.kind() {
-            ExprKind::Broadcast(x) => return Ok(Place::One(self.index64(x)?)),
+            ExprKind::Broadcast(x) => return Ok(Addresses::One(self.index64(x)?)),
             ExprKind::Ramp(base, stride) if exact => {
                 let (base, stride) = (self.index64(base)?, self.index64(stride)?);
-                return Ok(Place::Strided { base, stride });
+                return Ok(Addresses::Strided { base, stride });
             }
             ExprKind::Cast(x) if scalar == DType::I64 && x.dtype().scalar() == DType::I32 => {
                 return self.place(x);
@@ -224,47 +225,48 @@ impl Func<'_> {
             },
             _ => {}
         }
-        Ok(Place::Any(self.wide_value(e)?))
+        Ok(Addresses::Any(self.wide_value(e)?))
     }
 
     /// Each lane times `k`. `stays` says that no lane wraps, so that the first element does not; the
     /// distance of two lanes may.
-    fn scaled(&mut self, p: Place, k: &Val, stays: bool) -> Place {
+    fn scaled(&mut self, p: Addresses, k: &Val, stays: bool) -> Addresses {
         match p {
-            Place::One(v) => Place::One(self.code.mul_index(&v, k, stays)),
-            Place::Strided { base, stride } => Place::Strided {
+            Addresses::One(v) => Addresses::One(self.code.mul_index(&v, k, stays)),
+            Addresses::Strided { base, stride } => Addresses::Strided {
                 base: self.code.mul_index(&base, k, stays),
                 stride: product(&mut self.code, &stride, k, false),
             },
-            Place::Any(v) => {
+            Addresses::Any(v) => {
                 let k = self.code.splat(k, v.lanes());
-                Place::Any(self.code.bin("mul", &v, &k))
+                Addresses::Any(self.code.bin("mul", &v, &k))
             }
         }
     }
 
     /// The sum of two places, lane by lane; `stays` as for [`Func::scaled`].
-    fn sum(&mut self, a: Place, b: Place, lanes: u16, stays: bool) -> Place {
+    fn sum(&mut self, a: Addresses, b: Addresses, lanes: u16, stays: bool) -> Addresses {
         let c = &mut self.code;
         match (a, b) {
-            (Place::One(a), Place::One(b)) => Place::One(c.add_index(&a, &b, stays)),
-            (Place::One(a), Place::Strided { base, stride })
-            | (Place::Strided { base, stride }, Place::One(a)) => {
-                Place::Strided { base: c.add_index(&base, &a, stays), stride }
+            (Addresses::One(a), Addresses::One(b)) => Addresses::One(c.add_index(&a, &b, stays)),
+            (Addresses::One(a), Addresses::Strided { base, stride })
+            | (Addresses::Strided { base, stride }, Addresses::One(a)) => {
+                Addresses::Strided { base: c.add_index(&base, &a, stays), stride }
             }
-            (Place::Strided { base: a, stride: s }, Place::Strided { base: b, stride: t }) => {
-                Place::Strided { base: c.add_index(&a, &b, stays), stride: total(c, &s, &t) }
-            }
+            (
+                Addresses::Strided { base: a, stride: s },
+                Addresses::Strided { base: b, stride: t },
+            ) => Addresses::Strided { base: c.add_index(&a, &b, stays), stride: total(c, &s, &t) },
             (a, b) => {
                 let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
-                Place::Any(c.bin("add", &a, &b))
+                Addresses::Any(c.bin("add", &a, &b))
             }
         }
     }
 
     /// The place of an access in elements of the buffer's scalar type, behind its pointer. The buffer has one
     /// physical axis: the target has no other memory, and was asked.
-    fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Place> {
+    fn locate(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Addresses> {
         if indices.len() != buffer.rank() {
             return Err(Error::malformed(format!(
                 "buffer `{}` has {} axes and is accessed with {} indices",
@@ -276,7 +278,7 @@ impl Func<'_> {
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
         // One index is in range where the access happens; lanes of a vector need not all take part.
         let stays = indices.iter().all(|i| i.dtype().lanes == 1);
-        let mut at = Place::One(Val::int(Ty::I64, 0));
+        let mut at = Addresses::One(Val::int(Ty::I64, 0));
         // Row-major: from the innermost axis outwards, `stride` is the product of the extents.
         let mut stride = Val::int(Ty::I64, 1);
         for (axis, index) in indices.iter().enumerate().rev() {
@@ -293,15 +295,15 @@ impl Func<'_> {
             }
         }
         if let Some(offset) = &buffer.elem_offset {
-            let offset = Place::One(self.index64(offset)?);
+            let offset = Addresses::One(self.index64(offset)?);
             at = self.sum(offset, at, lanes, stays);
         }
         match (buffer.dtype().lanes, at) {
             (1, at) => Ok(at),
-            (n, Place::One(at)) => {
+            (n, Addresses::One(at)) => {
                 let n = Val::int(Ty::I64, n.into());
                 let base = self.code.mul64(&at, &n);
-                Ok(Place::Strided { base, stride: Val::int(Ty::I64, 1) })
+                Ok(Addresses::Strided { base, stride: Val::int(Ty::I64, 1) })
             }
             _ => Err(Error::unsupported(format!(
                 "buffer `{}` of type {} takes no vector index",
@@ -312,7 +314,7 @@ impl Func<'_> {
     }
 
     /// The address of an element, or a vector of addresses.
-    fn address(&mut self, buffer: &Buffer, at: &Val) -> Result<(Val, Scalar)> {
+    pub(super) fn address(&mut self, buffer: &Buffer, at: &Val) -> Result<(Val, Scalar)> {
         let base = self.pointer(buffer)?;
         let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
         let (ty, name) = (Ty::PTR.with_lanes(at.lanes()), Ty::I1.of(element));
@@ -321,11 +323,21 @@ impl Func<'_> {
         Ok((address, element))
     }
 
+    /// The place of one element of a flat buffer, in elements.
+    pub(super) fn element_place(&mut self, buffer: &Buffer, at: &Expr) -> Result<Val> {
+        match self.locate(buffer, std::slice::from_ref(at))? {
+            Addresses::One(at) => Ok(at),
+            _ => Err(Error::malformed("the place of an element is a vector")),
+        }
+    }
+
     /// The address of one element, for a call.
     pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
         match self.locate(buffer, indices)? {
-            Place::One(at) | Place::Strided { base: at, .. } => Ok(self.address(buffer, &at)?.0),
-            Place::Any(_) => {
+            Addresses::One(at) | Addresses::Strided { base: at, .. } => {
+                Ok(self.address(buffer, &at)?.0)
+            }
+            Addresses::Any(_) => {
                 Err(Error::unsupported("there is no single address of a vector of elements"))
             }
         }
@@ -343,7 +355,7 @@ impl Func<'_> {
         let place = self.locate(b, indices)?;
         let alias = self.aliases.of(b).to_owned();
         let raw = match (place, self.mask.clone()) {
-            (Place::One(at), mask) => {
+            (Addresses::One(at), mask) => {
                 let (address, element) = self.address(b, &at)?;
                 let plain = |f: &mut Self| {
                     let (ty, align) = (Ty::I1.of(element), element.bytes());
@@ -360,7 +372,7 @@ impl Func<'_> {
                 let v = self.in_register(&v, b.dtype());
                 return Ok(self.code.splat(&v, ty.lanes));
             }
-            (Place::Strided { base, stride }, mask) if stride.is_int(1) => {
+            (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let memory_ty = ty.of(element);
                 let align = element.bytes();
@@ -379,7 +391,7 @@ impl Func<'_> {
                     }
                 }
             }
-            (Place::Strided { base, stride }, None) if stride.is_int(-1) => {
+            (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
                 let back = Val::int(Ty::I64, 1 - i64::from(ty.lanes));
                 let first = self.code.add64(&base, &back);
                 let (address, element) = self.address(b, &first)?;
@@ -389,6 +401,10 @@ impl Func<'_> {
                     format_args!("load {memory_ty}, {address}, align {align}{alias}"),
                 );
                 self.reverse(&v)
+            }
+            (Addresses::Strided { base, stride }, None) if strided::step(&stride).is_some() => {
+                let step = strided::step(&stride).unwrap_or(1);
+                self.every(b, &base, step, ty)?
             }
             (place, mask) => {
                 let at = spread(&mut self.code, place, ty.lanes);
@@ -422,9 +438,7 @@ impl Func<'_> {
 
     /// The bytes from an element on as so many values of `int32`.
     pub(super) fn words(&mut self, b: &Buffer, at: &Expr, lanes: u16) -> Result<Val> {
-        let Place::One(at) = self.locate(b, std::slice::from_ref(at))? else {
-            return Err(Error::malformed("the place of an element is a vector"));
-        };
+        let at = self.element_place(b, at)?;
         let (ty, alias) = (Ty::I32.with_lanes(lanes), self.aliases.of(b).to_owned());
         let (address, element) = self.address(b, &at)?;
         let align = element.bytes();
@@ -447,23 +461,23 @@ impl Func<'_> {
         let raw = self.in_memory(value, b.dtype());
         let mask = self.lane_mask(self.mask.clone(), lanes)?;
         match (place, mask) {
-            (Place::One(at), None) if lanes == 1 => {
+            (Addresses::One(at), None) if lanes == 1 => {
                 let (address, element) = self.address(b, &at)?;
                 let align = element.bytes();
                 self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
             }
-            (Place::Strided { base, stride }, None) if stride.is_int(1) => {
+            (Addresses::Strided { base, stride }, None) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let align = element.bytes();
                 self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
             }
-            (Place::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
+            (Addresses::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let align = Val::int(Ty::I32, element.bytes() as i64);
                 let args = [&raw, &address, &align, &mask];
                 self.code.intrinsic_void("masked.store", &[raw.ty, Ty::PTR], &args);
             }
-            (Place::Strided { base, stride }, None) if stride.is_int(-1) => {
+            (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
                 let back = Val::int(Ty::I64, 1 - i64::from(lanes));
                 let first = self.code.add64(&base, &back);
                 let (address, element) = self.address(b, &first)?;
@@ -504,10 +518,8 @@ impl Func<'_> {
     }
 
     fn reverse(&mut self, v: &Val) -> Val {
-        let order: Vec<String> = (0..v.lanes()).rev().map(|l| format!("i32 {l}")).collect();
-        let ty = Ty::I32.with_lanes(v.lanes());
-        let text = format_args!("shufflevector {v}, {} poison, {ty} <{}>", v.ty, order.join(", "));
-        self.code.emit(v.ty, text)
+        let order: Vec<usize> = (0..usize::from(v.lanes())).rev().collect();
+        self.code.shuffle(v, v, &order)
     }
 
     /// From the type of memory to that of registers.
@@ -556,11 +568,11 @@ fn has_stride(e: &Expr) -> bool {
 }
 
 /// The place of each lane.
-fn spread(c: &mut Code<'_>, p: Place, lanes: u16) -> Val {
+fn spread(c: &mut Code<'_>, p: Addresses, lanes: u16) -> Val {
     match p {
-        Place::Any(v) => v,
-        Place::One(v) => c.splat(&v, lanes),
-        Place::Strided { base, stride } => {
+        Addresses::Any(v) => v,
+        Addresses::One(v) => c.splat(&v, lanes),
+        Addresses::Strided { base, stride } => {
             let (base, stride) = (c.splat(&base, lanes), c.splat(&stride, lanes));
             let steps = iota(base.ty);
             let steps = c.bin("mul", &stride, &steps);

@@ -56,6 +56,8 @@ mod names;
 mod parallel;
 
 mod stmt;
+mod strided;
+mod transpose;
 mod types;
 
 use std::sync::Arc;

@@ -19,6 +19,7 @@
 use std::fmt::Write;
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::linear::Linear;
 use tilewright_ir::{
     Attr, Attrs, BinOp, Buffer, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var,
     tensor::ALIGN,
@@ -263,6 +264,9 @@ impl Func<'_> {
         if *kind == ForKind::Parallel && !self.parallel && self.mask.is_none() {
             return self.parallel_loop(var, range, annotations, body);
         }
+        if self.is_transposing(var, range, kind, body) {
+            return self.transposing(var, range, kind, body);
+        }
         let (min, extent) = (self.expr(&range.min)?, self.expr(&range.extent)?);
         let some = (self.ranges.of(&range.extent).lo <= 0).then(|| {
             let op = if is_signed(dtype) { "icmp sgt" } else { "icmp ugt" };
@@ -311,7 +315,7 @@ impl Func<'_> {
         let wrap = if signed { "nsw" } else { "nuw" };
         self.code.define(&next, format_args!("add {wrap} {i}, 1"));
         let more = self.code.cmp(if signed { "icmp slt" } else { "icmp ult" }, &next, end);
-        let metadata = hints.metadata(self.code.shared);
+        let metadata = hints.metadata(self.code.shared, body);
         self.code.line(format_args!("br {more}, label %{head}, label %{exit}{metadata}"));
         self.code.begin(&exit);
         Ok(())
@@ -358,7 +362,7 @@ pub(super) struct LoopHints<'a> {
 
 impl LoopHints<'_> {
     /// The text that follows the loop's last branch.
-    fn metadata(&self, shared: &Shared) -> String {
+    fn metadata(&self, shared: &Shared, body: &Stmt) -> String {
         let mut hints = Vec::new();
         let count = self.annotations.get("pragma_unroll_count").map(as_number);
         if is_set(self.annotations, "pragma_no_unroll") {
@@ -381,6 +385,10 @@ impl LoopHints<'_> {
             None if vectorized => {
                 hints.push("!\"llvm.loop.vectorize.enable\", i1 true".to_owned());
             }
+            // LLVM may unroll the loop inside first, and then take vectors across its iterations.
+            None if writes_rows(body) => {
+                hints.push("!\"llvm.loop.vectorize.enable\", i1 false".to_owned());
+            }
             None => {}
         }
         if hints.is_empty() {
@@ -392,6 +400,17 @@ impl LoopHints<'_> {
         let id = shared.node(|id| format!("distinct !{{!{id}{list}}}"));
         format!(", !llvm.loop !{id}")
     }
+}
+
+/// The fewest cells of a row that are better written as vectors of the row.
+const ROW: i64 = 8;
+
+/// Whether a statement is a loop that writes neighbours, some vectors of them.
+fn writes_rows(s: &Stmt) -> bool {
+    let StmtKind::For { var, range, body, .. } = s.kind() else { return false };
+    let StmtKind::Store { indices, .. } = body.kind() else { return false };
+    let beside = |i: &Expr| Linear::of(i).and_then(|i| i.coefficient(var)) == Some(1);
+    range.extent.as_int().is_none_or(|n| n >= ROW) && indices.last().is_some_and(beside)
 }
 
 /// Whether an annotation is there and does not say no.

@@ -439,3 +439,40 @@ proptest! {
         compare(&f, &arguments(&f, seed % 100));
     }
 }
+
+/// `B[row, 0:rows] = f(A[0:rows, row])` for all rows of a square of `dtype`, which lies behind others.
+fn across(rows: i32, dtype: DType, value: impl Fn(Expr) -> Expr) -> TensorFunc {
+    let (a, b) = (buffer("A", &[400], dtype), buffer("B", &[400], dtype));
+    let (j, o) = (Var::index("j"), Var::index("o"));
+    let ramp = |base: Expr, step: i32| Expr::ramp(base, int(step), rows as u16);
+    let read = a.load([ramp(&o * 3 + &j + 5, rows + 7)]);
+    let store = Stmt::store(&b, vec![ramp(&j * i64::from(rows) + &o, 1)], value(read));
+    let inner = Stmt::for_loop(&j, Range::upto(int(rows)), ForKind::Unrolled, store);
+    func(&[&a, &b], Stmt::serial(&o, int(2), inner))
+}
+
+#[test]
+fn loops_across_rows_are_transposed() {
+    for rows in [2, 4, 8, 16] {
+        for dtype in [DType::F32, DType::I32, DType::F64, DType::I64, DType::I16, DType::U32] {
+            let f = across(rows, dtype, |x| x);
+            compare(&f, &arguments(&f, 3));
+            let f = across(rows, dtype, |x| x.clone() * x);
+            compare(&f, &arguments(&f, 3));
+        }
+    }
+    let f = across(8, DType::F32, |x| x);
+    let text = ir(&f, &baseline()).expect("IR");
+    assert!(text.contains("shufflevector") && !text.contains("load float,"), "{text}");
+}
+
+#[test]
+fn a_loop_that_reads_what_it_writes_is_not_transposed() {
+    let b = buffer("B", &[256], DType::F32);
+    let j = Var::index("j");
+    let ramp = |base: Expr, step: i32| Expr::ramp(base, int(step), 8);
+    let read = b.load([ramp(j.expr(), 9)]);
+    let store = Stmt::store(&b, vec![ramp(&j * 8, 1)], read);
+    let f = func(&[&b], Stmt::for_loop(&j, Range::upto(int(8)), ForKind::Unrolled, store));
+    compare(&f, &arguments(&f, 3));
+}

@@ -408,3 +408,21 @@ fn vector_indices_from_data_wrap() {
         }
     }
 }
+
+#[test]
+fn elements_at_small_distances_are_read_in_vectors() {
+    for dtype in [DType::F32, DType::I8, DType::F64, DType::BOOL, DType::F16] {
+        for (step, lanes) in [(2, 16), (3, 8), (4, 4), (2, 3), (4, 15), (5, 8), (-2, 8), (3, 2)] {
+            let first = if step < 0 { 60 } else { 1 };
+            let (a, o) = (buffer("A", &[64], dtype), buffer("O", &[64], dtype));
+            let ramp = |at: i32, step: i32| Expr::ramp(Expr::i32(at), Expr::i32(step), lanes);
+            let store = Stmt::store(&o, vec![ramp(3, 1)], a.load([ramp(first, step)]));
+            // The last element is that of the buffer.
+            let last = 63 - step.max(0) * (i32::from(lanes) - 1);
+            let end = Stmt::store(&o, vec![ramp(40, 1)], a.load([ramp(last, step)]));
+            let body = if lanes <= 8 && step > 0 { Stmt::seq([store, end]) } else { store };
+            let f = func(&[&a, &o], body);
+            compare(&f, &arguments(&f, 5));
+        }
+    }
+}

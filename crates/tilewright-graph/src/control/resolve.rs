@@ -12,7 +12,7 @@ use tilewright_ir::{
     GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var,
 };
 
-use crate::calls::{CallStack, MAX_DEPTH};
+use crate::calls::{Env, Resolve, tuple_item};
 
 /// Nodes in order, and the values that are left after them.
 pub(super) struct Part {
@@ -79,17 +79,11 @@ pub(super) fn resolve(
     func: &GraphFunc,
 ) -> Result<(Part, Vec<GraphVar>)> {
     let mut r = Resolver {
-        module,
-        values: HashMap::new(),
+        env: Env::new(module, name, func.span),
         sizes: HashMap::new(),
         nodes: Vec::new(),
-        calls: CallStack::new(name),
-        depth: 0,
-        span: func.span,
     };
-    r.blocks(&func.blocks)?;
-    r.span = func.span;
-    let ret = r.value(&func.ret)?;
+    let ret = Resolve::body(&mut r, func)?;
     let mut results = Vec::new();
     flatten(ret, &mut results);
     Ok((Part { nodes: r.nodes, results }, func.params.clone()))
@@ -126,16 +120,10 @@ fn found(blocks: &[BindingBlock], to: &mut Vec<Var>) {
 }
 
 struct Resolver<'m> {
-    module: &'m Module,
-    /// What variables stand for: variables, constants, and tuples of such.
-    values: HashMap<u64, GraphExpr>,
+    env: Env<'m>,
     /// What sizes of functions that are expanded stand for.
     sizes: HashMap<Var, Expr>,
     nodes: Vec<Node>,
-    /// Graph functions that are being expanded.
-    calls: CallStack,
-    depth: usize,
-    span: Option<Span>,
 }
 
 /// Sizes of callers in the place of those of callees.
@@ -150,6 +138,46 @@ impl Fold for Renamed<'_> {
             },
             _ => fold_expr_children(self, e),
         }
+    }
+}
+
+impl<'m> Resolve<'m> for Resolver<'m> {
+    fn env(&mut self) -> &mut Env<'m> {
+        &mut self.env
+    }
+
+    fn item(&mut self, of: GraphExpr, k: usize) -> Result<GraphExpr> {
+        match of {
+            GraphExpr::Tuple(items) => tuple_item(&items, k),
+            _ => Err(Error::malformed(format!("item {k} of no tuple"))),
+        }
+    }
+
+    fn call(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+        let GraphExpr::Call { op, args, .. } = e else { return self.call_tir(e, None) };
+        if let Some(name) = op.strip_prefix("cls.") {
+            let args = self.values(args)?;
+            let mut outer = HashMap::new();
+            let ret = self.expand(name, args, |r, func, args| {
+                outer = std::mem::replace(&mut r.sizes, Self::sizes_of(func, args));
+            })?;
+            self.sizes = outer;
+            return Ok(ret);
+        }
+        if ListOp::find(op).is_none() {
+            return Err(Error::unsupported(format!(
+                "`{op}` has no tensor function: only call_tir, calls of graph functions and operators on lists can run"
+            ))
+            .at(self.env.span));
+        }
+        let ty = GraphType::Opaque("R.Object".into());
+        self.bound(&GraphVar::new(op.clone(), ty), e)
+    }
+
+    fn body(&mut self, func: &GraphFunc) -> Result<GraphExpr> {
+        self.blocks(&func.blocks)?;
+        self.env.span = func.span;
+        self.value(&func.ret)
     }
 }
 
@@ -178,30 +206,30 @@ impl Resolver<'_> {
 
     /// A variable in the place of one that is bound: each expansion of a function has its own.
     fn fresh(&self, var: &GraphVar) -> GraphVar {
-        match self.calls.is_outermost() {
+        match self.env.is_outermost() {
             true => var.clone(),
             false => GraphVar::new(var.name().clone(), self.ty(var.ty())),
         }
     }
 
     fn push(&mut self, kind: Kind) {
-        self.nodes.push(Node { kind, span: self.span });
+        self.nodes.push(Node { kind, span: self.env.span });
     }
 
     fn blocks(&mut self, blocks: &[BindingBlock]) -> Result<()> {
         for b in blocks.iter().flat_map(|block| &block.bindings) {
-            self.span = b.span;
+            self.env.span = b.span;
             let value = self.bound(&b.var, &b.value).map_err(|e| e.at(b.span))?;
-            self.values.insert(b.var.id(), value);
+            self.env.values.insert(b.var.id(), value);
         }
         Ok(())
     }
 
-    fn body(&mut self, body: &Body) -> Result<Part> {
+    fn part(&mut self, body: &Body) -> Result<Part> {
         let outer = std::mem::take(&mut self.nodes);
-        let span = self.span;
+        let span = self.env.span;
         let ret = self.blocks(&body.blocks).and_then(|()| self.value(&body.ret));
-        self.span = span;
+        self.env.span = span;
         let nodes = std::mem::replace(&mut self.nodes, outer);
         let mut results = Vec::new();
         flatten(ret?, &mut results);
@@ -242,8 +270,7 @@ impl Resolver<'_> {
                 }
             }
             GraphExpr::Call { op, args, attrs } if let Some(list) = ListOp::find(op) => {
-                let args: Vec<GraphExpr> =
-                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                let args = self.values(args)?;
                 let to = GraphVar::new(var.name().clone(), self.ty(var.ty()));
                 self.push(Kind::List { op: list, attrs: attrs.clone(), args, to: to.clone() });
                 Ok(to.expr())
@@ -257,8 +284,7 @@ impl Resolver<'_> {
                     sizes = told.iter().map(|e| self.expr(e)).collect();
                     args = rest;
                 }
-                let args: Vec<GraphExpr> =
-                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                let args = self.values(args)?;
                 let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
                 self.push(Kind::Piece { name, sizes, args, outs });
                 Ok(value)
@@ -266,7 +292,7 @@ impl Resolver<'_> {
             GraphExpr::If(branches) => {
                 let cond = self.value(&branches.cond)?;
                 let (then, otherwise) =
-                    (self.body(&branches.then)?, self.body(&branches.otherwise)?);
+                    (self.part(&branches.then)?, self.part(&branches.otherwise)?);
                 let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
                 if then.results.len() != outs.len() || otherwise.results.len() != outs.len() {
                     return Err(Error::malformed(format!(
@@ -284,13 +310,12 @@ impl Resolver<'_> {
                 let mut optional =
                     |e: &Option<GraphExpr>| e.as_ref().map(|e| self.value(e)).transpose();
                 let (trip, cond) = (optional(&l.trip)?, optional(&l.cond)?);
-                let carried: Vec<GraphExpr> =
-                    l.carried.iter().map(|e| self.value(e)).collect::<Result<_>>()?;
+                let carried = self.values(&l.carried)?;
                 let params: Vec<GraphVar> = l.params.iter().map(|p| self.fresh(p)).collect();
                 for (old, new) in l.params.iter().zip(&params) {
-                    self.values.insert(old.id(), new.expr());
+                    self.env.values.insert(old.id(), new.expr());
                 }
-                let body = self.body(&l.body)?;
+                let body = self.part(&l.body)?;
                 let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
                 let given = body.results.len();
                 let tuple = matches!(value, GraphExpr::Tuple(_));
@@ -312,7 +337,7 @@ impl Resolver<'_> {
 
     /// The name of the piece that an operator calls.
     fn piece(&self, op: &str) -> Option<Arc<str>> {
-        let (name, function) = self.module.functions.get_key_value(op.strip_prefix("cls.")?)?;
+        let (name, function) = self.env.module.functions.get_key_value(op.strip_prefix("cls.")?)?;
         match function {
             Function::Graph(f) if f.attrs.contains_key(PIECE) => Some(name.clone()),
             _ => None,
@@ -338,64 +363,16 @@ impl Resolver<'_> {
         }
     }
 
-    /// A variable, a constant, or a tuple of such.
-    fn value(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Error::unsupported(format!(
-                "graph expressions nested deeper than {MAX_DEPTH}"
-            ))
-            .at(self.span));
-        }
-        let value = match e {
-            GraphExpr::Var(v) => self.values.get(&v.id()).cloned().unwrap_or_else(|| e.clone()),
-            GraphExpr::Const(_) => e.clone(),
-            GraphExpr::Tuple(items) => {
-                GraphExpr::Tuple(items.iter().map(|i| self.value(i)).collect::<Result<_>>()?)
-            }
-            GraphExpr::Item(of, k) => match self.value(of)? {
-                GraphExpr::Tuple(items) => items.get(*k).cloned().ok_or_else(|| {
-                    Error::malformed(format!("item {k} of a tuple of {}", items.len()))
-                        .at(self.span)
-                })?,
-                _ => return Err(Error::malformed(format!("item {k} of no tuple")).at(self.span)),
-            },
-            GraphExpr::CallTir { .. } => self.call_tir(e, None)?,
-            GraphExpr::Call { op, args, .. } => match op.strip_prefix("cls.") {
-                Some(name) => {
-                    let args: Vec<GraphExpr> =
-                        args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
-                    self.expand(name, args)?
-                }
-                None if ListOp::find(op).is_some() => {
-                    let ty = GraphType::Opaque("R.Object".into());
-                    self.bound(&GraphVar::new(op.clone(), ty), e)?
-                }
-                None => {
-                    return Err(Error::unsupported(format!(
-                        "`{op}` has no tensor function: only call_tir, calls of graph functions and operators on lists can run"
-                    ))
-                    .at(self.span));
-                }
-            },
-            GraphExpr::If(_) | GraphExpr::Loop(_) => {
-                return Err(Error::internal("control flow in an expression").at(self.span));
-            }
-        };
-        self.depth -= 1;
-        Ok(value)
-    }
-
     /// A call of a tensor function, whose results are bound one by one.
     fn call_tir(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
         let GraphExpr::CallTir { func, args, outs, scalars } = e else {
             return Err(Error::internal("no call of a tensor function"));
         };
-        let args: Vec<GraphExpr> = args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+        let args = self.values(args)?;
         let outs: Vec<TensorType> = outs.iter().map(|t| self.tensor_type(t)).collect();
         let scalars = scalars.iter().map(|e| self.expr(e)).collect();
         let name = var.as_ref().map_or(func.clone(), |v| v.name().clone());
-        let span = self.span;
+        let span = self.env.span;
         let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span };
         let call = GraphExpr::CallTir { func: func.clone(), args, outs: outs.clone(), scalars };
         let tuple = var.as_ref().is_some_and(|v| matches!(v.ty(), GraphType::Tuple(_)));
@@ -422,11 +399,10 @@ impl Resolver<'_> {
         Ok(GraphExpr::Tuple(items))
     }
 
-    /// The result of a call of a graph function.
-    fn expand(&mut self, name: &str, args: Vec<GraphExpr>) -> Result<GraphExpr> {
-        let func = self.calls.enter(self.module, name, args.len(), self.span)?;
+    /// The sizes of a graph function that is called with some arguments.
+    fn sizes_of(func: &GraphFunc, args: &[GraphExpr]) -> HashMap<Var, Expr> {
         let mut sizes = HashMap::new();
-        for (p, arg) in func.params.iter().zip(&args) {
+        for (p, arg) in func.params.iter().zip(args) {
             let ty = match arg {
                 GraphExpr::Var(v) => v.ty().clone(),
                 GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
@@ -447,16 +423,6 @@ impl Resolver<'_> {
             let fresh = v.fresh().expr();
             sizes.entry(v).or_insert(fresh);
         }
-        let values = func.params.iter().map(GraphVar::id).zip(args).collect();
-        let outer = std::mem::replace(&mut self.values, values);
-        let outer_sizes = std::mem::replace(&mut self.sizes, sizes);
-        let (span, depth) = (self.span, std::mem::take(&mut self.depth));
-        self.blocks(&func.blocks)?;
-        let ret = self.value(&func.ret)?;
-        self.values = outer;
-        self.sizes = outer_sizes;
-        self.calls.leave();
-        (self.span, self.depth) = (span, depth);
-        Ok(ret)
+        sizes
     }
 }

@@ -412,7 +412,7 @@ fn extents(b: &Buffer) -> Option<Vec<Dim>> {
 
 /// The type for indices of these extents; open ones are counted in `int32`.
 fn index_type(shape: &[Dim]) -> DType {
-    let small = shape.iter().all(|d| d.known().is_none_or(|n| i32::try_from(n).is_ok()));
+    let small = shape.iter().all(|d| d.fits_int32());
     if small { DType::I32 } else { DType::I64 }
 }
 

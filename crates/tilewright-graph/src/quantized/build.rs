@@ -6,29 +6,11 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Stmt, TensorFunc, Var, dim,
-    visit,
+    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, TensorFunc, Var, dim, visit,
 };
 
 use super::recognise::{Operand, Product, is_least};
-
-/// A stage with variables of its own.
-fn fresh(stage: &Stage) -> Stmt {
-    Subst::refresh().stmt(&stage.stmt)
-}
-
-/// A function of some stages whose last parameter is its result.
-fn function(
-    of: &TensorFunc,
-    params: &[Buffer],
-    allocs: Vec<Buffer>,
-    body: Vec<Stmt>,
-) -> TensorFunc {
-    let params = params.iter().map(Param::tensor).collect();
-    let mut new = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(body));
-    new.pass_sizes(of.shape_vars().into_iter().chain(of.scalars().cloned()));
-    new
-}
+use crate::functions::{fresh, function};
 
 fn with_type(b: &Buffer, name: &str, dtype: DType) -> Buffer {
     b.derive_storage(|d| {
@@ -213,7 +195,7 @@ pub(super) fn rescaled(
     let mut params = vec![sums];
     for (k, axis) in factors.iter().enumerate() {
         let extents = match axis {
-            Some(d) => vec![i64::try_from(shape[*d].known()?).ok()?],
+            Some(d) => vec![shape[*d].number()?],
             None => Vec::new(),
         };
         let factor = Buffer::with_extents(format!("factor_{k}"), &extents, DType::F32);

@@ -5,6 +5,7 @@ mod fuse;
 mod layout;
 mod memory;
 mod normal;
+mod parts;
 mod resize;
 mod semantics;
 mod text;

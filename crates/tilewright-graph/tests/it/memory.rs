@@ -38,11 +38,14 @@ fn plan(module: &Module) -> Plan {
     plan_memory(&lowered(module), "main").and_then(|plan| plan.at(&[])).expect("plans")
 }
 
-/// The steps, each as `function(slots)`: inputs `i0`, outputs `o0`, constants `c0`, arena `@64`.
+/// The steps, each as `function(slots)`: inputs `i0`, outputs `o0`, parts of them `o0@4`, constants
+/// `c0`, arena `@64`.
 fn steps(plan: &Plan) -> Vec<String> {
     let slot = |s: &Slot| match s {
         Slot::Input(k) => format!("i{k}"),
         Slot::Output(k) => format!("o{k}"),
+        Slot::InputAt(k, at) => format!("i{k}@{at}"),
+        Slot::OutputAt(k, at) => format!("o{k}@{at}"),
         Slot::Constant(k) => format!("c{k}"),
         Slot::Arena(at) => format!("@{at}"),
         Slot::Number(n) => n.to_string(),

@@ -222,6 +222,8 @@ fn run_plan(module: &Module, plan: &Plan, inputs: &[Tensor]) -> Vec<Tensor> {
                 let bytes = match slot {
                     Slot::Input(k) => inputs[*k].bytes(),
                     Slot::Output(k) => outputs[*k].bytes(),
+                    Slot::InputAt(k, at) => &inputs[*k].bytes()[*at..*at + size],
+                    Slot::OutputAt(k, at) => &outputs[*k].bytes()[*at..*at + size],
                     Slot::Constant(k) => plan.constants[*k].bytes(),
                     Slot::Arena(at) => &arena[*at..*at + size],
                     Slot::Number(_) => panic!("{} takes a number", step.func),
@@ -235,6 +237,9 @@ fn run_plan(module: &Module, plan: &Plan, inputs: &[Tensor]) -> Vec<Tensor> {
             let bytes = out.tensor.bytes();
             match step.args[out.param] {
                 Slot::Output(k) => outputs[k].bytes_mut().copy_from_slice(bytes),
+                Slot::OutputAt(k, at) => {
+                    outputs[k].bytes_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+                }
                 Slot::Arena(at) => arena[at..at + bytes.len()].copy_from_slice(bytes),
                 slot => panic!("{} writes {slot:?}", step.func),
             }

@@ -44,7 +44,7 @@ impl Integer {
     pub fn number(self) -> Option<i64> {
         match self {
             Integer::Number(n) => Some(n),
-            Integer::Open(d) => d.known().and_then(|n| i64::try_from(n).ok()),
+            Integer::Open(d) => d.number(),
         }
     }
 
@@ -158,10 +158,7 @@ impl From<i64> for Integer {
 
 impl From<Dim> for Integer {
     fn from(d: Dim) -> Integer {
-        match d.known().map(i64::try_from) {
-            Some(Ok(n)) => Integer::Number(n),
-            _ => Integer::Open(d),
-        }
+        d.number().map_or(Integer::Open(d), Integer::Number)
     }
 }
 

@@ -89,6 +89,18 @@ pub struct Value {
     pub first: usize,
     /// The last step that reads it.
     pub last: usize,
+    /// Where it lies, if it has no memory of its own.
+    pub within: Option<Within>,
+}
+
+/// Where a value lies that is a part of something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    /// What it lies in: an input, an output, or a value that has memory of its own and is needed for
+    /// as long as its parts are.
+    pub whole: Place,
+    /// At which byte of that it begins.
+    pub byte: Dim,
 }
 
 /// One call of a kernel.
@@ -163,12 +175,16 @@ impl OpenPlan {
             }
         }
         for step in &self.steps {
-            let sizes = step.args.iter().filter_map(|place| match place {
-                Place::Size(d) => Some(d),
-                Place::Value(at) => self.values.get(*at).map(|value| &value.cells),
-                _ => None,
+            let mut sizes = step.args.iter().flat_map(|place| match place {
+                Place::Size(d) => [Some(d), None],
+                Place::Value(at) => {
+                    let value = self.values.get(*at);
+                    let byte = value.and_then(|value| value.within.as_ref()).map(|w| &w.byte);
+                    [value.map(|value| &value.cells), byte]
+                }
+                _ => [None, None],
             });
-            if let Some(v) = sizes.into_iter().find_map(&unsaid) {
+            if let Some(v) = sizes.find_map(|d| d.and_then(&unsaid)) {
                 return refuse(v, format!("`{}` takes", step.func));
             }
         }
@@ -301,6 +317,10 @@ impl OpenPlan {
             let open = value.cells.known().is_none();
             let bytes = byte_count(value.dtype, &[cells]);
             match bytes.filter(|_| !open || cells <= MAX_CELLS) {
+                // A part of another value takes no memory of its own.
+                Some(_) if value.within.is_some() => {
+                    Ok(Block { bytes: 0, first: value.first, last: value.last })
+                }
                 Some(bytes) => Ok(Block { bytes, first: value.first, last: value.last }),
                 None => {
                     let func = self.steps.get(value.first).map_or("", |step| &step.func);
@@ -311,14 +331,42 @@ impl OpenPlan {
         let blocks: Vec<Block> = self.values.iter().map(block).collect::<Result<_>>()?;
         let (offsets, arena_bytes) = arena::place(&blocks)
             .ok_or_else(|| too_large("the intermediate results".to_owned()))?;
+        let (inputs, outputs) = (ports(&self.inputs)?, ports(&self.outputs)?);
+        let part = |Within { whole, byte }: Within| -> Option<Slot> {
+            let byte = byte.value(&of)?;
+            let inside = |port: &Port| {
+                byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes)
+            };
+            match whole {
+                Place::Input(k) => {
+                    inputs.get(k).filter(|p| inside(p)).map(|_| Slot::InputAt(k, byte))
+                }
+                Place::Output(k) => {
+                    outputs.get(k).filter(|p| inside(p)).map(|_| Slot::OutputAt(k, byte))
+                }
+                Place::Value(k) => {
+                    let whole = self.values.get(k).filter(|whole| whole.within.is_none());
+                    let fits = whole.is_some() && byte <= blocks[k].bytes;
+                    fits.then(|| Slot::Arena(offsets[k] + byte))
+                }
+                Place::Constant(_) | Place::Size(_) => None,
+            }
+        };
         let slot = |func: &str, place: &Place| {
             Ok(match *place {
                 Place::Input(k) => Slot::Input(k),
                 Place::Output(k) => Slot::Output(k),
                 Place::Constant(k) => Slot::Constant(k),
-                Place::Value(k) => Slot::Arena(*offsets.get(k).ok_or_else(|| {
-                    Error::internal(format!("the memory plan is wrong: `{func}` uses {place:?}"))
-                })?),
+                Place::Value(k) => {
+                    let slot = self.values.get(k).and_then(|value| match value.within {
+                        Some(within) => part(within),
+                        None => Some(Slot::Arena(offsets[k])),
+                    });
+                    slot.ok_or_else(|| {
+                        let text = format!("the memory plan is wrong: `{func}` uses {place:?}");
+                        Error::internal(text)
+                    })?
+                }
                 Place::Size(d) => {
                     let size = d.value(&of).ok_or_else(|| unfit(d, "negative or too large"))?;
                     Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
@@ -344,13 +392,8 @@ impl OpenPlan {
             }
             Ok(Step { func: step.func.clone(), args, idle })
         };
-        Ok(Plan {
-            inputs: ports(&self.inputs)?,
-            outputs: ports(&self.outputs)?,
-            constants: self.constants.clone(),
-            steps: self.steps.iter().map(step).collect::<Result<_>>()?,
-            arena_bytes,
-        })
+        let steps = self.steps.iter().map(step).collect::<Result<_>>()?;
+        Ok(Plan { inputs, outputs, constants: self.constants.clone(), steps, arena_bytes })
     }
 
     /// Whether all results of a step are empty.
@@ -400,7 +443,7 @@ mod tests {
             shape,
             stored: None,
         };
-        let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0 };
+        let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0, within: None };
         let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
         let plan = OpenPlan {
             inputs: vec![port("x", vec![n, Dim::from(3)])],

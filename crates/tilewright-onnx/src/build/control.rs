@@ -159,9 +159,14 @@ impl Builder {
         Ok(Nested { steps: body.steps, results, sizes: body.sizes })
     }
 
-    /// Forgets the body that was started last.
-    pub(crate) fn drop_body(&mut self) {
-        self.bodies.pop();
+    /// How many bodies are being built.
+    pub(crate) fn depth(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// Forgets all bodies but so many.
+    pub(crate) fn drop_bodies(&mut self, depth: usize) {
+        self.bodies.truncate(depth);
     }
 
     /// A size that nothing says yet; known in the body that is being built.
@@ -192,28 +197,47 @@ impl Builder {
         Ok(sizes)
     }
 
+    /// The one element of a list as a size that an input decides.
+    pub(crate) fn part_of(&mut self, list: &Imported) -> Result<Dim> {
+        let sizes = self.sizes_of(list, 1)?;
+        for v in sizes[0].vars() {
+            self.decided.remove(&v);
+        }
+        Ok(sizes[0])
+    }
+
     /// Two operands of a broadcast, where data decide sizes of one that the other has otherwise: they
     /// are taken to be equal, and the run ends where they are not.
     pub(crate) fn fitted(&mut self, x: &Imported, y: &Imported) -> (Imported, Imported) {
         let (mut a, mut b) = (x.shape(), y.shape());
-        let decided = |d: Dim| d.vars().iter().any(|v| self.decided.contains(v));
-        let common = a.len().min(b.len());
-        for k in 1..=common {
-            let (i, j) = (a.len() - k, b.len() - k);
-            if a[i] == b[j] || a[i] == 1 || b[j] == 1 {
-                continue;
-            }
-            match (decided(a[i]), decided(b[j])) {
-                (_, true) => b[j] = a[i],
-                (true, false) => a[i] = b[j],
-                (false, false) => {}
+        for (a, b) in a.iter_mut().rev().zip(b.iter_mut().rev()) {
+            if *a != 1 && *b != 1 {
+                self.agree(a, b);
             }
         }
         (self.with_shape(x, a), self.with_shape(y, b))
     }
 
+    /// Two values that must have the same extents along their first axes, so many of them, as in
+    /// [`Builder::fitted`].
+    pub(crate) fn alike(&mut self, x: &Imported, y: &Imported, axes: usize) -> [Imported; 2] {
+        let (mut a, mut b) = (x.shape(), y.shape());
+        a.iter_mut().zip(&mut b).take(axes).for_each(|(a, b)| self.agree(a, b));
+        [self.with_shape(x, a), self.with_shape(y, b)]
+    }
+
+    /// Of two extents that must be equal, one that data decide becomes the other.
+    fn agree(&self, a: &mut Dim, b: &mut Dim) {
+        let decided = |d: Dim| d.vars().iter().any(|v| self.decided.contains(v));
+        if decided(*b) {
+            *b = *a;
+        } else if decided(*a) {
+            *a = *b;
+        }
+    }
+
     /// A value of another shape, which a run sees to.
-    fn with_shape(&mut self, value: &Imported, shape: Vec<Dim>) -> Imported {
+    pub(crate) fn with_shape(&mut self, value: &Imported, shape: Vec<Dim>) -> Imported {
         if !matches!(value, Imported::Var { .. }) || value.shape() == shape {
             return value.clone();
         }

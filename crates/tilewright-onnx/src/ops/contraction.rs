@@ -2,6 +2,7 @@
 
 use tilewright_ir::{DType, Error, GraphVar, Result, Tensor, dim};
 use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
+use tilewright_ops::subpixel::{Subpixel, subpixel};
 use tilewright_ops::{Operand, einsum};
 
 use super::{one, window};
@@ -253,6 +254,17 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
         output_padding,
         groups,
     };
-    let args: Vec<Imported> = [x, w].into_iter().chain(bias).cloned().collect();
+    let (x, w, bias) = (x.clone(), w.clone(), bias.cloned());
+    if let Some(Subpixel { weights, bias: all, conv, place }) = subpixel(&params)? {
+        let w = b.call("subpixel_weights", &params, &[w], || Ok(weights))?;
+        let all = all.zip(bias.clone());
+        let bias = all
+            .map(|(all, bias)| b.call("subpixel_bias", &params, &[bias], || Ok(all)))
+            .transpose()?;
+        let args: Vec<Imported> = [x, w].into_iter().chain(bias).collect();
+        let phases = b.call("conv", &conv, &args, || contraction::conv(&conv))?;
+        return one(b.call("subpixel", &params, &[phases], || Ok(place))?);
+    }
+    let args: Vec<Imported> = [x, w].into_iter().chain(bias).collect();
     one(b.call("conv_transpose", &params, &args, || contraction::conv_transpose(&params))?)
 }

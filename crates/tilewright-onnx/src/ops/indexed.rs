@@ -117,6 +117,7 @@ fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Imported; 3]> {
 pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let [x, indices, updates] = scatter_inputs(node)?;
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
+    let [indices, updates] = &b.alike(indices, updates, x.rank());
     if updates.shape() != indices.shape() {
         return Err(Error::model(format!(
             "indices of shape {:?} and updates of shape {:?}",
@@ -136,6 +137,7 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let [x, indices, updates] = scatter_inputs(node)?;
     let depth = indices.shape().last().map_or(Ok(0), |d| d.fixed("the length of an index"))?;
+    let [indices, updates] = &b.alike(indices, updates, indices.rank().saturating_sub(1));
     let (of_indices, of_data) = (indices.shape(), x.shape());
     let outer = of_indices.split_last().map_or(&[][..], |(_, outer)| outer);
     let inner = of_data.get(depth..).unwrap_or_default();

@@ -5,7 +5,7 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod attention;
-mod check;
+pub(crate) mod check;
 pub(crate) mod compose;
 pub(crate) mod constants;
 pub(crate) mod contraction;

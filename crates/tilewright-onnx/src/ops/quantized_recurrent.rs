@@ -9,7 +9,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::recurrent::{Cell, Direction, Recurrent, recurrent};
 
 use super::compose::{Compose, int};
-use super::recurrent::activations;
+use super::recurrent::{activations, backward};
 use crate::import::{Importer, Stop};
 use crate::nested::{Repeat, looped};
 use crate::node::{Imported, Node};
@@ -57,15 +57,7 @@ pub(crate) fn lstm<'a>(
     let &[steps, batch, features] = &x.shape()[..] else {
         return Err(Error::model("the data do not have three axes").into());
     };
-    let backward = match node.text_or("direction", "forward")? {
-        "forward" => vec![false],
-        "reverse" => vec![true],
-        "bidirectional" => vec![false, true],
-        other => {
-            let all = "forward, reverse, bidirectional";
-            return Err(node.unsupported_value("direction", other, all).into());
-        }
-    };
+    let backward = backward(node)?;
     let directions = backward.len();
     let hidden = match r.fixed(node)?[..] {
         [count, hidden, width] if count == directions && width == 4 * hidden => hidden,

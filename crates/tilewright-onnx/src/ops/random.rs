@@ -2,7 +2,7 @@
 //! in each import. Without a seed the node's name is one. ONNX does not say which generator makes
 //! them; here it is SplitMix64 (Steele, Lea and Flood, 2014), and the method of Box and Muller.
 
-use tilewright_ir::{DType, Error, Result, Tensor, dim};
+use tilewright_ir::{DType, Error, Result, Tensor, dim, random};
 use tilewright_ops::Operand;
 
 use super::compose::{Compose, int};
@@ -28,10 +28,7 @@ impl Generator {
     }
 
     fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
+        random::bits(&mut self.0)
     }
 
     /// Above zero and below one.

@@ -76,6 +76,19 @@ pub(crate) fn activations(
     Ok(found)
 }
 
+/// For each direction of a node, whether its steps run from the last to the first.
+pub(crate) fn backward(node: &Node) -> Result<Vec<bool>> {
+    match node.text_or("direction", "forward")? {
+        "forward" => Ok(vec![false]),
+        "reverse" => Ok(vec![true]),
+        "bidirectional" => Ok(vec![false, true]),
+        other => {
+            let all = "forward, reverse, bidirectional";
+            Err(node.unsupported_value("direction", other, all))
+        }
+    }
+}
+
 /// Refuses an operand of another shape or type.
 fn demand(what: &str, value: &Imported, shape: &[Dim], dtype: DType) -> Result<()> {
     match value.shape() == shape && value.dtype() == dtype {
@@ -100,15 +113,7 @@ fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Resul
     };
     let batch_first = node.opset >= 14 && node.flag("layout", false)?;
     let (steps, batch) = if batch_first { (second, first) } else { (first, second) };
-    let backward = match node.text_or("direction", "forward")? {
-        "forward" => vec![false],
-        "reverse" => vec![true],
-        "bidirectional" => vec![false, true],
-        other => {
-            let all = "forward, reverse, bidirectional";
-            return Err(node.unsupported_value("direction", other, all));
-        }
-    };
+    let backward = backward(node)?;
     let (directions, given) = (backward.len(), x.dtype());
     let gates = match cell {
         Cell::Rnn => 1,

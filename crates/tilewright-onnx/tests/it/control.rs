@@ -3,9 +3,10 @@
 
 use tilewright_interp::run_module;
 use tilewright_ir::Tensor;
+use tilewright_onnx::ImportOptions;
 use tilewright_onnx::proto::DataType;
 
-use super::common::{M, graph, int, ints, model};
+use super::common::{D, M, graph, int, ints, model, text};
 
 fn floats(values: &[f32]) -> Tensor {
     Tensor::from_slice(&[values.len()], values).expect("a tensor")
@@ -48,6 +49,108 @@ fn a_branch_sees_what_is_around_it_and_gives_its_own_shape() {
     assert_eq!(run(&m, &[floats(&[1.0, 2.0])])[0].as_slice(), Some(&[-2.0f32, -4.0][..]));
     let other = run(&m, &[floats(&[-1.0, -2.0])]);
     assert_eq!(other[0].as_slice(), Some(&[1.0f32, 2.0, 1.0, 2.0][..]));
+}
+
+#[test]
+fn a_branch_that_cannot_be_computed_ends_the_run_that_chooses_it() {
+    // Four columns: the product fits no length but four.
+    let product =
+        || model().floats("w", &[4, 1], &[1.0; 4]).node("MatMul", &["x", "w"], &["p"]).output("p");
+    for at in ["then_branch", "else_branch"] {
+        let other = if at == "then_branch" { "else_branch" } else { "then_branch" };
+        let m = with_condition()
+            .node_with("If", &["c"], &["y"], [graph(at, product()), graph(other, doubled())])
+            .output("y");
+        let options = ImportOptions { dims: [("N".to_owned(), 3)].into(), ..Default::default() };
+        let module = m.import_with(&options).unwrap_or_else(|e| panic!("{}", e.render()));
+        let sign = if at == "then_branch" { 1.0 } else { -1.0 };
+        let good = floats(&[-sign, -sign, -sign]);
+        let out = run_module(&module, "main", &[good]).expect("the other branch runs");
+        assert_eq!(out[0].as_slice(), Some(&[-2.0 * sign; 3][..]));
+        let said = run_module(&module, "main", &[floats(&[sign; 3])]).expect_err("it cannot run");
+        let said = said.render();
+        assert!(said.contains(&format!("the condition chooses the `{at}`")), "{said}");
+        assert!(said.contains("MatMul"), "{said}");
+    }
+}
+
+#[test]
+fn one_element_in_two_ranks_takes_the_rank_that_the_branches_declare() {
+    let body = |dims: &[i64], scalar: bool| {
+        let m = model().floats("own", dims, &[3.0]).node("Mul", &["sum", "own"], &["b"]);
+        match scalar {
+            true => m.typed_output("b", DataType::Float, [0i64; 0]),
+            false => m.output("b"),
+        }
+    };
+    let branches = |is_declared: bool| {
+        let then = graph("then_branch", body(&[], is_declared));
+        [then, graph("else_branch", body(&[1], is_declared))]
+    };
+    let m = |is_declared: bool| {
+        with_condition().node_with("If", &["c"], &["y"], branches(is_declared)).output("y")
+    };
+    for x in [2.0, -2.0] {
+        let out = run(&m(true), &[floats(&[x])]);
+        assert_eq!((out[0].shape(), out[0].as_slice()), (&[][..], Some(&[3.0 * x][..])));
+    }
+    let said = m(false).import().expect_err("nothing says which rank").render();
+    assert!(said.contains("of 0 dimensions or float32 of 1"), "{said}");
+}
+
+#[test]
+fn what_is_halved_and_doubled_has_sizes_that_are_multiples() {
+    let halved = || [ints("kernel_shape", &[2]), ints("strides", &[2]), int("ceil_mode", 1)];
+    let twice =
+        || [text("coordinate_transformation_mode", "asymmetric"), text("nearest_mode", "floor")];
+    let m = model()
+        .input("x", [D::N(1), D::N(1), D::S("L")])
+        .floats("scales", &[3], &[1.0, 1.0, 2.0])
+        .node_with("MaxPool", &["x"], &["a"], halved())
+        .node_with("MaxPool", &["a"], &["b"], halved())
+        .node_with("MaxPool", &["b"], &["c"], halved())
+        .node_with("Resize", &["b", "", "scales"], &["b2"], twice())
+        .node("Add", &["a", "b2"], &["ab"])
+        .node_with("Resize", &["c", "", "scales"], &["c2"], twice())
+        .node_with("Concat", &["b", "c2"], &["bc"], [int("axis", 1)])
+        .output("ab")
+        .output("bc");
+    let image = |n: usize| {
+        let values: Vec<f32> = (0..n).map(|i| (i * 7 % 11) as f32).collect();
+        Tensor::from_slice(&[1, 1, n], &values).expect("a tensor")
+    };
+    for n in [8, 16, 40] {
+        let options = ImportOptions { dims: [("L".to_owned(), n)].into(), ..Default::default() };
+        let fixed = m.import_with(&options).expect("the sizes fit");
+        let want = run_module(&fixed, "main", &[image(n)]).expect("it runs");
+        let got = run(&m, &[image(n)]);
+        let cells = |all: &[Tensor]| all.iter().map(|t| t.bytes().to_vec()).collect::<Vec<_>>();
+        assert_eq!(cells(&got), cells(&want));
+    }
+    let open = m.import().expect("it is fine");
+    let said = run_module(&open, "main", &[image(12)]).expect_err("12 is no multiple of 8");
+    assert!(said.render().contains("[1, 1, L_8"), "{}", said.render());
+}
+
+#[test]
+fn updates_have_as_many_elements_as_indices() {
+    // As many positions as elements are not zero, and as many updates as positions.
+    let m = model()
+        .input("x", ["N"])
+        .input("u", ["M"])
+        .node("NonZero", &["x"], &["at"])
+        .ints("axes", &[0])
+        .node("Squeeze", &["at", "axes"], &["list"])
+        .node("NonZero", &["u"], &["from"])
+        .node("Squeeze", &["from", "axes"], &["places"])
+        .node("Gather", &["u", "places"], &["updates"])
+        .node("ScatterElements", &["x", "list", "updates"], &["y"])
+        .output("y");
+    let x = floats(&[1.0, 0.0, 2.0]);
+    let out = run(&m, &[x.clone(), floats(&[0.0, 5.0, 6.0, 0.0])]);
+    assert_eq!(out[0].as_slice(), Some(&[5.0f32, 0.0, 6.0][..]));
+    let module = m.import().expect("it is fine");
+    run_module(&module, "main", &[x, floats(&[5.0, 6.0, 7.0])]).expect_err("three are not two");
 }
 
 #[test]

@@ -198,9 +198,7 @@ fn check(t: &Tensor, stage: &Stage) -> Result<()> {
     if value != t.dtype() {
         return Err(invalid(t, format!("a {value} value does not fit its type {}", t.dtype())));
     }
-    if let Some(axis) =
-        stage.axes.iter().find(|a| a.extent.known().is_some_and(|n| i32::try_from(n).is_err()))
-    {
+    if let Some(axis) = stage.axes.iter().find(|a| !a.extent.fits_int32()) {
         return Err(invalid(t, format!("the axis `{}` is longer than 2^31 - 1", axis.name)));
     }
     let mut check = Check { problem: None };

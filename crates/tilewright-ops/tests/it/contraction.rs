@@ -1,9 +1,10 @@
 use proptest::prelude::*;
-use tilewright_ir::DType;
+use tilewright_ir::{DType, Tensor};
 use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};
+use tilewright_ops::subpixel::{Subpixel, subpixel};
 
-use crate::nd::{Nd, check, check_f32, refused};
+use crate::nd::{Nd, check, check_f32, refused, run};
 
 #[test]
 fn matmul_follows_numpy() {
@@ -303,6 +304,53 @@ fn conv_transpose_follows_its_definition() {
             let expected = reference_transpose(&p, &x, &w, b.as_ref());
             let inputs: Vec<_> = [&x, &w].into_iter().chain(&b).map(Nd::f32).collect();
             check_f32(conv_transpose(&p), &inputs, &expected);
+            check_subpixel(&p);
+        }
+    }
+}
+
+/// A transposed convolution as an ordinary one is the same.
+fn check_subpixel(p: &ConvTranspose) {
+    let (x, w) = (Nd::random(&p.x.shape, 1), Nd::random(&p.w.shape, 2));
+    let b = p.bias.then(|| Nd::random(&[p.w.shape[1].known().unwrap_or(0) * p.groups], 3));
+    let parts = subpixel(p).expect("parameters that fit");
+    let apart = p.dilations.iter().any(|d| *d != 1) || p.strides.iter().all(|s| *s == 1);
+    assert_eq!(parts.is_none(), apart);
+    let Some(Subpixel { weights, bias, conv: parameters, place }) = parts else { return };
+    let one = |func, inputs: &[Tensor]| run(Ok(func), inputs).remove(0);
+    let mut inputs = vec![x.f32(), one(weights, &[w.f32()])];
+    inputs.extend(bias.zip(b.as_ref()).map(|(func, b)| one(func, &[b.f32()])));
+    let phases = run(conv(&parameters), &inputs).remove(0);
+    check_f32(Ok(place), &[phases], &reference_transpose(p, &x, &w, b.as_ref()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn any_conv_transpose_is_an_ordinary_one(
+        (groups, results, channels) in (1usize..3, 1usize..4, 1usize..4),
+        axes in prop::collection::vec((1usize..7, 1usize..6, 1usize..5, -2i64..6, -2i64..6, 0usize..3), 1..3),
+        bias in any::<bool>(),
+    ) {
+        let n = axes.len();
+        let x = [vec![2, groups * channels], axes.iter().map(|a| a.0).collect()].concat();
+        let kernel: Vec<usize> = axes.iter().map(|a| a.1).collect();
+        let w = [vec![groups * channels, results], kernel].concat();
+        let p = ConvTranspose {
+            bias,
+            groups,
+            strides: axes.iter().map(|a| a.2).collect(),
+            dilations: vec![1; n],
+            pads_begin: axes.iter().map(|a| a.3).collect(),
+            pads_end: axes.iter().map(|a| a.4).collect(),
+            output_padding: axes.iter().map(|a| a.5).collect(),
+            ..ConvTranspose::new(Operand::f32(&x), Operand::f32(&w))
+        };
+        if conv_transpose(&p).is_ok() {
+            check_subpixel(&p);
+        } else {
+            prop_assert!(subpixel(&p).is_err());
         }
     }
 }

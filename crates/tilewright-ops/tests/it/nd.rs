@@ -8,24 +8,24 @@ use tilewright_ir::{
 
 /// A number, or a size that is one.
 pub trait Extent: Copy {
-    fn number(self) -> usize;
+    fn count(self) -> usize;
 }
 
 impl Extent for usize {
-    fn number(self) -> usize {
+    fn count(self) -> usize {
         self
     }
 }
 
 impl Extent for Dim {
-    fn number(self) -> usize {
+    fn count(self) -> usize {
         self.known().expect("the sizes of these tests are numbers")
     }
 }
 
 /// A shape of numbers.
 pub fn numbers<D: Extent>(shape: &[D]) -> Vec<usize> {
-    shape.iter().map(|d| d.number()).collect()
+    shape.iter().map(|d| d.count()).collect()
 }
 
 /// A dense array.

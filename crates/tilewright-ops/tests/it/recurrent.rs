@@ -37,7 +37,7 @@ impl Operands {
             Cell::Lstm { .. } => 4,
         };
         let (d, width) = (p.directions.len(), gates * p.hidden);
-        let (steps, batch) = (p.steps.number(), p.batch.number());
+        let (steps, batch) = (p.steps.count(), p.batch.count());
         let state = match p.batch_first {
             true => [batch, d, p.hidden],
             false => [d, batch, p.hidden],
@@ -66,7 +66,7 @@ impl Operands {
 /// The definition: one example and one direction after the other.
 fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
     let (n, d) = (p.hidden, p.directions.len());
-    let (count, batch) = (p.steps.number(), p.batch.number());
+    let (count, batch) = (p.steps.count(), p.batch.count());
     let (all, state) = match p.batch_first {
         true => (vec![batch, count, d, n], vec![batch, d, n]),
         false => (vec![count, d, batch, n], vec![d, batch, n]),

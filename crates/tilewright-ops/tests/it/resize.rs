@@ -14,7 +14,7 @@ const COORDINATES: [Coordinates; 5] = [
 
 fn coordinate(p: &Resize, a: usize, o: usize) -> f64 {
     let (o, scale) = (o as f64, p.scales[a]);
-    let (extent, size) = (p.x.shape[a].number() as f64, p.sizes[a].number() as f64);
+    let (extent, size) = (p.x.shape[a].count() as f64, p.sizes[a].count() as f64);
     let half = (o + 0.5) / scale - 0.5;
     match p.coordinates {
         Coordinates::HalfPixel => half,
@@ -32,7 +32,7 @@ fn coordinate(p: &Resize, a: usize, o: usize) -> f64 {
 
 /// Weights of the elements along an axis for a coordinate: the whole sum, with no tables or taps.
 fn weights(p: &Resize, a: usize, x: f64) -> Vec<f64> {
-    let extent = p.x.shape[a].number() as i64;
+    let extent = p.x.shape[a].count() as i64;
     let mut weights = vec![0.0; extent as usize];
     let squeeze = if p.antialias { p.scales[a].min(1.0) } else { 1.0 };
     let filter = |d: f64| {
@@ -75,7 +75,7 @@ fn reference(p: &Resize, x: &Nd) -> Nd {
     let mut value = x.clone();
     for a in 0..p.sizes.len() {
         let mut shape = value.shape.clone();
-        shape[a] = p.sizes[a].number();
+        shape[a] = p.sizes[a].count();
         value = Nd::build(&shape, |i| {
             let element = |(k, w): (usize, &f64)| {
                 let mut at = i.to_vec();

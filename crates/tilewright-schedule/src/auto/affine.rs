@@ -14,10 +14,12 @@ use tilewright_ir::{Buffer, DType, Dim, Expr, Var, dim};
 #[derive(Clone, Debug)]
 pub struct Affine(Linear);
 
-/// Whether an access of a buffer is better written with one index: all strides are constants. Else
-/// that it is in range could not be proved, which takes sets that are linear.
+/// Whether an access of a buffer is better written with one index: all distances of neighbours are
+/// constants. Else that it is in range could not be proved, which takes sets that are linear. A buffer
+/// with strides must have a constant shape as well, since that says how many elements it spans.
 pub fn is_flat(buffer: &Buffer) -> bool {
-    buffer.shape.iter().skip(1).all(|d| d.as_int().is_some())
+    let of_compact = usize::from(buffer.strides.is_empty());
+    buffer.shape.iter().skip(of_compact).all(|d| d.as_int().is_some())
 }
 
 impl Affine {
@@ -26,11 +28,14 @@ impl Affine {
         Linear::of(e).map(Affine)
     }
 
-    /// The flat offset of `indices` in a compact buffer. What moves by an open number of cells is
-    /// opaque.
+    /// The flat offset of `indices` in a buffer that is compact or has constant strides. What moves by
+    /// an open number of cells is opaque.
     pub fn of_access(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
-        if !buffer.strides.is_empty() || buffer.elem_offset.is_some() {
+        if buffer.elem_offset.is_some() {
             return None;
+        }
+        if !buffer.strides.is_empty() {
+            return Self::of_strided(buffer, indices);
         }
         let shape = dim::of_shape(&buffer.shape)?;
         let mut stride = Dim::from(1);
@@ -54,7 +59,19 @@ impl Affine {
             stride = stride * *extent;
         }
         // The offset is computed in 32 bits; no tensor of open size has more cells.
-        stride.known().is_none_or(|n| i32::try_from(n).is_ok()).then_some(Affine(sum))
+        stride.fits_int32().then_some(Affine(sum))
+    }
+
+    /// The flat offset in a buffer with constant strides, whose elements `int32` counts.
+    fn of_strided(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
+        let mut sum = Linear::constant(0, DType::I32);
+        let mut last: i128 = 0;
+        for ((index, stride), extent) in indices.iter().zip(&buffer.strides).zip(&buffer.shape) {
+            let stride = i128::from(stride.as_int()?);
+            last = extent.as_int().map_or(last, |d| last + i128::from(d - 1) * stride);
+            sum = sum.plus(&Linear::of(index)?, stride)?;
+        }
+        i32::try_from(last).is_ok().then_some(Affine(sum))
     }
 
     /// The part that does not depend on variables.

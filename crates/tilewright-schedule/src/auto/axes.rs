@@ -122,11 +122,10 @@ pub fn fuse(
         }
     }
     let joins = |outer: &(Var, Dim), inner: &(Var, Dim)| {
-        let known = inner.1.known().and_then(|n| i64::try_from(n).ok());
         !pinned.contains(&outer.0)
             && !pinned.contains(&inner.0)
             && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
-                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(known?));
+                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1.number()?));
                 step.is_some() && step == a.coefficient(&outer.0)
             })
     };
@@ -139,7 +138,7 @@ pub fn fuse(
         let joined = axes.last_mut().filter(|axis| {
             axis.kind == *kind
                 && axis.parts.last().is_some_and(|p| joins(p, &part))
-                && (axis.extent * *extent).known().is_none_or(|n| i32::try_from(n).is_ok())
+                && (axis.extent * *extent).fits_int32()
         });
         match joined {
             Some(axis) => {

@@ -28,17 +28,24 @@ pub struct Views {
 }
 
 impl Views {
-    /// The view of a compact buffer of constant shape as one axis.
+    /// The view of a buffer as one axis, for which [`is_flat`] holds: of all that it spans.
     pub fn flat(&mut self, buffer: &Buffer) -> Buffer {
         if let Some(f) = self.flat.get(buffer) {
             return f.clone();
         }
-        if buffer.rank() == 1 {
+        if buffer.rank() == 1 && buffer.strides.is_empty() {
             return buffer.clone();
         }
         // One that `int32` does not count has no affine offsets, and is not viewed.
-        let Ok(size) = extent::product(DType::I32, &buffer.shape) else { return buffer.clone() };
-        let flat = buffer.derive(|d| d.shape = vec![size]);
+        let size = match buffer.strides.is_empty() {
+            true => extent::product(DType::I32, &buffer.shape),
+            false => extent::span(&buffer.shape, &buffer.strides),
+        };
+        let Ok(size) = size else { return buffer.clone() };
+        let flat = buffer.derive(|d| {
+            d.shape = vec![size];
+            d.strides = Vec::new();
+        });
         self.flat.insert(buffer.clone(), flat.clone());
         self.order.push(flat.clone());
         flat
@@ -154,11 +161,6 @@ impl Fold for At<'_, '_> {
     }
 }
 
-/// Whether the loops that are made here, whose variables are `int32`, can have so many iterations.
-pub fn fits(extent: Dim) -> bool {
-    extent.known().is_none_or(|n| i32::try_from(n).is_ok())
-}
-
 /// A loop `for var in range(extent)`; none where the extent is one.
 pub fn for_each(
     kind: ForKind,
@@ -176,29 +178,39 @@ pub fn for_each(
     Stmt::for_loop(&var, range, kind, body)
 }
 
+/// How many loops, from outside, of those with such extents make up one parallel loop: as many of the
+/// first `fusible` ones as it takes to have enough iterations to share, and none where `work`
+/// (innermost iterations in all) is not worth it.
+pub fn shared(extents: &[Dim], fusible: usize, work: i64) -> usize {
+    let mut fused = 0;
+    let mut total = Dim::from(1);
+    if work < PARALLEL_WORK {
+        return 0;
+    }
+    while fused < extents.len().min(fusible) && total.estimate() < PARALLEL_ITERATIONS {
+        let more = total * extents[fused];
+        // Quotients by open sizes are not linear: only the outermost may be open.
+        let linear = total == 1 || extents[fused].known().is_some();
+        if !more.fits_int32() || !linear {
+            break;
+        }
+        total = more;
+        fused += 1;
+    }
+    if total == 1 { 0 } else { fused }
+}
+
 /// Nested loops, outermost first, with the leading ones in parallel where `work` (innermost
-/// iterations in all) is worth it: as many loops are fused into the parallel one as it takes to
-/// have enough iterations to share, out of the first `fusible` ones.
+/// iterations in all) is worth it ([`shared`]).
 pub fn nest(
     loops: &[(String, Dim)],
     fusible: usize,
     work: i64,
     body: impl FnOnce(Vec<Expr>) -> Stmt,
 ) -> Stmt {
-    let mut fused = 0;
-    let mut total = Dim::from(1);
-    if work >= PARALLEL_WORK {
-        while fused < loops.len().min(fusible) && total.estimate() < PARALLEL_ITERATIONS {
-            let more = total * loops[fused].1;
-            // Quotients by open sizes are not linear: only the outermost may be open.
-            let linear = total == 1 || loops[fused].1.known().is_some();
-            if !fits(more) || !linear {
-                break;
-            }
-            total = more;
-            fused += 1;
-        }
-    }
+    let extents: Vec<Dim> = loops.iter().map(|l| l.1).collect();
+    let fused = shared(&extents, fusible, work);
+    let total = dim::product(extents[..fused].iter().copied());
     if total == 1 {
         return serial_nest(loops, Vec::new(), body);
     }

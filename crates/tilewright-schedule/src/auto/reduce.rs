@@ -26,21 +26,30 @@
 //! An elementwise stage that follows and reads the result point by point is computed from the
 //! registers (the epilogue).
 
-use std::collections::HashMap;
+mod partial;
+
+use std::collections::{HashMap, HashSet};
 
 use tilewright_analysis::Stage;
-use tilewright_analysis::stage::Extent;
-use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::Subst;
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Attr, BinOp, Buffer, DType, Dim, Expr, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
+    Attr, Attrs, BinOp, Buffer, DType, Dim, Expr, Fold, ForKind, IterKind, Range, Stmt, StmtKind,
+    Var,
 };
 
 use crate::auto::affine::Affine;
 use crate::auto::axes::{Access, Axis, fuse, loose_vars, units};
 use crate::auto::emit::{Point, Views, for_each, nest};
 use crate::auto::pack;
+use crate::auto::slide::Slide;
+use crate::auto::tiles::{Tiles, balanced, balanced_rows, halves};
 use tilewright_target::Target;
+
+/// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
+const UNROLLED: i64 = 36;
+
+/// The most updates of vectors in a tile of rows whose windows overlap.
+const SLID: i64 = 200;
 
 /// What is done with the finished value of each output element.
 struct Finish {
@@ -53,7 +62,7 @@ struct Finish {
 }
 
 /// A reduction, prepared for scheduling.
-struct Contraction {
+pub(crate) struct Contraction {
     op: BinOp,
     value: Expr,
     init: Expr,
@@ -62,28 +71,88 @@ struct Contraction {
     loads: Vec<Access>,
     finish: Finish,
     dtype: DType,
+    /// Bounds of steps.
+    guards: Vec<Bounds>,
+    /// Variables whose values are used directly, also in bounds.
+    loose: HashSet<Var>,
+    /// Whether loops around it are shared by threads, and none of its own.
+    is_inside: bool,
+}
+
+/// Bounds of a reduction variable: only the steps with `inside.0 <= index + step * var < inside.1` change
+/// anything, such as those that read inside of an image.
+pub(crate) struct Guard {
+    /// The index where the variable is zero.
+    pub index: Expr,
+    /// The reduction variable.
+    pub var: Var,
+    /// By how much it moves the index.
+    pub step: i64,
+    /// The first index inside, and the end of these.
+    pub inside: (i64, i64),
+}
+
+impl Guard {
+    /// All variables that decide.
+    pub(crate) fn vars(&self) -> HashSet<Var> {
+        free_vars(&self.index).into_iter().chain([self.var.clone()]).collect()
+    }
+}
+
+/// A [`Guard`] of the axis of a reduction variable.
+struct Bounds {
+    axis: usize,
+    index: Expr,
+    step: i64,
+    inside: (i64, i64),
 }
 
 /// The loops of a reduction stage, and of the elementwise stage after it where there is one that
 /// [`follows`]. `None` if the stage is not of the form `acc = op(acc, value)`.
-pub fn schedule(
+pub(crate) fn schedule(
     stage: &Stage,
     epilogue: Option<&Stage>,
     target: &Target,
     views: &mut Views,
 ) -> Option<Stmt> {
-    let mut c = Contraction::new(stage, epilogue)?;
-    let v = c.vector_axis(target);
-    Some(match v {
-        Some(v) if c.axes[v].kind == IterKind::Spatial => {
-            let packed = pack::strided_loads(&c.value, &c.axes[v]);
-            c.loads = Access::loads(&packed.value);
-            c.value = packed.value.clone();
-            Stmt::seq([packed.fill(views), c.spatial_vector(v, target, views)])
-        }
-        Some(v) => c.reduce_vector(v, target, views),
-        None => c.scalar(views),
-    })
+    Some(Contraction::of(stage, epilogue)?.loops(target, views))
+}
+
+/// Whether [`schedule`] makes loops of a stage.
+pub(crate) fn has_loops(stage: &Stage, epilogue: Option<&Stage>) -> bool {
+    Contraction::new(stage, epilogue, None, &[]).is_some()
+}
+
+/// The iterations of a stage that are left where loops around it have the others.
+pub(crate) struct Left {
+    /// Variables with extents and kinds, in the order of the stage.
+    pub iters: Vec<(Var, Dim, IterKind)>,
+    /// The values of variables of the stage that are none of these.
+    pub given: HashMap<Var, Expr>,
+}
+
+/// As [`schedule`], of the iterations that are left. Its loops run one after the other.
+pub(crate) fn left(
+    stage: &Stage,
+    left: &Left,
+    epilogue: Option<&Stage>,
+    target: &Target,
+    views: &mut Views,
+) -> Option<Stmt> {
+    Some(Contraction::new(stage, epilogue, Some(left), &[])?.loops(target, views))
+}
+
+/// A reduction with bounds for its steps, whose vectors run along an axis without them.
+pub(crate) struct Bounded {
+    reduction: Contraction,
+    vector_axis: usize,
+}
+
+impl Bounded {
+    /// Its loops.
+    pub(crate) fn loops(&self, target: &Target, views: &mut Views) -> Stmt {
+        self.reduction.spatial_vector(self.vector_axis, target, views)
+    }
 }
 
 /// Whether `next` only maps the result of the reduction `stage` point by point: for each of its
@@ -139,9 +208,48 @@ pub fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>> {
 }
 
 impl Contraction {
-    fn new(stage: &Stage, epilogue: Option<&Stage>) -> Option<Self> {
-        let reduction = stage.reduction()?;
-        let finish = match epilogue {
+    /// `None` if the stage is not of the form `acc = op(acc, value)`.
+    pub(crate) fn of(stage: &Stage, epilogue: Option<&Stage>) -> Option<Self> {
+        Contraction::new(stage, epilogue, None, &[])
+    }
+
+    /// The same reduction with bounds for its steps, as a stage of its own. `None` where vectors of the
+    /// one without run along an axis that has them, or would be fuller than those beside it.
+    pub(crate) fn bounded(
+        &self,
+        stage: &Stage,
+        guards: &[Guard],
+        epilogue: Option<&Stage>,
+        target: &Target,
+    ) -> Option<Bounded> {
+        let c = Contraction::new(stage, epilogue, None, guards)?;
+        let (of_free, v) = (self.vector_axis(target)?, c.vector_axis(target)?);
+        let (lanes, extent) = (c.lanes(target), c.len(v));
+        let is_full = extent % lanes == 0 || extent >= 3 * lanes;
+        let same =
+            self.innermost(of_free) == c.innermost(v) && (is_full || self.len(of_free) == extent);
+        let is_spatial = c.axes[v].kind == IterKind::Spatial && !c.reads_again(v);
+        (same && is_spatial).then_some(Bounded { reduction: c, vector_axis: v })
+    }
+
+    /// The variable along which its vectors run, where they do.
+    pub(crate) fn vector_variable(&self, target: &Target) -> Option<&Var> {
+        self.innermost(self.vector_axis(target)?)
+    }
+
+    /// The variable of an axis that moves first.
+    fn innermost(&self, axis: usize) -> Option<&Var> {
+        self.axes[axis].parts.last().map(|p| &p.0)
+    }
+
+    fn new(
+        stage: &Stage,
+        epilogue: Option<&Stage>,
+        left: Option<&Left>,
+        guards: &[Guard],
+    ) -> Option<Self> {
+        let mut reduction = stage.reduction()?;
+        let mut finish = match epilogue {
             None => Finish {
                 buffer: stage.buffer.clone(),
                 indices: stage.indices.clone(),
@@ -158,13 +266,21 @@ impl Contraction {
                 }
             }
         };
-        let iters: Vec<(Var, Dim, IterKind)> =
+        let mut iters: Vec<(Var, Dim, IterKind)> =
             stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         // It runs where every reduction variable has its first value.
         let first = stage.iters().filter(|(_, _, kind)| *kind == IterKind::Reduce);
         let first: HashMap<Var, Expr> =
             first.map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype()))).collect();
-        let init = Subst::vars(first).expr(stage.init.as_ref()?);
+        let mut init = Subst::vars(first).expr(stage.init.as_ref()?);
+        if let Some(left) = left {
+            let mut given = Subst::vars(left.given.clone());
+            iters.clone_from(&left.iters);
+            init = given.expr(&init);
+            reduction.value = given.expr(&reduction.value);
+            finish.indices = finish.indices.iter().map(|i| given.expr(i)).collect();
+            finish.value = given.expr(&finish.value);
+        }
         let loads = Access::loads(&reduction.value);
         let mut accesses = loads.clone();
         accesses.extend(Access::loads(&init));
@@ -174,9 +290,20 @@ impl Contraction {
         let mut loose = loose_vars(&reduction.value);
         loose.extend(loose_vars(&init));
         loose.extend(loose_vars(&finish.value));
+        loose.extend(guards.iter().flat_map(Guard::vars));
+        let axes = fuse(&iters, &accesses, &loose);
+        let bounds = guards.iter().map(|g| {
+            let axis = axes.iter().position(|a| a.parts.iter().any(|(v, _)| *v == g.var))?;
+            Some(Bounds { axis, index: g.index.clone(), step: g.step, inside: g.inside })
+        });
+        let mut loose = loose_vars(&reduction.value);
+        loose.extend(guards.iter().flat_map(Guard::vars));
         Some(Contraction {
+            guards: bounds.collect::<Option<_>>()?,
+            loose,
+            is_inside: left.is_some(),
             op: reduction.op,
-            axes: fuse(&iters, &accesses, &loose),
+            axes,
             units: units(&iters),
             init,
             dtype: stage.buffer.dtype(),
@@ -184,6 +311,22 @@ impl Contraction {
             loads,
             finish,
         })
+    }
+
+    fn loops(mut self, target: &Target, views: &mut Views) -> Stmt {
+        match self.vector_axis(target) {
+            Some(v) if self.axes[v].kind == IterKind::Spatial => {
+                if !self.reads_again(v) {
+                    return self.spatial_vector(v, target, views);
+                }
+                let packed = pack::strided_loads(&self.value, &self.axes[v]);
+                self.loads = Access::loads(&packed.value);
+                self.value = packed.value.clone();
+                Stmt::seq([packed.fill(views), self.spatial_vector(v, target, views)])
+            }
+            Some(v) => self.reduce_vector(v, target, views),
+            None => self.scalar(views),
+        }
     }
 
     fn spatial(&self) -> impl Iterator<Item = usize> {
@@ -194,8 +337,11 @@ impl Contraction {
         (0..self.axes.len()).filter(|&k| self.axes[k].kind == IterKind::Reduce)
     }
 
-    /// Product of all extents, for decisions.
+    /// Product of all extents, to decide whether threads share it: nothing where they share what is around.
     fn work(&self) -> i64 {
+        if self.is_inside {
+            return 0;
+        }
         (0..self.axes.len()).map(|k| self.len(k)).fold(1, i64::saturating_mul)
     }
 
@@ -214,17 +360,25 @@ impl Contraction {
         self.loads.iter().map(move |l| self.axes[axis].step(l.offset.as_ref()?))
     }
 
+    /// Whether what moves along an axis by more than one element is read again for each place along another
+    /// one. Then a copy in which the elements are neighbours pays.
+    fn reads_again(&self, v: usize) -> bool {
+        let far = |s: Option<i64>| s.is_some_and(|s| ![0, 1].contains(&s));
+        self.spatial().filter(|k| *k != v).any(|k| {
+            self.steps(v).zip(self.steps(k)).any(|(along, other)| far(along) && other == Some(0))
+        })
+    }
+
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
     fn vector_axis(&self, target: &Target) -> Option<usize> {
         let lanes = self.lanes(target);
         let spatial = self.spatial().map(|k| self.len(k)).fold(1, i64::saturating_mul);
         let reduced = self.reduce().map(|k| self.len(k)).fold(1, i64::saturating_mul);
         let store = Affine::of_access(&self.finish.buffer, &self.finish.indices);
-        let loose = loose_vars(&self.value);
         let mut best: Option<(f64, usize)> = None;
         for k in 0..self.axes.len() {
             let extent = self.len(k);
-            let lazy = self.axes[k].parts.iter().any(|(v, _)| loose.contains(v));
+            let lazy = self.axes[k].parts.iter().any(|(v, _)| self.loose.contains(v));
             if extent < lanes.min(4) || lazy {
                 continue;
             }
@@ -266,11 +420,40 @@ impl Contraction {
             let shared = |(s, &moves): (Option<i64>, &bool)| moves && s == Some(0);
             self.steps(u).zip(&moves_along_v).filter(|(s, m)| shared((*s, m))).count()
         };
-        let loose = loose_vars(&self.value);
         self.spatial()
             .filter(|&u| u != v && gain(u) > 0)
-            .filter(|&u| self.axes[u].parts.iter().all(|(x, _)| !loose.contains(x)))
+            .filter(|&u| self.axes[u].parts.iter().all(|(x, _)| !self.loose.contains(x)))
             .max_by_key(|&u| (gain(u), self.len(u)))
+    }
+
+    /// Rows of windows that overlap: what moves along the vector axis `v` moves along another axis as well,
+    /// by less than a window reaches. Where nothing stays along an axis, and all steps are known. Maxima wait for
+    /// arithmetic and not for loads: they share where rows have most in common.
+    fn slide(&self, v: usize) -> Option<Slide> {
+        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
+        if !known || self.row_axis(v).is_some() {
+            return None;
+        }
+        let found = |rows: usize, window: usize| {
+            let both = self.steps(rows).zip(self.steps(window)).zip(self.steps(v));
+            let moving: Vec<_> = both.filter(|(_, along)| *along != Some(0)).map(|m| m.0).collect();
+            let &(Some(by), Some(step)) = moving.first()? else { return None };
+            let overlap = 0 < step && 0 < by && by < step * self.len(window);
+            let same = moving.iter().all(|m| *m == (Some(by), Some(step)));
+            let dense = by == step || matches!(self.op, BinOp::Add | BinOp::Mul);
+            (overlap && same && dense && by % step == 0).then(|| Slide {
+                rows,
+                window,
+                by: by / step,
+            })
+        };
+        let is_free = |u: &usize| {
+            *u != v
+                && self.axes[*u].extent.known().is_some_and(|n| n > 1)
+                && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
+        };
+        let rows: Vec<usize> = self.spatial().filter(is_free).collect();
+        rows.into_iter().find_map(|u| self.reduce().find_map(|k| found(u, k)))
     }
 
     /// Bytes that the loads which move along an axis touch while each axis goes so far.
@@ -298,7 +481,8 @@ impl Contraction {
     /// Tiles along a spatial axis `v`, with rows along `u` where there is such an axis.
     fn spatial_vector(&self, v: usize, target: &Target, views: &mut Views) -> Stmt {
         let lanes = self.lanes(target);
-        let u = self.row_axis(v);
+        let slide = self.slide(v);
+        let u = slide.as_ref().map(|s| s.rows).or_else(|| self.row_axis(v));
         let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
         let budget = target.vectors.registers as i64 * 3 / 4;
@@ -311,12 +495,20 @@ impl Contraction {
             });
             read <= target.caches.l2 as i64
         };
-        let most = match u {
-            Some(_) => (2..=4).rev().find(fits).unwrap_or(2),
-            None => budget.min(8),
+        let most = match (u, &slide) {
+            (_, Some(_)) => 4,
+            (Some(_), None) => (2..=4).rev().find(fits).unwrap_or(2),
+            (None, None) => budget.min(8),
         };
         let per_row = balanced(vectors, most);
         let rows = match u {
+            Some(u) if slide.is_some() => {
+                let steps = self.reduce().map(|k| self.len(k)).fold(per_row, i64::saturating_mul);
+                // What is read, weights and masks need some as well.
+                let budget = target.vectors.registers as i64 / 2;
+                let most = (budget / per_row).min(SLID / steps).clamp(1, 8);
+                balanced(self.len(u), most)
+            }
             Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,
         };
@@ -396,20 +588,71 @@ impl Contraction {
         })
     }
 
-    /// One tile: `rows` along the row axis, `v_len` along the vector axis.
+    /// One tile. Where steps of the reduction have bounds, those of windows that are inside as a whole are
+    /// all of them.
     fn tile(
+        &self,
+        fixed: &[(usize, Expr)],
+        v: (usize, &Expr, i64),
+        u_start: Option<(usize, Expr)>,
+        rows: i64,
+        lanes: i64,
+        views: &mut Views,
+    ) -> Stmt {
+        if self.guards.is_empty() {
+            return self.steps_of_tile(fixed, v, u_start, rows, lanes, &[], views);
+        }
+        let axes = fixed.iter().map(|(k, e)| (&self.axes[*k], e.clone())).collect();
+        let point = Point::new(&self.units, axes);
+        let number = |n: i64| Expr::int(n, DType::I32);
+        let mut whole = Expr::bool(true);
+        let mut can_be_whole = true;
+        let mut ranges = Vec::new();
+        for guard in &self.guards {
+            let (lo, hi) = guard.inside;
+            let first = point.value(&guard.index, views, None).cast(DType::I32);
+            let (count, step) = (self.len(guard.axis), guard.step);
+            let last = hi - 1 - (count - 1) * step;
+            can_be_whole &= lo <= last;
+            let is_inside = number(lo).less_equal(first.clone());
+            whole = whole.and(is_inside.and(first.clone().less_equal(number(last))));
+            // The least and the first too large number of steps with `lo <= first + step * k < hi`.
+            let from = (number(lo + step - 1) - &first).floordiv(step).max(number(0));
+            let end = ((number(hi - 1) - first).floordiv(step) + 1).min(number(count));
+            ranges.push((guard.axis, Range { extent: (end - &from).max(number(0)), min: from }));
+        }
+        let mut tile = |ranges: &[_]| {
+            self.steps_of_tile(fixed, v, u_start.clone(), rows, lanes, ranges, views)
+        };
+        let some = tile(&ranges);
+        match can_be_whole {
+            true => Stmt::if_else(whole, tile(&[]), some),
+            false => some,
+        }
+    }
+
+    /// One tile: `rows` along the row axis, `v_len` along the vector axis; reduction axes with their ranges
+    /// where these are not their extents.
+    #[allow(clippy::too_many_arguments)]
+    fn steps_of_tile(
         &self,
         fixed: &[(usize, Expr)],
         (v, v_start, v_len): (usize, &Expr, i64),
         u_start: Option<(usize, Expr)>,
         rows: i64,
         lanes: i64,
+        ranges: &[(usize, Range)],
         views: &mut Views,
     ) -> Stmt {
-        let chunks: Vec<(i64, i64)> = (0..v_len)
-            .step_by(lanes as usize)
-            .map(|start| (start, lanes.min(v_len - start)))
-            .collect();
+        // A last vector whose lanes are no power of two begins earlier: it computes some results again.
+        let again =
+            !self.finish.value.loads_from(|b| *b == self.finish.buffer && *b != self.finish.result);
+        let chunk = |start: i64| match v_len - start {
+            rest if rest >= lanes => (start, lanes),
+            rest if again && v_len > lanes && rest.count_ones() > 1 => (v_len - lanes, lanes),
+            rest => (start, rest),
+        };
+        let chunks: Vec<(i64, i64)> = (0..v_len).step_by(lanes as usize).map(chunk).collect();
         let accs: Vec<Buffer> = chunks
             .iter()
             .map(|(_, len)| {
@@ -417,38 +660,60 @@ impl Contraction {
                 acc.derive_storage(|d| d.scope = "local".into())
             })
             .collect();
-        // A statement for every row, vector and lane of the tile.
-        let cells = |views: &mut Views,
-                     reduce: &[(usize, Expr)],
-                     stmt: &dyn Fn(&Point, &Buffer, Expr, &mut Views) -> Stmt|
-         -> Stmt {
+        // A statement for every lane of a vector.
+        type Cell<'a> = &'a dyn Fn(&Point, &Buffer, Expr, &mut Views) -> Stmt;
+        let vector =
+            |views: &mut Views, row: &Expr, k: usize, reduce: &[(usize, Expr)], stmt: Cell| {
+                let ((start, len), acc) = (chunks[k], &accs[k]);
+                for_each(ForKind::Vectorized, "lane", len, |lane| {
+                    let at = row.clone() * len + &lane;
+                    let mut axes: Vec<(&Axis, Expr)> =
+                        fixed.iter().map(|(k, e)| (&self.axes[*k], e.clone())).collect();
+                    axes.push((&self.axes[v], v_start + start + &lane));
+                    if let Some((u, start)) = &u_start {
+                        axes.push((&self.axes[*u], start + row));
+                    }
+                    axes.extend(reduce.iter().map(|(k, e)| (&self.axes[*k], e.clone())));
+                    stmt(&Point::new(&self.units, axes), acc, at, views)
+                })
+            };
+        // And for every row and vector of the tile.
+        let cells = |views: &mut Views, reduce: &[(usize, Expr)], stmt: Cell| -> Stmt {
             for_each(ForKind::Unrolled, "row", rows, |row| {
-                Stmt::seq(chunks.iter().zip(&accs).map(|((start, len), acc)| {
-                    for_each(ForKind::Vectorized, "lane", *len, |lane| {
-                        let at = row.clone() * *len + &lane;
-                        let mut axes: Vec<(&Axis, Expr)> =
-                            fixed.iter().map(|(k, e)| (&self.axes[*k], e.clone())).collect();
-                        axes.push((&self.axes[v], v_start + *start + &lane));
-                        if let Some((u, start)) = &u_start {
-                            axes.push((&self.axes[*u], start + &row));
-                        }
-                        axes.extend(reduce.iter().map(|(k, e)| (&self.axes[*k], e.clone())));
-                        stmt(&Point::new(&self.units, axes), acc, at, views)
-                    })
-                }))
+                Stmt::seq((0..chunks.len()).map(|k| vector(views, &row, k, reduce, stmt)))
             })
         };
         let clear = cells(views, &[], &|point, acc, at, views| {
             Stmt::store(acc, vec![at], point.value(&self.init, views, None))
         });
         let reduce: Vec<usize> = self.reduce().collect();
-        let update = self.reduce_loops(&reduce, |at| {
-            cells(views, &at, &|point, acc, at, views| {
-                let value = point.value(&self.value, views, None);
-                let sum = Expr::binary(self.op, acc.load([at.clone()]), value);
-                Stmt::store(acc, vec![at], sum)
-            })
-        });
+        let add = |point: &Point, acc: &Buffer, at: Expr, views: &mut Views| {
+            let value = point.value(&self.value, views, None);
+            let sum = Expr::binary(self.op, acc.load([at.clone()]), value);
+            Stmt::store(acc, vec![at], sum)
+        };
+        let updates = rows * chunks.len() as i64;
+        let steps = reduce.iter().map(|&k| self.len(k)).fold(updates, i64::saturating_mul);
+        let slide = self.slide(v).filter(|_| rows > 1 && steps <= SLID && ranges.is_empty());
+        let window = slide.as_ref().map_or(1, |s| self.len(s.window));
+        let others = reduce.iter().filter(|k| slide.as_ref().is_none_or(|s| s.window != **k));
+        let others: Vec<(usize, i64)> = others.map(|&k| (k, self.len(k))).collect();
+        let update = match slide {
+            // What is read at one place is used by all rows before the next is read.
+            Some(slide) => {
+                Stmt::seq(slide.order(rows, window, &others).into_iter().flat_map(|(used, at)| {
+                    let vectors = 0..chunks.len();
+                    let each = vectors.flat_map(|k| used.iter().map(move |pair| (k, *pair)));
+                    let each = each.map(|(k, (row, step))| {
+                        let step = (slide.window, Expr::i32(step as i32));
+                        let at: Vec<(usize, Expr)> = at.iter().cloned().chain([step]).collect();
+                        vector(views, &Expr::i32(row as i32), k, &at, &add)
+                    });
+                    each.collect::<Vec<Stmt>>()
+                }))
+            }
+            None => self.reduce_loops(&reduce, updates, ranges, |at| cells(views, &at, &add)),
+        };
         let finish = cells(views, &[], &|point, acc, at, views| {
             self.finish_at(point, acc.load([at]), views)
         });
@@ -456,25 +721,30 @@ impl Contraction {
         accs.iter().rev().fold(body, |body, acc| Stmt::allocate(acc, body))
     }
 
-    /// Serial loops over reduction axes; the innermost is not unrolled further.
+    /// Loops over reduction axes, or `ranges` of them, around so many updates: unrolled where that leaves few
+    /// in all, else serial, and the innermost is not unrolled further.
     fn reduce_loops(
         &self,
         reduce: &[usize],
+        updates: i64,
+        ranges: &[(usize, Range)],
         body: impl FnOnce(Vec<(usize, Expr)>) -> Stmt,
     ) -> Stmt {
         let vars: Vec<Var> = reduce.iter().map(|&k| Var::index(self.axes[k].name())).collect();
         let at = reduce.iter().zip(&vars).map(|(&k, v)| (k, v.expr())).collect();
         let body = body(at);
+        let steps = reduce.iter().map(|&k| self.len(k)).fold(updates, i64::saturating_mul);
+        let known = reduce.iter().all(|&k| self.axes[k].extent.known().is_some());
+        let known = known && ranges.is_empty();
+        let (kind, annotations) = match known && steps <= UNROLLED {
+            true => (ForKind::Unrolled, Attrs::default()),
+            false => (ForKind::Serial, [("pragma_no_unroll".into(), Attr::Int(1))].into()),
+        };
         reduce.iter().zip(&vars).rev().fold(body, |body, (&k, var)| {
-            let range = Range::upto(self.axes[k].extent.typed(DType::I32));
-            let annotations = [("pragma_no_unroll".into(), Attr::Int(1))].into();
-            Stmt::new(StmtKind::For {
-                var: var.clone(),
-                range,
-                kind: ForKind::Serial,
-                annotations,
-                body,
-            })
+            let given = ranges.iter().find(|r| r.0 == k).map(|r| r.1.clone());
+            let range = given.unwrap_or_else(|| Range::upto(self.axes[k].extent.typed(DType::I32)));
+            let (kind, annotations) = (kind.clone(), annotations.clone());
+            Stmt::new(StmtKind::For { var: var.clone(), range, kind, annotations, body })
         })
     }
 
@@ -483,95 +753,6 @@ impl Contraction {
         let f = &self.finish;
         let value = point.value(&f.value, views, Some((&f.result, &value)));
         point.store(&f.buffer, &f.indices, value, views)
-    }
-
-    /// Partial results in the lanes of a vector along the reduction axis `v`.
-    fn reduce_vector(&self, v: usize, target: &Target, views: &mut Views) -> Stmt {
-        let lanes = self.lanes(target);
-        let extent = self.axes[v].extent;
-        let length = extent.estimate();
-        // Several vectors, so that one addition need not wait for the one before.
-        let vectors = match length / lanes {
-            0..2 => 1,
-            2..4 => 2,
-            _ => 4,
-        };
-        let width = vectors * lanes;
-        let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
-        let spatial: Vec<usize> = self.spatial().collect();
-        let inner: Vec<usize> = self.reduce().filter(|&k| k != v).collect();
-        let loops: Vec<(String, Dim)> =
-            spatial.iter().map(|&k| (self.axes[k].name(), self.axes[k].extent)).collect();
-        nest(&loops, loops.len(), self.work(), |at| {
-            let fixed: Vec<(usize, Expr)> = spatial.iter().copied().zip(at).collect();
-            let local = |name: &str, n: i64| {
-                Buffer::with_extents(name, &[n], self.dtype)
-                    .derive_storage(|d| d.scope = "local".into())
-            };
-            let (partial, total) = (local("partial", width), local("total", 1));
-            let zero = Expr::i32(0);
-            let point = |reduce: &[(usize, Expr)], along: Expr| {
-                let mut axes: Vec<(&Axis, Expr)> =
-                    fixed.iter().map(|(k, e)| (&self.axes[*k], e.clone())).collect();
-                axes.extend(reduce.iter().map(|(k, e)| (&self.axes[*k], e.clone())));
-                axes.push((&self.axes[v], along));
-                Point::new(&self.units, axes)
-            };
-            let each_lane = |stmt: &mut dyn FnMut(Expr) -> Stmt| {
-                Stmt::seq((0..vectors).map(|k| {
-                    for_each(ForKind::Vectorized, "lane", lanes, |lane| stmt(lane + k * lanes))
-                }))
-            };
-            let add = |acc: &Buffer, at: Expr, value: Expr| {
-                let sum = Expr::binary(self.op, acc.load([at.clone()]), value);
-                Stmt::store(acc, vec![at], sum)
-            };
-            // What the reduction starts from counts once. For `min` and `max` it may count again.
-            let init = point(&[], zero.clone()).value(&self.init, views, None);
-            let (neutral, start) = match self.op {
-                BinOp::Add => (Expr::constant(0.0, self.dtype), Some(init)),
-                BinOp::Mul => (Expr::constant(1.0, self.dtype), Some(init)),
-                _ => (init, None),
-            };
-            let start = start.filter(|init| !same_expr(init, &neutral));
-            let clear = each_lane(&mut |at| Stmt::store(&partial, vec![at], neutral.clone()));
-            let main = self.reduce_loops(&inner, |reduce| {
-                let name = self.axes[v].name();
-                for_each(ForKind::Serial, &name, full, |step| {
-                    each_lane(&mut |lane| {
-                        let p = point(&reduce, step.clone() * width + &lane);
-                        add(&partial, lane, p.value(&self.value, views, None))
-                    })
-                })
-            });
-            // Halve the vector of partial results until one is left.
-            let halves = std::iter::successors(Some(width / 2), |n| Some(n / 2));
-            let join = Stmt::seq(halves.take_while(|n| *n > 0).map(|n| {
-                for_each(ForKind::Vectorized, "lane", n, |lane| {
-                    add(&partial, lane.clone(), partial.load([lane + n]))
-                })
-            }));
-            let joined = partial.load([zero.clone()]);
-            let joined = match start {
-                Some(init) => Expr::binary(self.op, init, joined),
-                None => joined,
-            };
-            let start = Stmt::store(&total, vec![zero.clone()], joined);
-            let tail = match rest.known() {
-                Some(0) => Stmt::nop(),
-                _ => self.reduce_loops(&inner, |reduce| {
-                    for_each(ForKind::Serial, "rest", rest, |step| {
-                        let p = point(&reduce, step + (full * width.dim()).typed(DType::I32));
-                        add(&total, zero.clone(), p.value(&self.value, views, None))
-                    })
-                }),
-            };
-            // The finished value does not depend on the reduction axis: any value will do.
-            let finish =
-                self.finish_at(&point(&[], zero.clone()), total.load([zero.clone()]), views);
-            let body = Stmt::seq([clear, main, join, start, tail, finish]);
-            Stmt::allocate(&partial, Stmt::allocate(&total, body))
-        })
     }
 
     /// One output element after the other.
@@ -588,7 +769,7 @@ impl Contraction {
             let zero = Expr::i32(0);
             let init = Point::new(&self.units, fixed.clone()).value(&self.init, views, None);
             let clear = Stmt::store(&acc, vec![zero.clone()], init);
-            let update = self.reduce_loops(&reduce, |reduce| {
+            let update = self.reduce_loops(&reduce, i64::MAX, &[], |reduce| {
                 let mut axes = fixed.clone();
                 axes.extend(reduce.iter().map(|(k, e)| (&self.axes[*k], e.clone())));
                 let value = Point::new(&self.units, axes).value(&self.value, views, None);
@@ -600,80 +781,4 @@ impl Contraction {
             Stmt::allocate(&acc, Stmt::seq([clear, update, finish]))
         })
     }
-}
-
-/// Tiles of one size along an axis, and a smaller one at the end where the size does not divide.
-struct Tiles {
-    size: i64,
-    full: Dim,
-    rest: Dim,
-    /// What an open rest is made of: sizes of which each divides the one before, the last one 1.
-    parts: Vec<i64>,
-}
-
-impl Tiles {
-    fn new(extent: Dim, size: i64, parts: Vec<i64>) -> Self {
-        let known = extent.known().and_then(|n| i64::try_from(n).ok());
-        let size = known.map_or(size, |n| size.min(n)).max(1);
-        let (full, rest) = (extent.floordiv(size.dim()), extent.modulo(size.dim()));
-        Tiles { size, full, rest, parts }
-    }
-
-    /// Where the length of the last one is open, there is one more, which may be empty.
-    fn count(&self) -> Dim {
-        if self.rest == 0 { self.full } else { self.full + 1 }
-    }
-
-    /// The code of a rest of open length, which begins at `start`.
-    fn open_rest(&self, start: &Expr, body: &mut impl FnMut(Expr, i64) -> Stmt) -> Stmt {
-        let mut around = None;
-        Stmt::seq(self.parts.iter().filter(|part| **part < self.size).map(|&part| {
-            // What is left of the part before.
-            let (skip, left) = match around.replace(part) {
-                None => (Dim::from(0), self.rest),
-                Some(n) => (self.rest.floordiv(n.dim()) * n.dim(), self.rest.modulo(n.dim())),
-            };
-            let start = start.clone() + skip.typed(DType::I32);
-            for_each(ForKind::Serial, "rest", left.floordiv(part.dim()), |k| {
-                body(start + k * part, part)
-            })
-        }))
-    }
-
-    /// The code of tile number `at`, given its start and length.
-    fn each(&self, at: &Expr, mut body: impl FnMut(Expr, i64) -> Stmt) -> Stmt {
-        let start = at.clone() * self.size;
-        let number = |d: Dim| d.known().and_then(|n| i64::try_from(n).ok());
-        match (number(self.full), number(self.rest)) {
-            (_, Some(0)) => body(start, self.size),
-            (Some(0), Some(rest)) => body(start, rest),
-            (_, rest) => {
-                let then = body(start.clone(), self.size);
-                let otherwise = match rest {
-                    Some(rest) => body(start, rest),
-                    // Tiles have constant sizes.
-                    None => self.open_rest(&start, &mut body),
-                };
-                Stmt::if_else(at.clone().less(self.full.typed(DType::I32)), then, otherwise)
-            }
-        }
-    }
-}
-
-/// A number of lanes and its halves down to four, and one.
-fn halves(lanes: i64) -> Vec<i64> {
-    let halves = std::iter::successors(Some(lanes), |n| Some(n / 2));
-    halves.take_while(|n| *n >= 4).chain([1]).collect()
-}
-
-/// The largest number up to `max` for the parts that `total` is cut into evenly.
-fn balanced(total: i64, max: i64) -> i64 {
-    let parts = (total as u64).div_ceil(max.max(1) as u64).max(1);
-    (total as u64).div_ceil(parts) as i64
-}
-
-/// Rows of a tile: an exact divisor near the limit, else a balanced number.
-fn balanced_rows(total: i64, max: i64) -> i64 {
-    let divisor = (1..=max.min(total)).rev().find(|r| total % r == 0).unwrap_or(1);
-    if divisor * 3 >= max * 2 { divisor } else { balanced(total, max) }
 }

@@ -6,16 +6,15 @@ use proptest::prelude::*;
 use tilewright_interp::run_module;
 use tilewright_ir::{DType, Module, Result, Source, Tensor, TensorFunc};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
-use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
-use tilewright_ops::{Operand, movement, norm, pad, reduce};
+use tilewright_ops::{Operand, norm, reduce};
 use tilewright_schedule::auto;
 use tilewright_script::{parse_module, print_module};
 use tilewright_target::Target;
 use tilewright_transform::lower;
 
 /// Machines with vectors of 64, 32 and 16 bytes.
-fn targets() -> [Target; 3] {
+pub fn targets() -> [Target; 3] {
     ["x86-64-v4", "x86-64-v3", "x86-64"].map(|cpu| Target::new("x86_64-unknown-linux-gnu", cpu, ""))
 }
 
@@ -55,7 +54,7 @@ fn run(func: TensorFunc, inputs: &[Tensor]) -> Result<Tensor> {
 }
 
 /// Runs a function as it is, scheduled, and scheduled and lowered, on every machine.
-fn check(func: &TensorFunc, tolerance: f64) {
+pub fn check(func: &TensorFunc, tolerance: f64) {
     let inputs = inputs(func).expect("inputs");
     let expected = run(func.clone(), &inputs).expect("the function runs");
     for target in &targets() {
@@ -98,7 +97,7 @@ fn channels_last(height: i64, width: i64, channels: i64, out: i64) -> Vec<String
 }
 
 #[test]
-fn the_operand_that_is_dear_to_read_again_stays() {
+fn the_operand_that_is_expensive_to_read_again_stays() {
     // Rows of pixels go by for one tile of channels, whose weights stay in the cache.
     let loops = channels_last(56, 56, 256, 256);
     assert_eq!(loops[0], "for vk_tile_vh in T.parallel(224):", "{loops:?}");
@@ -190,21 +189,14 @@ proptest! {
         }
         check(&norm::softmax(&x, axes[0]).expect("a softmax"), 1e-5);
     }
+}
 
-    #[test]
-    fn maps(shape in prop::array::uniform3(1usize..20), pads in prop::array::uniform3(-1i64..4)) {
-        let x = Operand::f32(&shape);
-        check(&unary(Unary::Relu, &x).expect("a map"), 0.0);
-        let row = Operand::f32(&[shape[1], 1]);
-        check(&binary(Binary::Mul, &x, &row).expect("a map"), 0.0);
-        check(&movement::transpose(&x, &[2, 0, 1]).expect("a permutation"), 0.0);
-        let after = [pads[2], pads[0], pads[1]];
-        let cut = |k: usize| shape[k] as i64 + pads[k] + after[k] > 0;
-        if (0..3).all(cut) {
-            let mode = pad::PadMode::Constant(tilewright_ops::Scalar::Float(3.0));
-            check(&pad::pad(&x, &pads, &after, mode).expect("padding"), 0.0);
-        }
-    }
+/// The only function of a text.
+pub fn text(text: &str) -> TensorFunc {
+    let module = parse_module(&Source::new("test.py", format!("@T.prim_func\n{text}")));
+    let module = module.unwrap_or_else(|e| panic!("{}", e.render()));
+    let (_, func) = module.tensors().next().expect("a function");
+    (**func).clone()
 }
 
 /// A reduction over two axes, with an operator and an initial value as text.

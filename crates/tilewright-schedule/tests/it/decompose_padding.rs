@@ -3,6 +3,7 @@
 use crate::common::{module, same_results, schedule, text};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use tilewright_ir::Expr;
 
 const PAD: &str = r#"
 @T.prim_func
@@ -133,6 +134,80 @@ fn what_else_the_loops_do_stays() {
                 vj = T.axis.spatial(6, j - 2)
                 T.where(2 <= j and j < 8)
                 y[vi, vj + 2] = x[vi, vj]
+    "#]]
+    .assert_eq(&text(&s));
+}
+
+/// Blocks of four cells: the last one has what pads, for certain cells once the loop is taken apart.
+#[test]
+fn what_a_partition_decides_is_no_part_of_the_condition() {
+    let source = r#"
+@T.prim_func
+def main(x: T.Buffer((10,), "int32"), y: T.Buffer((3, 4), "int32")):
+    for i, j in T.grid(3, 4):
+        with T.block("pad"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = T.if_then_else(vi * 4 + vj < 10, x[vi * 4 + vj], 7)
+"#;
+    let mut s = schedule(source);
+    let b = s.get_block("pad", "main").expect("pad");
+    let loops = s.get_loops(&b).expect("loops");
+    let whole = s.decompose_padding(&b, &loops[0]).expect_err("no box").to_string();
+    assert!(whole.contains("vi * 4 + vj < 10"), "{whole}");
+    s.loop_partition(&loops[0], Some(&[2, 1].map(|n| Some(Expr::i32(n))))).expect("two parts");
+    let last = s.get_block("pad_1", "main").expect("the last block");
+    let loops = s.get_loops(&last).expect("loops");
+    s.decompose_padding(&last, &loops[0]).expect("a box");
+    expect![[r#"
+        for i, j in T.grid(2, 4):
+            with T.block("pad"):
+                vi = T.axis.spatial(3, i)
+                vj = T.axis.spatial(4, j)
+                y[vi, vj] = T.if_then_else(vi * 4 + vj < 10, x[vi * 4 + vj], 7)
+        for i, j in T.grid(1, 4):
+            with T.block("pad_1_pad_const"):
+                vi = T.axis.spatial(3, 2)
+                vj = T.axis.spatial(4, j)
+                y[vi, vj] = 7
+        for i, j in T.grid(1, 2):
+            with T.block("pad_1"):
+                vi = T.axis.spatial(3, 2)
+                vj = T.axis.spatial(2, j)
+                y[vi, vj] = x[vj + 8]
+    "#]]
+    .assert_eq(&text(&s));
+    same_results(module(source).tensor("main").expect("main"), s.func("main").expect("main"));
+}
+
+#[test]
+fn what_is_inside_may_end_at_an_open_size() {
+    let source = r#"
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    x = T.match_buffer(a, (n,), "int32")
+    y = T.match_buffer(b, (n + 3,), "int32")
+    for i in range(n + 3):
+        with T.block("pad"):
+            vi = T.axis.spatial(n + 3, i)
+            y[vi] = T.if_then_else(1 <= vi and vi < n + 1, x[vi - 1], 7)
+"#;
+    let mut s = schedule(source);
+    let b = s.get_block("pad", "main").expect("pad");
+    let l = s.get_loops(&b).expect("loops")[0].clone();
+    s.decompose_padding(&b, &l).expect("a box");
+    expect![[r#"
+        n = T.int32()
+        x = T.match_buffer(a, (n,), "int32")
+        y = T.match_buffer(b, (n + 3,), "int32")
+        for i in range(n + 3):
+            with T.block("pad_pad_const"):
+                vi = T.axis.spatial(n + 3, i)
+                y[vi] = 7
+        for i in range(n):
+            with T.block("pad"):
+                vi = T.axis.spatial(n, i)
+                y[vi + 1] = x[vi]
     "#]]
     .assert_eq(&text(&s));
 }

@@ -16,3 +16,4 @@ mod reduction;
 mod refused;
 mod reindex_cache;
 mod storage;
+mod windows;

@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use tilewright_ir::{Source, equal, well_formed};
+use tilewright_ir::{Source, equal, random, well_formed};
 use tilewright_script::{parse_module, print_module};
 
 const TEXTS: &[&str] = &[
@@ -178,11 +178,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        random::bits(&mut self.0)
     }
 
     fn below(&mut self, n: usize) -> usize {

@@ -214,11 +214,7 @@ impl Compact<'_> {
                 let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
                 Placed { stmt: s.with_body(stmt), elements }
             }
-            StmtKind::If { cond, then, otherwise: None } if !uses(cond) => {
-                let Placed { stmt, elements } = self.under(cond.clone(), |c| c.sink(local, then));
-                let kind = StmtKind::If { cond: cond.clone(), then: stmt, otherwise: None };
-                Placed { stmt: Stmt::spanned(kind, s.span()), elements }
-            }
+            StmtKind::If { cond, .. } if !uses(cond) => self.sink_into_branches(local, s),
             StmtKind::Let { value, body, .. } if !uses(value) => {
                 let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
                 Placed { stmt: s.with_body(stmt), elements }
@@ -230,6 +226,29 @@ impl Compact<'_> {
             StmtKind::Seq(parts) => self.sink_into_sequence(local, parts),
             _ => self.here(local, s),
         }
+    }
+
+    /// A statement with branches, with an allocation in each that uses the buffer: only one of them
+    /// runs.
+    fn sink_into_branches(&mut self, local: &Local, s: &Stmt) -> Placed {
+        let StmtKind::If { cond, then, otherwise } = s.kind() else { return self.here(local, s) };
+        let mut elements = Some(0i64);
+        let mut branch = |c: &mut Self, holds: Expr, s: &Stmt| {
+            if touches(s, &local.buffer) == (false, false) {
+                return s.clone();
+            }
+            let buffer = local.buffer.derive_storage(|_| {});
+            let s = Subst::buffers([(local.buffer.clone(), buffer.clone())]).stmt(s);
+            let (annotations, from) = (local.annotations.clone(), local.from.clone());
+            let own = Local { buffer, annotations, from };
+            let placed = c.under(holds, |c| c.sink(&own, &s));
+            elements = elements.zip(placed.elements).map(|(a, b)| a.max(b));
+            placed.stmt
+        };
+        let then = branch(self, cond.clone(), then);
+        let otherwise = otherwise.as_ref().map(|o| branch(self, !cond.clone(), o));
+        let kind = StmtKind::If { cond: cond.clone(), then, otherwise };
+        Placed { stmt: Stmt::spanned(kind, s.span()), elements }
     }
 
     fn sink_into_sequence(&mut self, local: &Local, parts: &[Stmt]) -> Placed {

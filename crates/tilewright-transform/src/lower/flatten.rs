@@ -152,11 +152,8 @@ impl Flatten {
     /// Elements that a buffer with strides spans: whole rows where the memory of an allocation is
     /// known to have them, and else not beyond the last element.
     fn strided_size(&self, b: &Buffer) -> Result<Expr> {
-        let axes = || b.shape.iter().zip(&b.strides);
-        let least = axes().try_fold(Expr::i32(1), |all, (d, s)| {
-            extent::sum(&all, &extent::times(&(d - 1), s)?)
-        })?;
-        let Some((d, s)) = axes().next() else { return Ok(least) };
+        let least = extent::span(&b.shape, &b.strides)?;
+        let (Some(d), Some(s)) = (b.shape.first(), b.strides.first()) else { return Ok(least) };
         let rows = extent::times(d, s)?;
         let whole = |(_, dtype): &&(i64, DType)| *dtype == b.dtype && b.elem_offset.is_none();
         let room = self.allocated.get(&b.data).filter(whole);

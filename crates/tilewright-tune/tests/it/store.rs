@@ -1,7 +1,9 @@
 //! The file of measurements.
 
+use std::collections::BTreeMap;
+
 use tempfile::TempDir;
-use tilewright_tune::{Key, Kind, Measured, Plan, Record, Scope, Store};
+use tilewright_tune::{Calibration, Key, Kind, Measured, Plan, Record, Scope, Store};
 
 fn scope() -> Scope {
     Scope { target: "a machine".to_owned(), threads: 1 }
@@ -179,4 +181,47 @@ fn a_file_from_before_plans_is_read_and_gets_them_when_it_is_written_to() {
     assert!(all.contains(&known) && all.contains(&Record { made: all[0].made, ..planned(0) }));
     // Who opened it before reads on.
     assert_eq!(reader.all().expect("it reads").len(), 5);
+}
+
+/// A calibration of a machine at some time.
+fn calibration(machine: &str, cycle: f64, made: u64) -> Calibration {
+    let costs = BTreeMap::from([("line".to_owned(), 0.5)]);
+    Calibration { made, ..Calibration::now(machine, &scope(), cycle, costs) }
+}
+
+#[test]
+fn the_latest_calibration_of_a_machine_counts() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("t");
+    let store = Store::open(&path).expect("a new file");
+    let known = |store: &Store, machine| store.calibration(machine, &scope()).expect("it reads");
+    assert_eq!(known(&store, "a"), None);
+    for (cycle, made, expected) in [(0.3, 10, 0.3), (0.4, 20, 0.4), (0.2, 15, 0.4), (0.5, 20, 0.5)]
+    {
+        let kept = store.calibrate(&calibration("a", cycle, made)).expect("it writes");
+        assert_eq!(kept, cycle == expected);
+        assert_eq!(known(&store, "a").map(|c| c.cycle), Some(expected));
+    }
+    store.calibrate(&calibration("b", 0.9, 1)).expect("it writes");
+    assert_eq!(known(&store, "b"), Some(calibration("b", 0.9, 1)));
+    // It is for all numbers of threads, and for one target.
+    let more = Scope { threads: 8, ..scope() };
+    assert!(store.calibration("a", &more).expect("it reads").is_some());
+    let other = Scope { target: "another".to_owned(), ..scope() };
+    assert!(store.calibration("a", &other).expect("it reads").is_none());
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        store.calibrate(&calibration("a", wrong, 99)).expect_err("no cycle");
+    }
+    // It goes along with the measurements.
+    store.put(&record(1, time(5.0))).expect("it writes");
+    let to = Store::open(&folder.path().join("to")).expect("a new file");
+    let text = store.export().expect("a text");
+    assert_eq!(to.import(&text).expect("it merges"), (3, 3));
+    assert_eq!(to.calibrations().expect("it reads"), store.calibrations().expect("it reads"));
+    assert_eq!(to.all().expect("it reads").len(), 1);
+    let wrong = text.replace("\"cycle\":0.9", "\"cycle\":-0.9");
+    let error = to.import(&wrong).expect_err("no cycle").to_string();
+    assert!(error.contains("line 2: the cycle is not positive"), "{error}");
+    let reader = Store::open_existing(&path).expect("it opens").expect("it is there");
+    assert!(known(&reader, "a").is_some());
 }

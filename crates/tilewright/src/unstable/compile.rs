@@ -12,8 +12,9 @@ use tilewright_ir::{Lowered, Module, OpenPlan, Result, TensorFunc, well_formed};
 use tilewright_runtime::{Executable, Pool};
 use tilewright_target::Code;
 
-use super::layout::IoLayout;
-use super::pipeline::{Options, Stage, run_stages};
+use super::options::IoLayout;
+use super::options::Options;
+use super::pipeline::{Stage, run_stages};
 
 /// A module on its last step before code: a plan, and the functions that it calls.
 #[derive(Clone, Debug)]

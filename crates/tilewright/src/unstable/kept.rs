@@ -9,7 +9,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::cache::{Kept, ObjectCache};
@@ -18,16 +17,17 @@ use tilewright_ir::{Module, Result, Tensor};
 use tilewright_runtime::Executable;
 
 use super::compile::{Program, compile, load_program, lower_program};
+use super::file_state::{state, with_log};
 use super::load::{Draft, fixed_inputs};
-use super::pipeline::Options;
+use super::options::Options;
 use super::saved::{Check, Content, open_noted, open_program};
 
 /// Programs with fewer bytes of constants are not kept: they start quickly as it is, from the objects
 /// of their kernels.
 const LEAST: usize = 1 << 20;
 
-/// The place of a program in the cache.
-pub struct Place {
+/// The entry of a program in the cache.
+pub struct Entry {
     cache: ObjectCache,
     key: blake3::Hash,
     /// The model, and the hash of its file.
@@ -46,17 +46,18 @@ struct Note {
     note: String,
 }
 
-impl Place {
-    /// The place for a model's file; `told` is what the user said beside the options. `None` where
+impl Entry {
+    /// The entry for a model's file; `told` is what the user said beside the options. `None` where
     /// nothing is kept: without a cache, for linked objects, which may be others the next time, for
     /// versions of a program, and where this program's own file is not found.
-    pub fn of(model: &Path, told: &str, options: &Options) -> Option<Place> {
+    pub fn of(model: &Path, told: &str, options: &Options) -> Option<Entry> {
         let is_one = options.link.is_empty() && options.specialize.is_empty();
         let usable = options.cache && is_one && options.backend.name() == "llvm";
         let cache = usable.then(ObjectCache::from_env)?;
         cache.directory()?;
         let digest = cache.digest(model)?;
-        let Options { threads, layout, io_layout, level, fuse, schedule, unchecked, .. } = options;
+        let Options { threads, layout, io_layout, level, .. } = options;
+        let Options { fuse, schedule, fast_math, unchecked, .. } = options;
         let parts = [
             "program 3".to_owned(),
             digest.to_hex().to_string(),
@@ -65,15 +66,15 @@ impl Place {
             options.backend.identity().ok()?,
             format!("{:?}", options.target().ok()?),
             format!("{threads} {} {layout:?} {io_layout:?}", options.threads()),
-            format!("{level:?} {fuse} {schedule} {unchecked}"),
-            options.tuning.as_deref().map(measurements).unwrap_or_default(),
+            format!("{level:?} {fuse} {schedule} {fast_math:?} {unchecked}"),
+            options.tuning.as_deref().map(with_log).unwrap_or_default(),
         ];
         let mut hasher = blake3::Hasher::new();
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }
-        Some(Place { cache, key: hasher.finalize(), model: model.to_owned(), digest })
+        Some(Entry { cache, key: hasher.finalize(), model: model.to_owned(), digest })
     }
 
     /// The files beside the model as they are now, by [`Draft::data_files`]; `None` where one cannot be
@@ -106,14 +107,14 @@ impl Place {
     /// The program that is there, and what was noted of it. One that is damaged is deleted.
     pub fn open(&self, options: &Options) -> Option<(Executable, String)> {
         // SAFETY: an entry under this key in a directory that only this user can write was written by
-        // `Place::keep`, from the functions that it holds.
+        // `Entry::keep`, from the functions that it holds.
         self.opened(options, |kept, check| unsafe {
             let opened = open_noted(kept.content(), Some(options.threads), check)?;
             Ok((opened.executable, opened.note))
         })
     }
 
-    /// The same before it is code, as [`Place::keep_program`] keeps it.
+    /// The same before it is code, as [`Entry::keep_program`] keeps it.
     pub fn open_program(&self, options: &Options) -> Option<Program> {
         self.opened(options, |kept, check| open_program(kept.content(), check)).map(|found| found.0)
     }
@@ -213,14 +214,14 @@ pub fn compile_file(
     options: &Options,
 ) -> Result<Executable> {
     let path = path.as_ref();
-    let place = Place::of(path, &said(sizes), options);
-    if let Some(found) = place.as_ref().and_then(|place| place.find(sizes, options)) {
+    let entry = Entry::of(path, &said(sizes), options);
+    if let Some(found) = entry.as_ref().and_then(|entry| entry.find(sizes, options)) {
         return Ok(found.executable);
     }
     let draft = Draft::read(path)?;
-    let files = place.as_ref().and_then(|place| place.data_files(&draft));
+    let files = entry.as_ref().and_then(|entry| entry.data_files(&draft));
     let module = draft.module(sizes)?;
-    made(place.zip(files), &module, sizes, options)
+    made(entry.zip(files), &module, sizes, options)
 }
 
 /// A program that was found, and the inputs of the model that are constants in it.
@@ -236,7 +237,7 @@ pub struct Found {
 pub struct Opened<'a> {
     draft: &'a Draft,
     sizes: &'a Sizes,
-    place: Option<Place>,
+    entry: Option<Entry>,
 }
 
 impl<'a> Opened<'a> {
@@ -247,15 +248,15 @@ impl<'a> Opened<'a> {
         let is_alone = || draft.data_files().is_some_and(|files| files.is_empty());
         let is_usable = !options.check && (!is_made || is_alone());
         let file = draft.file().filter(|file| is_usable && file.is_current());
-        let place = file.and_then(|file| Place::of(file.path(), &said(sizes), options));
+        let entry = file.and_then(|file| Entry::of(file.path(), &said(sizes), options));
         // The hash is that of the file which was opened.
-        let place = place.filter(|_| file.is_some_and(|file| file.is_current()));
-        Opened { draft, sizes, place }
+        let entry = entry.filter(|_| file.is_some_and(|file| file.is_current()));
+        Opened { draft, sizes, entry }
     }
 
     /// The program that is kept.
     pub fn find(&self, options: &Options) -> Option<Found> {
-        self.place.as_ref()?.find(self.sizes, options)
+        self.entry.as_ref()?.find(self.sizes, options)
     }
 
     /// Compiles the module of the draft, which `module` gives, and keeps the program.
@@ -267,19 +268,19 @@ impl<'a> Opened<'a> {
         module: impl FnOnce() -> Result<&'m Module>,
         options: &Options,
     ) -> Result<Executable> {
-        let files = self.place.as_ref().and_then(|place| place.data_files(self.draft));
-        made(self.place.zip(files), module()?, self.sizes, options)
+        let files = self.entry.as_ref().and_then(|entry| entry.data_files(self.draft));
+        made(self.entry.zip(files), module()?, self.sizes, options)
     }
 }
 
-/// Compiles a module, and keeps its program where there is a place for it.
+/// Compiles a module, and keeps its program where there is an entry for it.
 fn made(
-    place: Option<(Place, DataFiles)>,
+    entry: Option<(Entry, DataFiles)>,
     module: &Module,
     sizes: &Sizes,
     options: &Options,
 ) -> Result<Executable> {
-    let Some((place, files)) = place else { return compile(module, options) };
+    let Some((entry, files)) = entry else { return compile(module, options) };
     options.backend.check_host(&options.target()?)?;
     let program = lower_program(module, options)?;
     let executable = load_program(&program, options)?;
@@ -289,7 +290,7 @@ fn made(
     });
     let note = serde_json::to_string(&fixed.collect::<Fixed>());
     if let Ok(note) = note {
-        place.keep(&program, options, &files, &note);
+        entry.keep(&program, options, &files, &note);
     }
     Ok(executable)
 }
@@ -297,7 +298,7 @@ fn made(
 /// The inputs whose values are compiled in, each with the hash of the value that was given.
 type Fixed = BTreeMap<String, Option<String>>;
 
-impl Place {
+impl Entry {
     /// The program that is there, if what is compiled in is among the values of these sizes.
     fn find(&self, sizes: &Sizes, options: &Options) -> Option<Found> {
         let (executable, note) = self.open(options)?;
@@ -346,30 +347,4 @@ fn library_file() -> Option<PathBuf> {
     };
     let line = maps.lines().find(|line| line.split(' ').next().and_then(holds) == Some(true))?;
     line.find('/').map(|at| PathBuf::from(&line[at..]))
-}
-
-/// What the system says of a file that changes with it.
-fn state(path: &Path) -> Option<String> {
-    let found = path.metadata().ok()?;
-    let modified = found.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    #[cfg(unix)]
-    let more = {
-        use std::os::unix::fs::MetadataExt;
-        [
-            found.dev(),
-            found.ino(),
-            found.ctime().cast_unsigned(),
-            found.ctime_nsec().cast_unsigned(),
-        ]
-    };
-    #[cfg(not(unix))]
-    let more = ();
-    Some(format!("{} {modified:?} {more:?}", found.len()))
-}
-
-/// The state of the file of measurements: also of what is not yet moved into it.
-fn measurements(file: &Path) -> String {
-    let mut log = file.as_os_str().to_owned();
-    log.push("-wal");
-    format!("{:?} {:?}", state(file), state(Path::new(&log)))
 }

@@ -4,41 +4,22 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use tilewright_graph::layout::IoLayout;
 use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
-use tilewright_graph::layout::fold::{DEFAULT_GROWTH, interpret};
+use tilewright_graph::layout::fold::DEFAULT_GROWTH;
 use tilewright_graph::layout::policy::Policy;
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::{name_outputs, output_names, results};
 use tilewright_ir::plan::stored;
-use tilewright_ir::{Error, Module, Remarks, Result, Stored, Tensor, TensorFunc, well_formed};
+use tilewright_ir::{Error, Module, Remarks, Result, Stored, TensorFunc, well_formed};
 use tilewright_plan::Problem;
 use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
-use tilewright_script::{ConstTable, print_module_with};
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
-use super::compile::compile;
-use super::pipeline::{Options, check_after};
+use super::constants::evaluate;
+use super::options::{IoLayout, Layout, Options};
+use super::pipeline::check_after;
 use super::timings::Timings;
-use super::whole::{self, Whole};
-
-/// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
-const SMALL: usize = 1 << 18;
-
-/// In which layouts a module is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Layout {
-    /// Those that are measured or else estimated to be the fastest for the whole module.
-    Plan,
-    /// Those of the plan at a place in the order of costs, from 1: the best one by its costs, the second
-    /// best, and so on.
-    Ranked(usize),
-    /// `NCHW16c` and `NCHW8c` for all convolutions: channels in blocks, the block innermost.
-    Blocked(i64),
-    /// `NHWC` for all convolutions: channels innermost.
-    ChannelsLast,
-}
+use super::whole::{self, POLICIES, Whole};
 
 impl Layout {
     /// The module in these layouts.
@@ -58,6 +39,16 @@ impl Layout {
             Layout::Blocked(block) => apply(module, Policy::Blocked(block), io, why)?.0,
             Layout::ChannelsLast => apply(module, Policy::ChannelsLast, io, why)?.0,
         })
+    }
+}
+
+impl Options {
+    /// A module in a layout.
+    ///
+    /// # Errors
+    /// Those of [`Layout::apply`] and of [`Options::timings`].
+    pub fn lay_out(&self, layout: Layout, module: &Module) -> Result<Module> {
+        layout.apply(module, &self.timings()?, self.io_layout, &mut Remarks::new())
     }
 }
 
@@ -107,10 +98,6 @@ pub const PASS: Pass = Pass {
         Ok(planned(module, &timings, given.get(&IO)?, &|_, _| None, why)?.0)
     }),
 };
-
-/// The layouts to choose from.
-pub(super) const POLICIES: [Policy; 3] =
-    [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
 /// A module in planned layouts, the plans of its graph functions, and the conversions that are left.
 pub type LaidOut = (Module, Vec<Planned>, Vec<Left>);
@@ -267,19 +254,4 @@ pub fn ports(module: &Module) -> Result<[Vec<Port>; 2]> {
 pub fn has_choice(module: &Module) -> bool {
     let is_convolution = |f: &TensorFunc| Policy::ChannelsLast.layouts(f).is_some();
     module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_convolution(f))
-}
-
-/// The text of a module without its constants, whose values do not matter for its time.
-pub(super) fn text(module: &Module) -> String {
-    print_module_with(&name_outputs(module), &mut ConstTable::default())
-}
-
-/// Runs a function on constants: natively where that pays.
-pub(super) fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
-    if args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL {
-        return interpret(func, args);
-    }
-    let mut module = Module::new();
-    module.insert("main", func.clone());
-    compile(&module, &Options::default())?.run(args)
 }

@@ -7,7 +7,7 @@ use tilewright_codegen::llvm::Llvm;
 use tilewright_ir::{Error, OpenPlan, Result};
 
 use super::compile::Program;
-use super::pipeline::Options;
+use super::options::Options;
 
 /// The plan of a program that is one.
 ///

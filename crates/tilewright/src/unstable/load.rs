@@ -9,7 +9,7 @@ use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Attr, Error, Expr, Module, Remarks, Result, Source};
 use tilewright_onnx::{Dim, ImportOptions, Model, ValueKind, ValueType};
 
-use super::layout::evaluate;
+use super::constants::evaluate;
 use super::model_file::ModelFile;
 
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with

@@ -11,7 +11,7 @@ use tilewright_ir::{Error, Module, Remarks, Result, Tensor};
 
 use super::compile::compile;
 use super::layout;
-use super::pipeline::Options;
+use super::options::Options;
 use super::random::Random;
 use super::tune::{Request, measure};
 
@@ -37,7 +37,7 @@ pub fn file() -> Option<PathBuf> {
 }
 
 /// The time that a request asks for, in nanoseconds. `model` gives the model that is tuned, `tuning`
-/// the measurements by which its layouts are planned.
+/// the measurements by which its layouts are planned, and the calibration.
 ///
 /// # Errors
 /// Those of reading, compiling and running it, and of `model`.
@@ -46,14 +46,14 @@ pub fn answer(
     model: impl FnOnce() -> Result<Module>,
     tuning: Option<PathBuf>,
 ) -> Result<f64> {
-    let options = Options { cache: false, ..Options::default() };
+    let options = Options { cache: false, tuning, ..Options::default() };
     match request {
         Request::Function { text, free, threads } => {
             measure(text, free, &Options { threads: *threads, ..options }, FUNCTION)
         }
         Request::Model { layout, ways, threads } => {
             // Most kernels of one layout are those of another one as well.
-            let options = Options { threads: *threads, tuning, cache: true, ..options };
+            let options = Options { threads: *threads, cache: true, ..options };
             whole(&model()?, layout, ways.as_deref(), &options)
         }
     }

@@ -4,37 +4,35 @@
 //! |---|---|
 //! | [`Stage::Assume`] | what functions assume is used, and the assumptions go |
 //! | [`Stage::Fuse`] | elementwise work joins the functions that make its operands |
+//! | [`Stage::Winograd`] | convolutions are computed by transforms, where an error is allowed |
 //! | [`Stage::Legalize`] | the graph takes the form that memory planning needs |
 //! | [`Stage::Schedule`] | every function gets loops that suit the processor |
 //! | [`Stage::Lower`] | blocks and multi-dimensional buffers become loops over flat memory |
 //!
 //! Each takes a module and gives a module, which can be printed and read back. After the last one it
 //! is [`Lowered`](tilewright_ir::Lowered): the graph function becomes a plan
-//! ([`tilewright_graph::plan_memory`]), and a [`Backend`] makes code of the tensor functions that the
+//! ([`tilewright_graph::plan_memory`]), and a [`Backend`](tilewright_target::Backend) makes code of the tensor functions that the
 //! plan calls.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tilewright_analysis::at_once;
-use tilewright_auto::auto_schedule;
 use tilewright_auto::integer::expand;
-use tilewright_codegen::LlvmBackend;
+use tilewright_auto::{contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};
 use tilewright_graph::layout::precompute::precompute;
 use tilewright_graph::layout::{Leave, lift_layout};
+use tilewright_graph::parts::place_parts;
 use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
-use tilewright_schedule::auto::auto;
-use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
+use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
-use super::layout::{IoLayout, Layout, evaluate};
-use super::timings::Timings;
-use super::{assume, derivations};
+use super::constants::evaluate;
+use super::options::Options;
+use super::{assume, derivations, winograd};
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +42,8 @@ pub enum Stage {
     Assume,
     /// Elementwise work joins the functions that make its operands.
     Fuse,
+    /// Convolutions are computed by transforms, where an error is allowed.
+    Winograd,
     /// The graph takes the form that memory planning needs.
     Legalize,
     /// Functions get loops that suit the processor.
@@ -54,14 +54,21 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Stage; 5] =
-        [Stage::Assume, Stage::Fuse, Stage::Legalize, Stage::Schedule, Stage::Lower];
+    pub const ALL: [Stage; 6] = [
+        Stage::Assume,
+        Stage::Fuse,
+        Stage::Winograd,
+        Stage::Legalize,
+        Stage::Schedule,
+        Stage::Lower,
+    ];
 
     /// The pass that it is; `None` for [`Stage::Schedule`], which is several.
     fn pass(self) -> Option<&'static Pass> {
         match self {
             Stage::Assume => Some(&assume::PASS),
             Stage::Fuse => Some(&graph::fuse::PASS),
+            Stage::Winograd => Some(&winograd::PASS),
             Stage::Legalize => Some(&graph::legalize::PASS),
             Stage::Schedule => None,
             Stage::Lower => Some(&lower::PASS),
@@ -73,12 +80,26 @@ impl Stage {
         self.pass().map_or("schedule", |pass| pass.name)
     }
 
+    /// Whether options ask for it.
+    fn is_wanted(self, options: &Options) -> bool {
+        match self {
+            Stage::Fuse => options.fuse,
+            Stage::Schedule => options.schedule,
+            Stage::Winograd => options.schedule && options.fast_math.is_some(),
+            Stage::Assume | Stage::Legalize | Stage::Lower => true,
+        }
+    }
+
     /// Runs it.
     ///
     /// # Errors
     /// Those of the stage, and of [`Options::target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
         let Some(pass) = self.pass() else { return schedule(module, &options.target()?) };
+        if let (Stage::Winograd, Some(error)) = (self, options.fast_math) {
+            // The target says more than the options of the pass can.
+            return winograd::apply(module, error, None, &options.target()?, &mut Remarks::new());
+        }
         let config = match self {
             Stage::Lower => {
                 let unchecked = u8::from(options.unchecked).to_string();
@@ -88,214 +109,18 @@ impl Stage {
         };
         match pass.run {
             Run::Tensor(_) => derivations::of_pass(pass, module, &config),
-            Run::Module(_) | Run::Traced(_) => pass.apply(module, &config, &mut Remarks::new()),
-        }
-    }
-}
-
-/// Progress of a compilation: `done` of `total` parts of what `what` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// What is going on: the name of a stage, or `compile`.
-    pub what: &'static str,
-    /// How many parts are done.
-    pub done: usize,
-    /// How many there are.
-    pub total: usize,
-}
-
-/// What is told about progress, possibly from several threads.
-pub type Watcher = Arc<dyn Fn(Progress) + Send + Sync>;
-
-/// What is told about things that are wrong on this machine and do not stop a compilation, as
-/// sentences for the user.
-pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Choices for a compilation.
-#[derive(Clone)]
-pub struct Options {
-    /// Threads that a run uses; 0 for one a core.
-    pub threads: usize,
-    /// What makes the code.
-    pub backend: Arc<dyn Backend>,
-    /// The machine to make code for; `None` for this one.
-    pub target: Option<Target>,
-    /// How the tensors of the model lie in memory; `None` for as it is written.
-    pub layout: Option<Layout>,
-    /// Whether inputs and outputs may have other layouts than the model's own, too. Then
-    /// [`Executable::inputs`](tilewright_runtime::Executable::inputs) and `outputs` say how each is
-    /// stored, and the caller brings and takes them so.
-    pub io_layout: IoLayout,
-    /// The file of measurements ([`tune`](super::tune)) that plans of layouts use; `None` for
-    /// estimates alone.
-    pub tuning: Option<PathBuf>,
-    /// How much the backend optimises.
-    pub level: OptLevel,
-    /// Sizes, by name or as `INPUT.AXIS`, for each of which a version of its own is compiled beside the
-    /// one for all sizes; each run takes what fits its inputs.
-    pub specialize: Vec<BTreeMap<String, usize>>,
-    /// Fuse elementwise work.
-    pub fuse: bool,
-    /// Find schedules; without, loops stay as they are written.
-    pub schedule: bool,
-    /// Check the module's rules after every stage, not only at first.
-    pub check: bool,
-    /// Leave out the assertions that keep accesses in range where that is not proved: such an access
-    /// then reads or writes other memory. Only for modules that are trusted.
-    pub unchecked: bool,
-    /// Keep compiled code on disk.
-    pub cache: bool,
-    /// Objects and shared libraries with the C functions that `T.call_extern` calls.
-    pub link: Vec<PathBuf>,
-    /// Is told about progress.
-    pub progress: Option<Watcher>,
-    /// Is told what is wrong and does not stop the compilation: a cache that is not to be trusted.
-    pub warn: Option<Warner>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            threads: 0,
-            backend: Arc::new(LlvmBackend),
-            target: None,
-            layout: None,
-            io_layout: IoLayout::Logical,
-            tuning: None,
-            level: OptLevel::Full,
-            specialize: Vec::new(),
-            fuse: true,
-            schedule: true,
-            check: cfg!(debug_assertions),
-            unchecked: false,
-            cache: true,
-            link: Vec::new(),
-            progress: None,
-            warn: None,
-        }
-    }
-}
-
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Options {
-            threads,
-            backend,
-            target,
-            layout,
-            io_layout,
-            tuning,
-            level,
-            specialize,
-            fuse,
-            schedule,
-            check,
-            unchecked,
-            cache,
-            link,
-            progress,
-            warn,
-        } = self;
-        f.debug_struct("Options")
-            .field("threads", threads)
-            .field("backend", &backend.name())
-            .field("target", target)
-            .field("layout", layout)
-            .field("io_layout", io_layout)
-            .field("tuning", tuning)
-            .field("level", level)
-            .field("specialize", specialize)
-            .field("fuse", fuse)
-            .field("schedule", schedule)
-            .field("check", check)
-            .field("unchecked", unchecked)
-            .field("cache", cache)
-            .field("link", link)
-            .field("progress", &progress.is_some())
-            .field("warn", &warn.is_some())
-            .finish()
-    }
-}
-
-impl Options {
-    /// Options with a number of threads.
-    pub fn with_threads(threads: usize) -> Self {
-        Options { threads, ..Self::default() }
-    }
-
-    /// The machine to make code for.
-    ///
-    /// # Errors
-    /// Those of [`Backend::host`] and [`Backend::check_target`].
-    pub fn target(&self) -> Result<Target> {
-        let Some(target) = &self.target else { return self.backend.host() };
-        self.backend.check_target(target)?;
-        Ok(target.clone())
-    }
-
-    /// What calls and conversions cost on the target. A file of measurements that cannot be read is
-    /// told about, and estimates count.
-    ///
-    /// # Errors
-    /// Those of [`Options::target`].
-    pub fn timings(&self) -> Result<Timings> {
-        let (target, threads) = (self.target()?, self.threads());
-        let read = self.tuning.as_deref().map(|file| Timings::read(&target, threads, file));
-        Ok(match read {
-            Some(Ok(timings)) => timings,
-            Some(Err(error)) => {
-                self.warn.iter().for_each(|warn| warn(&format!("no measurements: {error}")));
-                Timings::estimated(&target, threads)
+            Run::Module(_) | Run::Rounding(_) | Run::Traced(_) => {
+                pass.apply(module, &config, &mut Remarks::new())
             }
-            None => Timings::estimated(&target, threads),
-        })
-    }
-
-    /// A module in a layout.
-    ///
-    /// # Errors
-    /// Those of [`Layout::apply`] and of [`Options::timings`].
-    pub fn lay_out(&self, layout: Layout, module: &Module) -> Result<Module> {
-        layout.apply(module, &self.timings()?, self.io_layout, &mut Remarks::new())
-    }
-
-    /// Threads that a run uses.
-    pub fn threads(&self) -> usize {
-        if self.threads == 0 { cores() } else { self.threads }
-    }
-
-    /// What of them a backend takes.
-    pub fn with_code_options<T>(&self, make: impl FnOnce(&CodeOptions<'_>) -> T) -> T {
-        let watch = |done, total| self.tell("compile", done, total);
-        let warn = |text: &str| self.warn.iter().for_each(|warn| warn(text));
-        make(&CodeOptions {
-            level: self.level,
-            cache: self.cache,
-            link: &self.link,
-            watch: Some(&watch),
-            warn: Some(&warn),
-        })
-    }
-
-    fn wants(&self, stage: Stage) -> bool {
-        match stage {
-            Stage::Fuse => self.fuse,
-            Stage::Schedule => self.schedule,
-            Stage::Assume | Stage::Legalize | Stage::Lower => true,
-        }
-    }
-
-    fn tell(&self, what: &'static str, done: usize, total: usize) {
-        if let Some(watcher) = &self.progress {
-            watcher(Progress { what, done, total });
         }
     }
 }
 
-/// Gives every function loops for a target: contractions by [`auto_schedule`], all else by [`auto`].
+/// Gives every function loops for a target: contractions first ([`contractions`]), then all else
+/// ([`others`]), which depends on where parameters lie.
 /// Products of 8-bit integers take a form first that instructions multiply ([`expand`]).
-/// What is made and packed of constants for contractions is made now. The target says more than the options of the
-/// passes can.
+/// What is made and packed of constants for contractions is made now, and then parts are placed in the
+/// wholes that they are joined to. The target says more than the options of the passes can.
 fn schedule(module: &Module, target: &Target) -> Result<Module> {
     // What a pass leaves as it was is for `opt --explain` to say.
     let mut why = Remarks::new();
@@ -304,17 +129,19 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
         Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
     })?;
     let expanded = precompute(&expanded, &mut evaluate)?;
-    let what = format!("auto_schedule {target:?}");
+    let what = format!("contractions {target:?}");
     let tiled = derivations::each(&what, &mark_free(&expanded), |name, f| {
         let mut alone = Module { source: module.source.clone(), ..Module::new() };
         alone.functions.insert(name.clone(), Function::Tensor(f.clone()));
-        auto_schedule(&alone, target, &mut Remarks::new())?.0.tensor(name).cloned()
+        contractions(&alone, target, &mut Remarks::new())?.0.tensor(name).cloned()
     })?;
-    let lifted = lift_layout(&tiled, Leave::Undef, &mut why)?;
+    // Constants are packed with their padding: what else it could be decides nothing.
+    let lifted = lift_layout(&tiled, Leave::Value, &mut why)?;
     let is_lifted = |name: &str| !tiled.functions.contains_key(name);
     let packed = fold_conversions(&lifted, &is_lifted, &mut evaluate, &mut why)?;
-    let what = format!("schedule_stages {target:?}");
-    derivations::each(&what, &unmark(&packed), |_, f| Ok(Arc::new(auto(f, target))))
+    let placed = place_parts(&unmark(&packed), false, &mut why)?;
+    let what = format!("others {target:?}");
+    derivations::each(&what, &placed, |_, f| Ok(Arc::new(others(f, target, &mut Remarks::new())?)))
 }
 
 /// Checks that iterations of loops that run at once do not depend on one another, as far as that can
@@ -353,7 +180,7 @@ pub fn run_stages(
     check_promises(module)?;
     let mut module = graph::call_sizes::unify_sizes(&graph::normal::name_outputs(module))?;
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
-    for stage in stages.filter(|stage| options.wants(*stage)) {
+    for stage in stages.filter(|stage| stage.is_wanted(options)) {
         options.tell(stage.name(), 0, 1);
         module = stage.run(&module, options)?;
         if stage == Stage::Legalize && graph::control::is_cut(&module) {

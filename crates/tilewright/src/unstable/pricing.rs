@@ -8,15 +8,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_graph::layout::Layout;
-use tilewright_graph::layout::flow::{Costs, Planned};
+use tilewright_graph::layout::flow::{Costs, Moved, Planned, Priced};
 use tilewright_graph::layout::policy::roles;
 use tilewright_graph::normal::name_outputs;
 use tilewright_graph::resize::{resize, shapes};
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::{DType, Error, GraphExpr, Module, Remarks, Result, TensorFunc, well_formed};
 
-use super::layout::{IoLayout, plan};
+use super::layout::plan;
+use super::options::IoLayout;
 use super::timings::Timings;
 
 /// Changes that are planned for, the most promising first.
@@ -208,27 +208,37 @@ fn roles_of(module: &Module) -> HashMap<Arc<str>, Vec<Option<&'static str>>> {
 /// Costs, asked once for equal functions.
 struct Memo<'a> {
     inner: &'a dyn Costs,
-    known: Mutex<HashMap<(u64, Vec<bool>), Priced>>,
+    known: Mutex<HashMap<Asked, Known>>,
 }
 
+/// A function's fingerprint, which of its arguments are free, which the same kernel makes, and which come
+/// from memory; whether its result is stored nowhere.
+type Asked = (u64, [Vec<bool>; 3], bool);
+
 /// Functions of one fingerprint with their costs.
-type Priced = Vec<(TensorFunc, f64)>;
+type Known = Vec<(TensorFunc, f64)>;
 
 impl Costs for Memo<'_> {
-    fn call(&self, name: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64 {
+    fn call(&self, call: &Priced<'_>) -> f64 {
+        let func = call.func;
         // What other sizes change of all constants decides nothing.
-        let key = (fingerprint(func), free.to_vec());
+        let given = [call.free, call.joined, call.cold].map(<[bool]>::to_vec);
+        let key = (fingerprint(func), given, call.reduced);
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |f: &TensorFunc| tensor_funcs(f, func, &Equality::loose()).is_ok();
         let known = lock().get(&key).and_then(|all| all.iter().find(|k| same(&k.0)).map(|k| k.1));
         known.unwrap_or_else(|| {
-            let cost = self.inner.call(name, func, free, constants);
+            let cost = self.inner.call(call);
             lock().entry(key).or_default().push((func.clone(), cost));
             cost
         })
     }
 
-    fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64 {
-        self.inner.conversion(dtype, from, to, bytes)
+    fn conversion(&self, moved: &Moved<'_>) -> f64 {
+        self.inner.conversion(moved)
+    }
+
+    fn evicts(&self, bytes: u64) -> bool {
+        self.inner.evicts(bytes)
     }
 }

@@ -5,7 +5,7 @@
 //! is SplitMix64 (Steele, Lea and Flood, 2014).
 
 use half::{bf16, f16};
-use tilewright_ir::{DType, Result, Tensor, TypeKind};
+use tilewright_ir::{DType, Result, Tensor, TypeKind, random};
 
 /// The largest random integer; the smallest is 1.
 pub const MAX_INT: u64 = 8;
@@ -22,10 +22,7 @@ impl Random {
 
     /// A number of 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        random::bits(&mut self.0)
     }
 
     /// A number from -1 to before 1, a multiple of 2⁻²³, so that `float32` holds it exactly.

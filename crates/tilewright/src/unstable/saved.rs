@@ -30,7 +30,7 @@ use tilewright_script::{ConstTable, parse_module_with, print_module_with};
 use tilewright_target::Target;
 
 use super::compile::{Program, lower_program, specialized};
-use super::pipeline::Options;
+use super::options::Options;
 
 const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
 const VERSION: u32 = 3;

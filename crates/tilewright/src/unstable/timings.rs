@@ -1,18 +1,20 @@
 //! What calls, conversions and whole models cost: as measured, else as estimated.
 //!
-//! Estimates are in cycles. As soon as something was measured in the same scope (target and number of
-//! threads), all costs are in nanoseconds: what was measured counts as it is, and the estimates of all
-//! else are scaled by the median of what measurements of their kind say about a cycle.
+//! Estimates are in cycles, or in nanoseconds where the machine was calibrated ([`calibrated`]). As soon as
+//! something was measured in the same scope (target and number of threads), all costs are in nanoseconds:
+//! what was measured counts as it is, and the estimates of all else are scaled by the median of what
+//! measurements of their kind say about a cycle.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tilewright_auto::price::{self, Price};
-use tilewright_graph::layout::Layout;
-use tilewright_graph::layout::flow::{Costs, conversion};
-use tilewright_ir::{DType, Result, TensorFunc};
+use tilewright_auto::price::{self, Beside, Form, Price};
+use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
+use tilewright_ir::Result;
 use tilewright_target::Target;
 use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
+
+use super::calibrated::{self, scope};
 
 /// Measurements of a kind from which its own scale is taken; below, that of all kinds.
 const ENOUGH: usize = 5;
@@ -36,6 +38,27 @@ impl Unit {
     }
 }
 
+/// Where costs come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The written constants of the cost model.
+    Written,
+    /// The constants that this machine was calibrated to.
+    Calibrated,
+    /// Measurements, of so many functions; the others are estimated.
+    Measured(usize),
+}
+
+impl std::fmt::Display for Basis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Basis::Written => f.write_str("written"),
+            Basis::Calibrated => f.write_str("calibrated"),
+            Basis::Measured(_) => f.write_str("measured"),
+        }
+    }
+}
+
 /// What is known of times on a target.
 #[derive(Clone, Debug)]
 pub struct Timings {
@@ -50,7 +73,8 @@ impl Timings {
     /// Estimates only.
     pub fn estimated(target: &Target, threads: usize) -> Timings {
         let scope = scope(target, threads);
-        let (measured, scales) = (BTreeMap::new(), [1.0; Kind::ALL.len()]);
+        let cycle = target.costs.cycle.unwrap_or(1.0);
+        let (measured, scales) = (BTreeMap::new(), [cycle; Kind::ALL.len()]);
         Timings { target: target.clone(), scope, measured, scales }
     }
 
@@ -70,7 +94,8 @@ impl Timings {
     /// # Errors
     /// [`Error::Io`](crate::Error::Io) if it cannot be read.
     pub fn of(target: &Target, threads: usize, store: &Store) -> Result<Timings> {
-        let mut timings = Timings::estimated(target, threads);
+        let target = calibrated::known(store, target)?;
+        let mut timings = Timings::estimated(&target, threads);
         timings.measured = store.of_scope(&timings.scope)?;
         let mut all: [Vec<f64>; Kind::ALL.len()] = Default::default();
         for record in timings.measured.values() {
@@ -82,6 +107,7 @@ impl Timings {
             }
         }
         if let Some(whole) = median(all.concat()) {
+            let whole = target.costs.cycle.unwrap_or(whole);
             timings.scales = all.map(|kind| match kind.len() >= ENOUGH {
                 true => median(kind).unwrap_or(whole),
                 false => whole,
@@ -102,9 +128,19 @@ impl Timings {
 
     /// The unit of all costs.
     pub fn unit(&self) -> Unit {
-        match self.measured.values().any(|r| r.kind != Kind::Model) {
-            true => Unit::Nanoseconds,
-            false => Unit::Cycles,
+        match self.basis() {
+            Basis::Written => Unit::Cycles,
+            Basis::Calibrated | Basis::Measured(_) => Unit::Nanoseconds,
+        }
+    }
+
+    /// Where all costs come from.
+    pub fn basis(&self) -> Basis {
+        let measured = self.measured.values().filter(|r| r.kind != Kind::Model).count();
+        match self.target.costs.cycle {
+            _ if measured > 0 => Basis::Measured(measured),
+            Some(_) => Basis::Calibrated,
+            None => Basis::Written,
         }
     }
 
@@ -135,10 +171,22 @@ impl Timings {
         self.measured.contains_key(key)
     }
 
-    /// The estimate of a call beside some bytes of constants, and what a measurement of it is kept under.
-    pub fn estimate(&self, func: &TensorFunc, free: &[bool], constants: u64) -> (Key, Price) {
-        let places = free.iter().enumerate().filter(|(_, free)| **free).map(|(k, _)| k);
-        (self.scope.function(func, places), price::price(func, free, constants, &self.target))
+    /// The estimate of a call, and what a measurement of it is kept under.
+    pub fn estimate(&self, call: &Priced<'_>) -> (Key, Price) {
+        let places = call.free.iter().enumerate().filter(|(_, free)| **free).map(|(k, _)| k);
+        (self.scope.function(call.func, places), self.price(call))
+    }
+
+    fn price(&self, call: &Priced<'_>) -> Price {
+        let form = Form::of(call.func, &beside(call), &self.target);
+        Price { cycles: form.cycles(call.constants, &self.target), tiled: form.is_tiled() }
+    }
+
+    /// Estimated cycles of a conversion.
+    pub(super) fn moving(&self, moved: &Moved<'_>) -> f64 {
+        let Moved { dtype, from, to, bytes, smallest, constants } = *moved;
+        let cells = [dtype.bytes(), smallest];
+        price::conversion(bytes, cells, from.run(to), constants, &self.target)
     }
 
     /// What counts for a key: its measurement, else the estimate in the unit of all.
@@ -148,37 +196,41 @@ impl Timings {
 }
 
 impl Costs for Timings {
-    fn call(&self, _: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64 {
+    fn call(&self, call: &Priced<'_>) -> f64 {
         if self.measured.is_empty() {
-            return price::price(func, free, constants, &self.target).cycles;
+            let price = self.price(call);
+            return price.cycles * self.scales[kind(&price) as usize];
         }
-        let (key, price) = self.estimate(func, free, constants);
+        let (key, price) = self.estimate(call);
         self.cost(&key, kind(&price), price.cycles)
     }
 
-    fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64 {
-        let cycles = price::conversion(bytes, from.run(to));
+    fn conversion(&self, moved: &Moved<'_>) -> f64 {
+        let cycles = self.moving(moved);
         if self.measured.is_empty() {
-            return cycles;
+            return cycles * self.scales[Kind::Conversion as usize];
         }
-        let key = conversion(dtype, from, to, None).map(|(f, _)| self.scope.function(&f, []));
+        let key = conversion(moved.dtype, moved.from, moved.to, None)
+            .map(|(f, _)| self.scope.function(&f, []));
         match key {
             Ok(key) => self.cost(&key, Kind::Conversion, cycles),
             Err(_) => cycles * self.scales[Kind::Conversion as usize],
         }
     }
+
+    fn evicts(&self, bytes: u64) -> bool {
+        price::evicts(bytes, &self.target)
+    }
+}
+
+/// What the price of a call depends on beside it.
+pub(super) fn beside<'a>(call: &Priced<'a>) -> Beside<'a> {
+    Beside { free: call.free, joined: call.joined, cold: call.cold, reduced: call.reduced }
 }
 
 /// The kind of a call.
 pub(super) fn kind(price: &Price) -> Kind {
     if price.tiled { Kind::Contraction } else { Kind::Other }
-}
-
-/// What measurements for a target hold for.
-fn scope(target: &Target, threads: usize) -> Scope {
-    let hash = blake3::hash(target.features.as_bytes()).to_hex();
-    let target = format!("{} {} (features {})", target.triple, target.cpu, &hash[..8]);
-    Scope { target, threads }
 }
 
 /// The middle of some numbers.

@@ -13,20 +13,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tilewright_auto::price;
-use tilewright_graph::layout::Layout;
-use tilewright_graph::layout::flow::{Costs, conversion};
+use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
 use tilewright_graph::sizes;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
-    Param, Remarks, Result, Tensor, TensorFunc, TensorType,
+    Attrs, Binding, BindingBlock, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
+    Remarks, Result, Tensor, TensorFunc, TensorType,
 };
 use tilewright_script::print_func;
 use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
 
 use super::compile::compile;
-use super::layout::{IoLayout, has_choice, plan};
-use super::pipeline::Options;
+use super::layout::{has_choice, plan};
+use super::options::IoLayout;
+use super::options::Options;
 use super::random::Random;
 use super::timings::{Timings, kind};
 use super::whole::{self, Keys, Whole};
@@ -359,8 +358,9 @@ impl Recorder<'_> {
 }
 
 impl Costs for Recorder<'_> {
-    fn call(&self, name: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64 {
-        let (key, price) = self.timings.estimate(func, free, constants);
+    fn call(&self, call: &Priced<'_>) -> f64 {
+        let Priced { name, func, free, .. } = *call;
+        let (key, price) = self.timings.estimate(call);
         let kind = kind(&price);
         let has_sum = tilewright_analysis::stages(func)
             .is_some_and(|stages| stages.iter().any(|s| s.reduction().is_some()));
@@ -383,15 +383,16 @@ impl Costs for Recorder<'_> {
             };
             self.found().calls.entry(name.to_owned()).or_default().push(new);
         }
-        self.timings.call(name, func, free, constants)
+        self.timings.call(call)
     }
 
-    fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64 {
+    fn conversion(&self, moved: &Moved<'_>) -> f64 {
+        let Moved { dtype, from, to, .. } = *moved;
         if let Ok((func, what)) = conversion(dtype, from, to, None)
             && let Some(request) = self.request(&func, &[false])
         {
             let key = self.timings.scope().function(&func, []);
-            let estimate = price::conversion(bytes, from.run(to));
+            let estimate = self.timings.moving(moved);
             if self.found().seen.insert(key.clone()) {
                 let what = format!("{what} {from} -> {to}");
                 let kind = Kind::Conversion;
@@ -408,7 +409,11 @@ impl Costs for Recorder<'_> {
                 self.found().conversions.push(new);
             }
         }
-        self.timings.conversion(dtype, from, to, bytes)
+        self.timings.conversion(moved)
+    }
+
+    fn evicts(&self, bytes: u64) -> bool {
+        self.timings.evicts(bytes)
     }
 }
 

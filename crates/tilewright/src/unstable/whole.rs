@@ -8,14 +8,20 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use tilewright_graph::layout::IoLayout;
 use tilewright_graph::layout::flow::Planned;
 use tilewright_graph::layout::policy::Policy;
+use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Error, Module, Result};
 use tilewright_plan::{Alternative, Call, Options, Problem, evaluate};
+use tilewright_script::{ConstTable, print_module_with};
 use tilewright_tune::Key;
 
-use super::layout::{IoLayout, POLICIES, text};
 use super::timings::Timings;
+
+/// The fixed layouts to choose from, beside the model's own.
+pub(super) const POLICIES: [Policy; 3] =
+    [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
 
 /// How long the best plans of a graph function are enumerated.
 const TIME: Duration = Duration::from_secs(5);
@@ -132,6 +138,11 @@ fn labels(problem: &Problem, call: &Call) -> Vec<String> {
 /// A short hash: it tells the few ways of one call apart.
 fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..8].to_owned()
+}
+
+/// The text of a module without its constants, whose values do not matter for its time.
+fn text(module: &Module) -> String {
+    print_module_with(&name_outputs(module), &mut ConstTable::default())
 }
 
 /// What all plans of a model share that are measured, and what each layout of it is kept under.

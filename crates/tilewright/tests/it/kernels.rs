@@ -7,22 +7,31 @@ use tilewright::unstable::ir::TensorFunc;
 use tilewright::unstable::random::Random;
 use tilewright::{OptLevel, Options, Target};
 
-use crate::schedules::{chain, depthwise, grouped, image, product};
+use crate::schedules::{chain, channels_last, depthwise, grouped, image, product};
 
 /// A kind of machine, and how its assembly looks.
 struct Machine {
     target: Target,
     /// A fused multiply-add of whole vectors has both.
     fused: [&'static str; 2],
-    /// What an access of the stack has.
+    /// What an access of a register that was put on the stack has: bands of images, which lie there too, are
+    /// read by an index.
     stack: &'static str,
 }
 
 fn machines() -> [Machine; 3] {
     let linux = |arch: &str, cpu: &str| Target::new(format!("{arch}-unknown-linux-gnu"), cpu, "");
     [
-        Machine { target: linux("x86_64", "x86-64-v3"), fused: ["vfmadd", "%ymm"], stack: "(%rsp" },
-        Machine { target: linux("x86_64", "x86-64-v4"), fused: ["vfmadd", "%zmm"], stack: "(%rsp" },
+        Machine {
+            target: linux("x86_64", "x86-64-v3"),
+            fused: ["vfmadd", "%ymm"],
+            stack: "(%rsp)",
+        },
+        Machine {
+            target: linux("x86_64", "x86-64-v4"),
+            fused: ["vfmadd", "%zmm"],
+            stack: "(%rsp)",
+        },
         Machine { target: linux("aarch64", "neoverse-n1"), fused: ["fmla", ".4s"], stack: "[sp" },
     ]
 }
@@ -73,8 +82,12 @@ fn sums_stay_in_registers_on_every_kind_of_machine() {
             ("groups", grouped(2, (48, 64), 15, 3)),
             ("ragged groups", grouped(3, (40, 35), 14, 3)),
             ("a channel each", depthwise(64, 14)),
+            ("half a vector of channels each more", depthwise(40, 14)),
             ("product", product(96, 192, 192)),
             ("ragged product", product(77, 131, 330)),
+            ("a column more", product(64, 96, 65)),
+            ("three columns more", product(45, 77, 67)),
+            ("a channel more", channels_last((65, 65), 19)),
         ] {
             let text = assembly(&func, &machine.target);
             let is_fused = |line: &&&str| machine.fused.iter().all(|part| line.contains(part));

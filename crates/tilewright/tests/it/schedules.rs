@@ -2,7 +2,7 @@
 
 use tilewright::schedule::{Permissions, Schedule};
 use tilewright::unstable::auto::auto_schedule;
-use tilewright::unstable::auto::price::price;
+use tilewright::unstable::auto::price::{Beside, Form, price};
 use tilewright::unstable::interp;
 use tilewright::unstable::ir::equal::{Equality, tensor_funcs};
 use tilewright::unstable::ir::{
@@ -12,6 +12,7 @@ use tilewright::unstable::ir::{
 use tilewright::unstable::layout;
 use tilewright::unstable::ops::Operand;
 use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
+use tilewright::unstable::ops::elementwise::{Binary, binary};
 use tilewright::unstable::passes::{self, Config};
 use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::random::Random;
@@ -81,6 +82,33 @@ def main(x: T.Buffer(({size}, {size}, {channels}), \"float32\"), w: T.Buffer((3,
     module.tensor("main").expect("a function").as_ref().clone()
 }
 
+/// A convolution with channels innermost and a padded image: what a layout of channels last makes of it.
+pub(crate) fn channels_last((inside, out): (usize, usize), size: usize) -> TensorFunc {
+    let text = format!(
+        "@T.prim_func
+def main(x: T.Buffer(({size}, {size}, {inside}), \"float32\"), w: T.Buffer((3, 3, {inside}, {out}), \"float32\"), y: T.Buffer(({size}, {size}, {out}), \"float32\")):
+    p = T.alloc_buffer(({size} + 2, {size} + 2, {inside}), \"float32\")
+    s = T.alloc_buffer(({size}, {size}, {out}), \"float32\")
+    for i, j, c in T.grid({size} + 2, {size} + 2, {inside}):
+        with T.block(\"p\"):
+            vi, vj, vc = T.axis.remap(\"SSS\", [i, j, c])
+            p[vi, vj, vc] = T.if_then_else(vi >= 1 and vi < {size} + 1 and vj >= 1 and vj < {size} + 1, x[vi - 1, vj - 1, vc], T.float32(0))
+    for i, j, c, k, ki, kj in T.grid({size}, {size}, {out}, {inside}, 3, 3):
+        with T.block(\"s\"):
+            vi, vj, vc, vk, vki, vkj = T.axis.remap(\"SSSRRR\", [i, j, c, k, ki, kj])
+            with T.init():
+                s[vi, vj, vc] = T.float32(0)
+            s[vi, vj, vc] = s[vi, vj, vc] + p[vi + vki, vj + vkj, vk] * w[vki, vkj, vk, vc]
+    for i, j, c in T.grid({size}, {size}, {out}):
+        with T.block(\"y\"):
+            vi, vj, vc = T.axis.remap(\"SSS\", [i, j, c])
+            y[vi, vj, vc] = T.max(s[vi, vj, vc], T.float32(0))
+"
+    );
+    let module = parse(&text, &Sizes::new()).expect("a module");
+    module.tensor("main").expect("a function").as_ref().clone()
+}
+
 pub(crate) fn product(m: usize, k: usize, n: usize) -> TensorFunc {
     matmul(&Operand::f32(&[m, k]), &Operand::f32(&[k, n])).expect("a product")
 }
@@ -105,6 +133,9 @@ fn a_trace_that_is_replayed_gives_the_same_module() {
         grouped(3, (8, 16), 9, 3),
         grouped(2, (16, 21), 7, 3),
         depthwise(32, 9),
+        depthwise(36, 7),
+        product(23, 37, 34),
+        channels_last((19, 33), 6),
     ] {
         let module = alone(func);
         let mut why = Remarks::new();
@@ -116,6 +147,79 @@ fn a_trace_that_is_replayed_gives_the_same_module() {
         apply(&mut replayed, &script, |_, _| Ok(())).expect("the trace runs");
         let (a, b) = (scheduled.tensor("main").unwrap(), replayed.func("main").unwrap());
         tensor_funcs(a, b, &Equality::default()).expect("the same function");
+    }
+}
+
+const COPIES: &str = r#"
+@T.prim_func
+def scale(x: T.Buffer((6, 33, 20, 20), "float32"), s: T.Buffer((33,), "float32"), y: T.Buffer((6, 33, 20, 20), "float32")):
+    for n, c, h, w in T.grid(6, 33, 20, 20):
+        with T.block("scale"):
+            vn, vc, vh, vw = T.axis.remap("SSSS", [n, c, h, w])
+            y[vn, vc, vh, vw] = x[vn, vc, vh, vw] * s[vc]
+
+@T.prim_func
+def across(x: T.Buffer((24, 41), "float32"), y: T.Buffer((41, 24), "float32")):
+    for i, j in T.grid(41, 24):
+        with T.block("across"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[vj, vi]
+
+@T.prim_func
+def shuffle(x: T.Buffer((5, 24), "float32"), y: T.Buffer((5, 24), "float32")):
+    for i, c in T.grid(5, 24):
+        with T.block("shuffle"):
+            vi, vc = T.axis.remap("SS", [i, c])
+            y[vi, vc] = x[vi, vc % 4 * 6 + vc // 4]
+
+@T.prim_func
+def pad(x: T.Buffer((3, 12, 12), "float32"), y: T.Buffer((3, 14, 14), "float32")):
+    for c, h, w in T.grid(3, 14, 14):
+        with T.block("pad"):
+            vc, vh, vw = T.axis.remap("SSS", [c, h, w])
+            y[vc, vh, vw] = T.if_then_else(vh >= 1 and vh < 13 and vw < 12, x[vc, vh - 1, vw], T.float32(2))
+"#;
+
+/// The trace of several functions without reductions is one script, which can be edited.
+#[test]
+fn a_trace_of_copies_that_is_edited_computes_the_same() {
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let module = parse(COPIES, &Sizes::default()).expect("it reads");
+    let mut why = Remarks::new();
+    let (_, trace) = auto_schedule(&module, &target, &mut why).expect("a schedule");
+    assert!(why.is_empty(), "{}", why[0].render());
+    let trace = trace.to_string();
+    let edits = [
+        ("factors=[5, 8]", "factors=[10, 4]"),
+        ("factors=[6, 4]", "factors=[3, 8]"),
+        ("sch.parallel(", "sch.unroll("),
+        ("", ""),
+    ];
+    for (from, to) in edits {
+        assert!(trace.contains(from), "{from}: {trace}");
+        let mut edited = Schedule::new(module.clone(), Permissions::default());
+        let script = Source::new("trace.py", trace.replace(from, to));
+        apply(&mut edited, &script, |_, _| Ok(())).unwrap_or_else(|e| panic!("{}", e.render()));
+        for (name, func) in module.tensors() {
+            let mut buffers: Vec<_> = func.buffers().collect();
+            buffers.pop();
+            let mut random = Random::new(5);
+            let given: Vec<Tensor> = buffers
+                .iter()
+                .map(|b| {
+                    let shape = b.const_shape().expect("a shape");
+                    let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
+                    let n: usize = shape.iter().product();
+                    let data: Vec<f32> = (0..n).map(|_| (random.bits() % 100) as f32).collect();
+                    Tensor::from_slice(&shape, &data).expect("a tensor")
+                })
+                .collect();
+            let [expected, found] = [&module, edited.module()].map(|m| {
+                let out = interp::run_module(m, name, &given).expect("it runs").swap_remove(0);
+                (0..out.len()).map(|i| out.get_f64(i)).collect::<Vec<_>>()
+            });
+            assert_eq!(expected, found, "{name} with {to}");
+        }
     }
 }
 
@@ -133,6 +237,53 @@ fn vectors_of_pixels_end_behind_their_row() {
         assert!(trace.contains("remove_branching_through_overcompute"), "{cpu}: {trace}");
         // The guard of the last vector is that of what stores alone.
         assert_eq!(text.matches("T.where").count(), 1, "{cpu}: {text}");
+    }
+}
+
+/// Few columns that whole vectors leave over are vectors along the reduction, of every number of rows,
+/// whatever is left over of the reduction, and with each of both operands.
+#[test]
+fn few_columns_are_vectors_along_the_reduction() {
+    let linux = |arch: &str, cpu: &str| Target::new(format!("{arch}-unknown-linux-gnu"), cpu, "");
+    let targets = [("x86_64", "x86-64-v3"), ("x86_64", "x86-64-v4"), ("aarch64", "neoverse-n1")];
+    let mut random = Random::new(12);
+    for (arch, cpu) in targets {
+        let target = linux(arch, cpu);
+        let lanes = target.vectors.lanes(4) as usize;
+        let mut narrow = 0;
+        for round in 0..16 {
+            let mut below = |most: u64| (random.bits() % most) as usize;
+            let few = 1 + round % 7 % 3;
+            let columns = lanes * (1 + round % 5) + few;
+            let func = match round % 4 {
+                0 => product(1 + below(15), 1 + below(200), columns),
+                3 => channels_last((lanes + below(9), columns), 2 + round % 5),
+                _ => product(4 + below(12), lanes * (5 + below(6)) + below(4), columns),
+            };
+            let module = alone(func.clone());
+            let mut why = Remarks::new();
+            let (scheduled, trace) = auto_schedule(&module, &target, &mut why).expect("tiles");
+            assert!(why.is_empty(), "{cpu}: {}", why[0].render());
+            narrow += usize::from(trace.to_string().contains("rfactor"));
+            let buffers: Vec<_> = func.buffers().collect();
+            let given: Vec<Tensor> = buffers[..buffers.len() - 1]
+                .iter()
+                .map(|b| {
+                    let shape = b.const_shape().expect("a shape");
+                    let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
+                    random.tensor(DType::F32, &shape).expect("a tensor")
+                })
+                .collect();
+            let run = |module: &Module| {
+                interp::run_module(module, "main", &given).expect("it runs").remove(0)
+            };
+            let (found, expected) = (run(&scheduled), run(&module));
+            for k in 0..expected.len() {
+                let (a, b) = (found.get_f64(k), expected.get_f64(k));
+                assert!((a - b).abs() <= 1e-4 * (1.0 + b.abs()), "{cpu}: {k} is {a}, not {b}");
+            }
+        }
+        assert!(narrow > 0, "{cpu}");
     }
 }
 
@@ -224,7 +375,17 @@ fn compilation_packs_constants() {
     let rows = [image(5, 20, 3, 1), image(3, 17, 5, 1), image(7, 57, 3, 1), image(5, 41, 3, 1)];
     // Groups of whole vectors, and of a vector and a part; a window for each channel.
     let apart = [grouped(2, (16, 32), 7, 3), grouped(3, (9, 21), 8, 3), depthwise(48, 9)];
-    for func in [product(13, 37, 27)].into_iter().chain(images).chain(rows).chain(apart) {
+    let parts = [depthwise(40, 9), depthwise(88, 10), depthwise(100, 7), depthwise(20, 11)];
+    // Few columns more than whole vectors.
+    let few = [product(29, 77, 65), product(40, 64, 34), channels_last((37, 33), 9)];
+    let all = [product(13, 37, 27)]
+        .into_iter()
+        .chain(images)
+        .chain(rows)
+        .chain(apart)
+        .chain(parts)
+        .chain(few);
+    for func in all {
         let module = chain(&func, 1, &mut random);
         let options = Options::with_threads(1);
         let done = run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("it runs");
@@ -265,4 +426,17 @@ fn prices_count_work_and_packing() {
     let (one, two) = (cost(&one, &free), cost(&two, &free));
     assert!(0.4 * one < two && two < 0.7 * one, "{one} {two}");
     assert!(price(&depthwise(64, 14), &free, 0, &target).tiled);
+    // Elementwise work costs little where it joins the function before it, and loads once what it reads
+    // twice.
+    let shape = Operand::f32(&[1, 64, 28, 28]);
+    let sum = binary(Binary::Add, &shape, &shape).expect("a sum");
+    let double = binary(Binary::Add, &shape, &Operand::f32(&[1, 64, 1, 1])).expect("a sum");
+    let cost = |f: &TensorFunc, joined: [bool; 2]| {
+        let beside = Beside { joined: &joined, ..Beside::default() };
+        Form::of(f, &beside, &target).cycles(0, &target)
+    };
+    let [apart, joined] = [[false; 2], [true, false]];
+    assert!(cost(&double, joined) < 0.5 * cost(&double, apart));
+    assert!(cost(&double, apart) < cost(&sum, apart));
+    assert!(cost(&sum, [true; 2]) < cost(&sum, joined) && cost(&sum, joined) < cost(&sum, apart));
 }

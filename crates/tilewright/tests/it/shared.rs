@@ -418,3 +418,156 @@ class Module:
         }
     }
 }
+
+/// Runs `main` of a text in libraries, one of open `n` and one of three, with an input of a shape. Checks
+/// how many values lie in something else, and how many steps there are.
+fn in_place(text: &str, shape: impl Fn(usize) -> Vec<usize>, expected: (usize, usize)) {
+    for n in [None, Some(3)] {
+        let open = parse(text, &Sizes::new()).expect("it parses");
+        let given = |n: usize| Sizes::new().shape("x", &shape(n));
+        let fixed = |n| tilewright::unstable::sizes::fill(&open, &given(n)).expect("it fits");
+        let module = n.map_or_else(|| open.clone(), fixed);
+        let program = lower_program(&module, &options()).expect("it lowers");
+        let parts = program.plan.values.iter().filter(|v| v.within.is_some()).count();
+        assert_eq!((parts, program.plan.steps.len()), expected, "{n:?}");
+        let shared = Shared::new(program).expect("it builds");
+        for n in n.map_or(vec![1, 2, 7], |n| vec![n]) {
+            let x = Random::new(n as u64).tensor(DType::F32, &shape(n)).expect("a tensor");
+            let meant = run_module(&fixed(n), "main", std::slice::from_ref(&x)).expect("it runs");
+            let got = shared.run(&[x]).expect("it runs");
+            assert_eq!(got.len(), meant.len());
+            for (got, meant) in got.iter().zip(&meant) {
+                let near = |k: usize| (got.get_f64(k) - meant.get_f64(k)).abs() < 1e-4;
+                assert!((0..meant.len()).all(near), "{n}");
+            }
+        }
+    }
+}
+
+/// The parts of a concatenation lie in the whole, also where the batch is open.
+#[test]
+fn parts_in_place_run_in_libraries() {
+    let text = r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def neg(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 4, 16), "float32")
+        B = T.match_buffer(b, (n, 4, 16), "float32")
+        for i, j, k in T.grid(n, 4, 16):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi, vj, vk] * T.float32(-1)
+
+    @T.prim_func
+    def join(a: T.handle, b: T.handle, c: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 4, 16), "float32")
+        B = T.match_buffer(b, (n, 4, 16), "float32")
+        C = T.match_buffer(c, (n, 4, 32), "float32")
+        for i, j, k in T.grid(n, 4, 16):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                C[vi, vj, vk] = A[vi, vj, vk]
+        for i, j, k in T.grid(n, 4, 16):
+            with T.block("C_1"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                C[vi, vj, vk + 16] = B[vi, vj, vk]
+
+    @T.prim_func
+    def sums(c: T.handle, d: T.handle):
+        n = T.int64()
+        C = T.match_buffer(c, (n, 4, 32), "float32")
+        D = T.match_buffer(d, (n, 4), "float32")
+        for i, j, k in T.grid(n, 4, 32):
+            with T.block("D"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    D[vi, vj] = T.float32(0)
+                D[vi, vj] = D[vi, vj] + C[vi, vj, vk]
+
+    @R.function
+    def main(x: R.Tensor(("n", 4, 16), "float32")):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.neg, (x,), out_sinfo=R.Tensor((n, 4, 16), "float32"))
+            b = R.call_tir(cls.neg, (a,), out_sinfo=R.Tensor((n, 4, 16), "float32"))
+            c = R.call_tir(cls.join, (a, b), out_sinfo=R.Tensor((n, 4, 32), "float32"))
+            d = R.call_tir(cls.sums, (c,), out_sinfo=R.Tensor((n, 4), "float32"))
+            R.output(d)
+        return d
+"#;
+    in_place(text, |n| vec![n, 4, 16], (2, 3));
+}
+
+/// A slice of an input is read there, and the parts of a result are computed there, at bytes that depend
+/// on an open number of rows.
+#[test]
+fn slices_of_inputs_and_parts_of_results_run_in_libraries() {
+    let text = r#"
+@I.ir_module
+class Module:
+    @T.prim_func
+    def cut(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (3, n, 16), "float32")
+        B = T.match_buffer(b, (1, n, 16), "float32")
+        for i, j, k in T.grid(1, n, 16):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi + 2, vj, vk]
+
+    @T.prim_func
+    def neg(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (1, n, 16), "float32")
+        B = T.match_buffer(b, (1, n, 16), "float32")
+        for i, j, k in T.grid(1, n, 16):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi, vj, vk] * T.float32(-1)
+
+    @T.prim_func
+    def join(a: T.handle, b: T.handle, c: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (1, n, 16), "float32")
+        B = T.match_buffer(b, (1, n, 16), "float32")
+        C = T.match_buffer(c, (2, n, 16), "float32")
+        for i, j, k in T.grid(1, n, 16):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                C[vi, vj, vk] = A[vi, vj, vk]
+        for i, j, k in T.grid(1, n, 16):
+            with T.block("C_1"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                C[vi + 1, vj, vk] = B[vi, vj, vk]
+
+    @T.prim_func
+    def sums(c: T.handle, d: T.handle):
+        n = T.int64()
+        C = T.match_buffer(c, (1, n, 16), "float32")
+        D = T.match_buffer(d, (1, n), "float32")
+        for i, j, k in T.grid(1, n, 16):
+            with T.block("D"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    D[vi, vj] = T.float32(0)
+                D[vi, vj] = D[vi, vj] + C[vi, vj, vk]
+
+    @R.function
+    def main(x: R.Tensor((3, "n", 16), "float32")):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            s = R.call_tir(cls.cut, (x,), out_sinfo=R.Tensor((1, n, 16), "float32"))
+            a = R.call_tir(cls.neg, (s,), out_sinfo=R.Tensor((1, n, 16), "float32"))
+            b = R.call_tir(cls.neg, (a,), out_sinfo=R.Tensor((1, n, 16), "float32"))
+            c = R.call_tir(cls.join, (a, b), out_sinfo=R.Tensor((2, n, 16), "float32"))
+            d = R.call_tir(cls.sums, (s,), out_sinfo=R.Tensor((1, n), "float32"))
+            R.output(c, d)
+        return (c, d)
+"#;
+    in_place(text, |n| vec![3, n, 16], (3, 3));
+}

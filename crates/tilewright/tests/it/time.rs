@@ -187,8 +187,8 @@ passes! {
     auto_schedule cancel_layout compact_buffer expand_products flatten_buffer flow_layout fold_constant fuse
     hoist_expression hoist_if integer_products
     inline legalize lift_layout lift_scratch loop_partition lower lower_blocks lower_opaque_block
-    mark_free_layout merge_adjacent_loops plan_layout reduce_loop_extents refine remove_assume
+    mark_free_layout merge_adjacent_loops place_parts plan_layout reduce_loop_extents refine remove_assume
     remove_branching_through_overcompute remove_no_op remove_overcompute_through_branching
     remove_store_undef renormalize_split_pattern schedule_stages simplify storage_flatten use_assume
-    use_assume_to_reduce_branches vectorize_loop
+    use_assume_to_reduce_branches vectorize_loop winograd
 }

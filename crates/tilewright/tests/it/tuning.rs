@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use tilewright::unstable::calibrated;
 use tilewright::unstable::graph::layout::Policy;
+use tilewright::unstable::graph::layout::flow::{Costs, Priced};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::layout;
 use tilewright::unstable::measured::{Kind, Measured, Store};
 use tilewright::unstable::random::Random;
-use tilewright::unstable::timings::{Timings, Unit};
+use tilewright::unstable::timings::{Basis, Timings, Unit};
 use tilewright::unstable::tune::{Report, Request, Tuning, measure, tune};
 use tilewright::unstable::whole;
 use tilewright::{Error, IoLayout, Layout, Module, Options, Result, Target, compile, print};
@@ -280,7 +282,7 @@ fn a_file_that_cannot_be_read_is_told_about_and_estimates_count() {
     std::fs::write(&path, "no database".repeat(100)).expect("a file");
     let said = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let heard = said.clone();
-    let warn: tilewright::unstable::pipeline::Warner =
+    let warn: tilewright::unstable::options::Warner =
         std::sync::Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
     let options = Options { tuning: Some(path), warn: Some(warn), ..options() };
     assert_eq!(options.timings().expect("timings").unit(), Unit::Cycles);
@@ -305,6 +307,45 @@ fn functions_are_measured_by_their_text() {
     }
     let error = measure("def f(", &[], &options(), Duration::ZERO).expect_err("no function");
     assert!(matches!(error, Error::Syntax(_) | Error::Input(_)), "{error}");
+}
+
+#[test]
+fn a_calibration_counts_for_its_target_until_something_is_measured() {
+    let (module, file) = (convolutions(), file());
+    let machine = Options { tuning: Some(file.path.clone()), ..for_one_machine() };
+    let written = machine.target().expect("a target");
+    assert_eq!(machine.timings().expect("timings").basis(), Basis::Written);
+    let costs = written.costs.with(0.25, [("fma", 1.0)]).expect("costs of some machine");
+    calibrated::keep(&file.store, &written, &costs).expect("it is kept");
+    let target = machine.target().expect("a target");
+    assert_eq!(target.costs, costs);
+    let timings = machine.timings().expect("timings");
+    assert_eq!((timings.basis(), timings.unit()), (Basis::Calibrated, Unit::Nanoseconds));
+    assert_eq!(timings.target().costs, costs);
+    let cost = |timings: &Timings| {
+        let func = module.tensor("f").expect("a function");
+        let free = &[false, true, true];
+        timings.call(&Priced {
+            name: "f",
+            func,
+            free,
+            constants: 0,
+            joined: &[],
+            cold: &[],
+            reduced: false,
+        })
+    };
+    let estimated = Timings::estimated(&written, 1);
+    assert!(cost(&timings) < cost(&estimated) && cost(&timings) > 0.25 * cost(&estimated));
+    // Another target, and a file without it, have the written ones.
+    let other = Target::new("x86_64-unknown-linux-gnu", "", "+avx2,+fma,+bmi");
+    let other = Options { target: Some(other), ..machine.clone() };
+    assert_eq!(other.target().expect("a target").costs.cycle, None);
+    assert_eq!(for_one_machine().target().expect("a target").costs.cycle, None);
+    tuned_for(&machine, &module, &file.store, |r| Ok(Measured::Nanoseconds(pretended(r))))
+        .expect("it is tuned");
+    let basis = machine.timings().expect("timings").basis();
+    assert!(matches!(basis, Basis::Measured(n) if n >= 10), "{basis:?}");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use super::{helper, polynomial};
 /// ln 2 in two parts. Products of the first with integers below 2^15 are exact.
 const LN2_HIGH: f64 = 0.693_359_375;
 const LN2_LOW: f64 = std::f64::consts::LN_2 - LN2_HIGH;
-/// Adding 1.5 * 2^23 rounds to an integer, which is then in the lowest bits.
-const ROUNDER: f64 = 12_582_912.0;
+/// Adding 1.5 * 2^23 rounds to an integer, which is then in the lowest bits; here with twice the
+/// bias of exponents.
+const ROUNDER: f64 = 12_582_912.0 + 2.0 * 127.0;
 
 /// (e^r - 1 - r) / r^2 for |r| <= ln 2 / 2, to 2^-28.2 of e^r.
 const EXP: [f64; 5] = f32s([0.49999994, 0.16666521, 0.041668266, 0.008368677, 0.0013820734]);
@@ -63,7 +64,8 @@ fn constant(x: &Val, value: f64) -> Val {
 }
 
 /// e^x = 2^n e^r. The power of two is applied in two halves, so that results down to the smallest
-/// subnormal number are rounded once and those that are too large become infinite.
+/// subnormal number are rounded once and those that are too large become infinite. Their exponents,
+/// with the bias, come from the bits of `n + ROUNDER` alone: what is in front of them is shifted out.
 pub(super) fn exp(c: &mut Code<'_>, x: &Val) -> Val {
     // Beyond these bounds the result is 0 or infinite. NaN fails both comparisons and stays.
     let (low, high) = (constant(x, -104.0), constant(x, 89.0));
@@ -77,20 +79,17 @@ pub(super) fn exp(c: &mut Code<'_>, x: &Val) -> Val {
     let r = c.fma(&n, &constant(&x, -LN2_HIGH), &x);
     let r = c.fma(&n, &constant(&x, -LN2_LOW), &r);
     let p = polynomial(c, &r, &EXP);
-    let square = c.bin("fmul", &r, &r);
-    let p = c.fma(&p, &square, &r);
-    let y = c.bin("fadd", &p, &constant(&x, 1.0));
+    let p = c.fma(&p, &r, &constant(&x, 1.0));
     let bits = c.convert("bitcast", &shifted, Scalar::I32);
     let ty = bits.ty;
-    let n = c.bin("sub", &bits, &Val::int(ty, i64::from((ROUNDER as f32).to_bits())));
-    let first = c.bin("ashr", &n, &Val::int(ty, 1));
-    let second = c.bin("sub", &n, &first);
-    [first, second].iter().fold(y, |y, n| {
-        let biased = c.bin("add", n, &Val::int(ty, 127));
-        let bits = c.bin("shl", &biased, &Val::int(ty, 23));
-        let power = c.convert("bitcast", &bits, Scalar::F32);
-        c.bin("fmul", &y, &power)
-    })
+    let half = c.bin("ashr", &bits, &Val::int(ty, 1));
+    let [whole, first] = [&bits, &half].map(|n| c.bin("shl", n, &Val::int(ty, 23)));
+    let second = c.bin("sub", &whole, &first);
+    let [first, second] = [first, second].map(|n| c.convert("bitcast", &n, Scalar::F32));
+    // The first half has no rounding: it goes to both terms of 1 + r p.
+    let r = c.bin("fmul", &r, &first);
+    let y = c.fma(&p, &r, &first);
+    c.bin("fmul", &y, &second)
 }
 
 /// log x = e ln 2 + log(1 + f).

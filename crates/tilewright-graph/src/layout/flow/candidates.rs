@@ -10,12 +10,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, Buffer, DType, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, dim, parallel,
+    Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, dim, parallel,
 };
 
+use super::surroundings::{Costs, Surrounding, Surroundings};
 use super::{Flow, Layout, extents, missing};
 use crate::call_sizes::passes_sizes;
-use crate::layout::free::{constant_bytes, constants, is_constant};
+use crate::layout::free::{constants, is_constant};
 use crate::layout::policy::Policy;
 use crate::layout::propagate::Propagation;
 use crate::normal::needed;
@@ -24,17 +25,6 @@ use crate::normal::needed;
 const MOST_LAYOUTS: usize = 6;
 /// Passes over the graph after which no more layouts are looked for.
 const MOST_PASSES: usize = 8;
-
-/// What calls and conversions cost, in one unit of time.
-pub trait Costs: Sync {
-    /// A call of the function `name`, in the layouts in which `func` computes it. `free` says for each
-    /// argument whether it is the same in every run; the other parameters are results. All constants of
-    /// its graph take `constants` bytes, which a run reads, too.
-    fn call(&self, name: &str, func: &TensorFunc, free: &[bool], constants: u64) -> f64;
-
-    /// A conversion of a value that reads and writes some bytes.
-    fn conversion(&self, dtype: DType, from: &Layout, to: &Layout, bytes: u64) -> f64;
-}
 
 /// A value in a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +62,7 @@ struct Open {
     buffers: Vec<Buffer>,
     /// Which arguments are constant.
     free: Vec<bool>,
+    around: Surrounding,
     found: Vec<(Vec<Layout>, Option<Policy>, Arc<Propagation>)>,
     /// Layouts of arguments and results whose propagation was tried.
     tried: HashSet<(usize, Layout)>,
@@ -128,9 +119,9 @@ impl Flow<'_, '_> {
         func: &GraphFunc,
         policies: &[Policy],
         costs: &dyn Costs,
+        around: &Surroundings,
     ) -> Vec<Node> {
         let constant = constants(func, true);
-        let bytes = constant_bytes(func);
         let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
         let mut unmoved = HashMap::new();
         let items = self.open_items(func);
@@ -140,14 +131,15 @@ impl Flow<'_, '_> {
             }
             let mut ways = self.fixed(b, &constant, &mut layouts);
             if ways.is_empty() {
-                open.extend(self.open(b, nodes.len(), &constant));
+                open.extend(self.open(b, nodes.len(), &constant, || around.of_call(b, costs)));
             }
             // A call that reads what only a conversion makes stays as it is, and takes its time.
             if let [way] = &mut ways[..]
                 && let Some((name, f, free)) = self.unmoved(b, &constant)
             {
-                let known = unmoved.entry((name.clone(), free.clone()));
-                way.cost = *known.or_insert_with(|| costs.call(&name, &f, &free, bytes));
+                let around = around.of_call(b, costs);
+                let known = unmoved.entry((name.clone(), free.clone(), around.clone()));
+                way.cost = *known.or_insert_with(|| around.cost(costs, &name, &f, &free));
             }
             nodes.push(Node { var: b.var.clone(), ways });
         }
@@ -165,7 +157,7 @@ impl Flow<'_, '_> {
                 break;
             }
         }
-        for (call, ways) in open.iter().zip(priced(&open, costs, bytes)) {
+        for (call, ways) in open.iter().zip(priced(&open, costs)) {
             nodes[call.node].ways = ways;
         }
         nodes
@@ -228,7 +220,13 @@ impl Flow<'_, '_> {
     }
 
     /// A call whose layouts are open.
-    fn open(&self, b: &Binding, node: usize, constant: &HashSet<u64>) -> Option<Open> {
+    fn open(
+        &self,
+        b: &Binding,
+        node: usize,
+        constant: &HashSet<u64>,
+        around: impl FnOnce() -> Surrounding,
+    ) -> Option<Open> {
         let (func, outs) = self.call(b)?;
         let GraphExpr::CallTir { func: name, args, .. } = &b.value else { return None };
         let free = args.iter().map(|a| is_constant(a, constant));
@@ -238,6 +236,7 @@ impl Flow<'_, '_> {
             buffers: func.buffers().cloned().collect(),
             func,
             free: free.collect(),
+            around: around(),
             args: args.clone(),
             outs,
             found: Vec::new(),
@@ -304,26 +303,27 @@ fn follow(call: &mut Open, layouts: &mut Layouts, memo: &mut Memo) {
     }
 }
 
-/// A function in some layouts, `None` for its own, with the arguments that are constant.
-type Job<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool]);
+/// A function in some layouts, `None` for its own, with the arguments that are constant, and what is
+/// beside it.
+type Job<'a> = (&'a str, Option<&'a [Layout]>, &'a [bool], &'a Surrounding);
 
 /// What each call costs in each way, equal ones priced once; ways whose code cannot be made are left
 /// out.
-fn priced(open: &[Open], costs: &dyn Costs, constants: u64) -> Vec<Vec<Way>> {
+fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
     let mut jobs: Vec<(&Open, Option<&Propagation>)> = Vec::new();
     let mut number: HashMap<Job<'_>, usize> = HashMap::new();
     for call in open {
         let ways = call.found.iter().map(|f| (Some(&f.0[..]), Some(&*f.2)));
         for (layouts, propagation) in ways.chain([(None, None)]) {
-            number.entry((&call.name, layouts, &call.free)).or_insert_with(|| {
+            number.entry((&call.name, layouts, &call.free, &call.around)).or_insert_with(|| {
                 jobs.push((call, propagation));
                 jobs.len() - 1
             });
         }
     }
-    let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs, constants));
+    let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs));
     let known = |call: &Open, layouts: Option<&[Layout]>| {
-        number.get(&(&*call.name, layouts, &call.free[..])).and_then(|k| prices[*k])
+        number.get(&(&*call.name, layouts, &call.free[..], &call.around)).and_then(|k| prices[*k])
     };
     open.iter()
         .map(|call| {
@@ -340,13 +340,8 @@ fn priced(open: &[Open], costs: &dyn Costs, constants: u64) -> Vec<Vec<Way>> {
 }
 
 /// What a call costs in other layouts, or its own; `None` where its code cannot be made.
-fn cost(
-    call: &Open,
-    propagation: Option<&Propagation>,
-    costs: &dyn Costs,
-    constants: u64,
-) -> Option<f64> {
-    let price = |f: &TensorFunc| costs.call(&call.name, f, &call.free, constants);
+fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Option<f64> {
+    let price = |func: &TensorFunc| call.around.cost(costs, &call.name, func, &call.free);
     let Some(propagation) = propagation else { return Some(price(&call.func)) };
     let pads: Vec<Option<Expr>> =
         call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();

@@ -18,16 +18,18 @@
 //! else the call that made it gets a selection, or, where its padding is already relied on, the
 //! value is padded anew.
 //!
-//! `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
+//! `candidates` finds in which layouts each call can be computed, `surroundings` what its price depends on
+//! beside it. `backward` and `forward` are the two ways; `versions` makes the versions that are not there.
 
 mod backward;
 mod candidates;
 mod forward;
 mod plan;
+mod surroundings;
 mod versions;
 
-pub use candidates::Costs;
 pub use plan::{PlanOptions, Planned, plan_layout};
+pub use surroundings::{Costs, Moved, Priced, Surrounding, Surroundings};
 pub use versions::conversion;
 
 use std::collections::{HashMap, HashSet};

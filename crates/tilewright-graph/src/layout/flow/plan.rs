@@ -11,8 +11,9 @@ use std::time::Duration;
 use tilewright_ir::{Error, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, dim};
 use tilewright_plan as solver;
 
-use super::candidates::{Costs, Node, Place, Way};
-use super::versions::moved;
+use super::candidates::{Node, Place, Way};
+use super::surroundings::{Costs, Moved, Surroundings};
+use super::versions::{moved, touched};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Layout, Left, extents};
 use crate::call_sizes::unify_sizes;
 use crate::functions::Functions;
@@ -49,6 +50,9 @@ pub struct Planned {
     pub layouts: Vec<Vec<Layout>>,
     /// The problem's calls whose layouts the policies say: convolutions.
     pub anchors: Vec<usize>,
+    /// The problem's calls that make the results of kernels, as far as fusion is not stopped by
+    /// conversions.
+    pub results: Vec<usize>,
     /// How many of the problem's calls, the last ones, are inputs whose layout was to be chosen.
     pub free_inputs: usize,
     /// The tensors of the problem that are results whose layout was to be chosen.
@@ -56,6 +60,14 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// Whether a conversion of the plan moves cells at run time. Others are free, or cost what they keep
+    /// apart: a kernel that ends there and another that begins.
+    pub fn moves(&self, conversion: &solver::Conversion) -> bool {
+        let layouts = &self.layouts[conversion.tensor];
+        let ends = [conversion.from, conversion.to].map(|layout| layouts[layout].is_row_major());
+        conversion.cost > 0 && ends != [true; 2]
+    }
+
     /// How many of the problem's calls are calls of the graph function.
     pub fn calls(&self) -> usize {
         self.problem.calls.len() - self.free_inputs
@@ -84,8 +96,10 @@ pub fn plan_layout(
         let is_free = options.io == IoLayout::Physical && entry.is_some_and(|e| *e == graph);
         let flow_options = FlowOptions::default();
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
-        let nodes = trial.nodes(normal, options.policies, options.costs);
-        let Asked { problem, layouts, tensors } = problem(normal, &nodes, options.costs, is_free);
+        let around = Surroundings::of(module, normal);
+        let nodes = trial.nodes(normal, options.policies, options.costs, &around);
+        let costs = options.costs;
+        let Asked { problem, layouts, tensors } = problem(normal, &nodes, costs, &around, is_free);
         let decided = (options.decided)(&graph, &problem);
         let plan = solved(&problem, &nodes, options, decided)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
@@ -121,7 +135,18 @@ pub fn plan_layout(
         });
         let is_anchor = |k: &usize| nodes[*k].ways.iter().any(|w| w.policy.is_some());
         let anchors = (0..nodes.len()).filter(is_anchor).collect();
-        plans.push(Planned { graph, problem, plan, layouts, anchors, free_inputs, free_results });
+        let made = around.results(normal);
+        let results = (0..nodes.len()).filter(|k| made.contains(&nodes[*k].var.id())).collect();
+        plans.push(Planned {
+            graph,
+            problem,
+            plan,
+            layouts,
+            anchors,
+            results,
+            free_inputs,
+            free_results,
+        });
         new
     })?;
     Ok((functions.finish(&graphs, |_, f| f.clone()), plans, left))
@@ -178,7 +203,13 @@ struct Asked {
 
 /// The layouts of values, and the calls, as the solver takes them. Where the layouts of inputs and
 /// outputs are free, a call without a price makes each input.
-fn problem(func: &GraphFunc, nodes: &[Node], costs: &dyn Costs, is_free: bool) -> Asked {
+fn problem(
+    func: &GraphFunc,
+    nodes: &[Node],
+    costs: &dyn Costs,
+    around: &Surroundings,
+    is_free: bool,
+) -> Asked {
     let mut tensors = Tensors::default();
     for p in &func.params {
         tensors.arrive(p, true);
@@ -219,7 +250,7 @@ fn problem(func: &GraphFunc, nodes: &[Node], costs: &dyn Costs, is_free: bool) -
         let params = func.params.iter().filter(|p| can_be_stored(p));
         calls.extend(params.filter_map(|p| tensors.free(p)));
     }
-    tensors.finish(calls, costs)
+    tensors.finish(func, calls, costs, around)
 }
 
 /// A cost as the solver takes it. What takes longer than [`MOST`] is as bad as that.
@@ -289,12 +320,28 @@ impl Tensors {
     }
 
     /// The problem, with what conversions cost, of the values that calls read or make.
-    fn finish(mut self, mut calls: Vec<solver::Call>, costs: &dyn Costs) -> Asked {
+    /// What a kernel reads in registers that makes it is written and read where it is converted, even where
+    /// that moves no cell.
+    fn finish(
+        mut self,
+        func: &GraphFunc,
+        mut calls: Vec<solver::Call>,
+        costs: &dyn Costs,
+        around: &Surroundings,
+    ) -> Asked {
+        let (in_registers, cells) = (around.in_registers(func), around.smallest_cells(func));
         for (k, tensor) in self.list.iter_mut().enumerate() {
             let dtype = self.vars[k].ty().as_tensor().map(|t| t.dtype);
-            let cost = |from: &Layout, to: &Layout| match (moved(&self.vars[k], from, to), dtype) {
-                (0, _) | (_, None) => solver::Cost::ZERO,
-                (bytes, Some(dtype)) => whole(costs.conversion(dtype, from, to, bytes)),
+            let kept = in_registers.contains(&self.vars[k].id());
+            let cost = |from: &Layout, to: &Layout| {
+                let bytes = match moved(&self.vars[k], from, to) {
+                    0 if kept && from != to => touched(&self.vars[k], from, to),
+                    bytes => bytes,
+                };
+                let Some(dtype) = dtype.filter(|_| bytes > 0) else { return solver::Cost::ZERO };
+                let smallest = cells.get(&self.vars[k].id()).copied().unwrap_or(dtype.bytes());
+                let constants = around.constants;
+                whole(costs.conversion(&Moved { dtype, from, to, bytes, smallest, constants }))
             };
             let all = &self.layouts[k];
             tensor.conversions =

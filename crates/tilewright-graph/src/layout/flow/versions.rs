@@ -286,8 +286,13 @@ fn typed_as(dtype: DType, layout: &Layout) -> TensorType {
 pub(super) fn moved(v: &GraphVar, from: &Layout, to: &Layout) -> u64 {
     match from.is_row_major() && to.is_row_major() {
         true => 0,
-        false => bytes(v, from).saturating_add(bytes(v, to)),
+        false => touched(v, from, to),
     }
+}
+
+/// Bytes that are read and written where a value is converted by a kernel, even if it moves no cell.
+pub(super) fn touched(v: &GraphVar, from: &Layout, to: &Layout) -> u64 {
+    bytes(v, from).saturating_add(bytes(v, to))
 }
 
 /// Bytes of a value in a layout; estimated where sizes are open.

@@ -7,7 +7,7 @@ use tilewright_graph::layout::flow::{FlowOptions, flow_layout};
 use tilewright_graph::layout::propagate::Propagation;
 use tilewright_graph::layout::{Conversion, Layout, cancel_layout};
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, Expr, GraphVar, Module, Remarks, Tensor, TensorFunc};
+use tilewright_ir::{DType, Expr, GraphVar, Module, Remarks, Tensor, TensorFunc, random};
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
 
@@ -18,11 +18,7 @@ pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     pub(super) fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ (x >> 31)) % n as u64) as usize
+        (random::bits(&mut self.0) % n as u64) as usize
     }
 }
 

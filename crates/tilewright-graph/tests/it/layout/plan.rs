@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tilewright_graph::layout::flow::{Costs, PlanOptions, plan_layout};
-use tilewright_graph::layout::{IoLayout, Layout, Policy};
+use tilewright_graph::layout::flow::{Costs, Moved, PlanOptions, Priced, plan_layout};
+use tilewright_graph::layout::{IoLayout, Policy};
 use tilewright_graph::normal::results;
 use tilewright_interp::run_module;
 use tilewright_ir::plan::stored;
@@ -80,14 +80,14 @@ fn random_graph(seed: u64) -> Module {
 struct RandomCosts(u64);
 
 impl Costs for RandomCosts {
-    fn call(&self, _: &str, f: &TensorFunc, _: &[bool], _: u64) -> f64 {
-        let extents = f.buffers().flat_map(|b| b.const_shape().unwrap_or_default());
+    fn call(&self, call: &Priced<'_>) -> f64 {
+        let extents = call.func.buffers().flat_map(|b| b.const_shape().unwrap_or_default());
         let all = extents.fold(self.0, |h, n| h.wrapping_mul(31).wrapping_add(n as u64));
         (Dice(all).below(4000) + 1) as f64
     }
 
-    fn conversion(&self, _: DType, _: &Layout, _: &Layout, bytes: u64) -> f64 {
-        500.0 + 0.3 * bytes as f64
+    fn conversion(&self, moved: &Moved<'_>) -> f64 {
+        500.0 + 0.3 * moved.bytes as f64
     }
 }
 
@@ -156,7 +156,7 @@ fn plans_change_no_result_and_keep_their_word() {
                 assert!(cost.get().is_none_or(|c| c >= p.plan.objective), "{seed}: {name}");
             }
             // What the plan pays for is what is made; beside it only padding that must be zero.
-            let paid = p.plan.conversions.iter().filter(|c| c.cost > 0).count();
+            let paid = p.plan.conversions.iter().filter(|c| p.moves(c)).count();
             let made = left.iter().filter(|l| l.from != l.to).count();
             assert_eq!(paid, made, "{seed}: {:#?}", calls(&planned));
             physical += usize::from(p.plan.tensors.iter().any(|t| t.layout > 0));

@@ -7,7 +7,7 @@ use tilewright_graph::layout::{
     Conversion, Leave, Recognised, cancel_layout, fold::interpret, fold_constant, lift_layout,
 };
 use tilewright_interp::{Fill, Interpreter, Output, RunOptions, State};
-use tilewright_ir::{BindingBlock, GraphExpr, GraphFunc, Module, Remarks, Source, Tensor};
+use tilewright_ir::{BindingBlock, GraphExpr, GraphFunc, Module, Remarks, Source, Tensor, random};
 use tilewright_script::{parse_module, print_module};
 
 const GRAPHS: u64 = 1000;
@@ -17,10 +17,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        random::bits(&mut self.0)
     }
 
     fn below(&mut self, n: usize) -> usize {

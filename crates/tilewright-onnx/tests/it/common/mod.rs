@@ -70,6 +70,16 @@ impl M {
         self
     }
 
+    pub fn typed_output<T: Into<D>>(
+        mut self,
+        name: &str,
+        dtype: DataType,
+        dims: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.graph.output.push(value(name, dtype, dims));
+        self
+    }
+
     pub fn node(self, op: &str, inputs: &[&str], outputs: &[&str]) -> Self {
         self.node_with(op, inputs, outputs, [])
     }

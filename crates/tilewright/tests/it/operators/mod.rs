@@ -7,6 +7,7 @@ mod elementwise;
 mod graphs;
 mod movement;
 mod norm;
+mod parts;
 mod pool;
 mod recurrent;
 mod reduce;

@@ -1,0 +1,142 @@
+//! The parts that loops around a tile are taken apart into, and the blocks in them.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Block, DType, Dim, Error, Expr, Result, Visit, visit};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+
+use crate::tile::Tile;
+
+/// How many iterations a part of a loop has, as primitives take it: `None`, for all that are left over, where
+/// `int32` does not hold the number.
+pub(crate) fn number(n: i64) -> Option<Expr> {
+    i32::try_from(n).ok().map(Expr::i32)
+}
+
+/// Blocks of a tile, in the order of their kinds.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) blocks: Vec<BlockRef>,
+    /// Whether it is what the last partition left over.
+    pub(crate) ragged: bool,
+    /// Whether it has the last tile of columns, which is smaller.
+    pub(crate) last: bool,
+}
+
+/// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it
+/// are twice as many parts.
+pub(crate) fn partition(
+    sch: &mut Schedule,
+    parts: &mut Vec<Part>,
+    depth: usize,
+    full: &[Option<Expr>],
+) -> Result<()> {
+    for k in 0..parts.len() {
+        let Some(first) = parts[k].blocks.first().cloned() else { continue };
+        let (func, before) = (first.func.clone(), blocks(sch, &first.func)?);
+        let Some(around) = sch.get_loops(&first)?.into_iter().nth(depth) else {
+            return Err(Error::internal("a tile has fewer loops around it"));
+        };
+        sch.loop_partition(&around, Some(full))?;
+        // The second part has copies of the blocks, in the same order.
+        let after = blocks(sch, &func)?;
+        let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
+        let mut copies: Vec<BlockRef> =
+            made.map(|b| sch.get_block(&b.name, &func)).collect::<Result<_>>()?;
+        // What is computed for the tiles comes before them.
+        let Some(others) = copies.len().checked_sub(parts[k].blocks.len()) else {
+            return Err(Error::internal("a part of a loop has other blocks"));
+        };
+        let copies = copies.split_off(others);
+        parts.push(Part { blocks: copies, ragged: true, last: parts[k].last });
+    }
+    Ok(())
+}
+
+/// The name of the buffer that a block writes.
+pub(crate) fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
+    let (_, writes) = accessed(&self::block(sch, block)?.body);
+    let name = writes.first().map(|b| b.name.clone());
+    name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
+}
+
+/// The block that is meant.
+pub(crate) fn block(sch: &Schedule, block: &BlockRef) -> Result<Arc<Block>> {
+    let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
+    found.ok_or_else(|| Error::internal("a block is gone"))
+}
+
+/// Takes the open number of rows apart that is left behind whole tiles, in the block that adds to their
+/// sums, under so many loops: tiles of fewer rows ([`Tile::remainders`]), each with the reduction
+/// inside; `lanes` loops are inside a row. Returns the blocks, and how many rows each adds to at once.
+pub(crate) fn remainders(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    around: usize,
+    rows: Dim,
+    tile: &Tile,
+    lanes: usize,
+) -> Result<Vec<(BlockRef, i64)>> {
+    let size = |n: i64| usize::try_from(n).unwrap_or(1);
+    let number = |d: Dim| Some(d.typed(DType::I32));
+    let loops = sch.get_loops(block)?;
+    let Some(row) = loops.len().checked_sub(lanes + 1).filter(|row| *row >= around) else {
+        return Err(Error::internal("a tile has fewer loops inside"));
+    };
+    let rest = loops[around..].iter().filter(|l| **l != loops[row]).cloned();
+    let order: Vec<LoopRef> = [loops[row].clone()].into_iter().chain(rest).collect();
+    sch.reorder(&order)?;
+    let all = tile.remainders();
+    if all.len() < 2 {
+        return Ok(vec![(block.clone(), 1)]);
+    }
+    // How many tiles of each size there are. Nothing is left over then.
+    let mut left = rows.modulo(size(tile.rows));
+    let mut counts = Vec::new();
+    for few in &all {
+        counts.push(left.floordiv(size(*few)));
+        left = left.modulo(size(*few));
+    }
+    let parts = counts.iter().zip(&all).map(|(count, few)| number(*count * size(*few)));
+    let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
+    let before = blocks(sch, &block.func)?;
+    sch.loop_partition(&loops[row], Some(&parts))?;
+    let made = blocks(sch, &block.func)?.into_iter();
+    let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
+    let mut names = vec![block.clone()];
+    for b in made {
+        names.push(sch.get_block(&b.name, &block.func)?);
+    }
+    if names.len() != all.len() {
+        return Err(Error::refused("rows are left over that no tile has"));
+    }
+    for ((block, few), count) in
+        names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
+    {
+        let loops = sch.get_loops(block)?;
+        let [count, few] = [number(count), self::number(*few)];
+        let mut split = sch.split(&loops[around], &[count, few])?;
+        let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
+        split.splice(1..1, reduce.iter().cloned());
+        split.extend_from_slice(lane);
+        sch.reorder(&split)?;
+    }
+    Ok(names.into_iter().zip(all).collect())
+}
+
+/// The blocks of a function with iteration variables, in the order of the text.
+pub(crate) fn blocks(sch: &Schedule, func: &str) -> Result<Vec<Arc<Block>>> {
+    struct Blocks(Vec<Arc<Block>>);
+    impl Visit for Blocks {
+        fn block(&mut self, b: &Block) {
+            if !b.iters.is_empty() {
+                self.0.push(Arc::new(b.clone()));
+            }
+            visit::walk_block(self, b);
+        }
+    }
+    let mut found = Blocks(Vec::new());
+    found.stmt(&sch.func(func)?.body);
+    Ok(found.0)
+}

@@ -1,0 +1,250 @@
+//! Traces of stages without reduction: elementwise functions, copies, padding.
+//!
+//! Loops are fused as far as the accesses allow; the innermost one is left to LLVM's vectoriser,
+//! the outer ones run in parallel.
+//!
+//! A loop over a variable of which quotients and remainders are taken is split into digits
+//! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
+//! whole.
+//!
+//! What copies across runs in square tiles ([`Tile`]).
+//!
+//! Padding, `if_then_else(inside, value, constant)` where `inside` bounds single variables, runs
+//! as two nests without conditions (`decompose_padding`): the constant everywhere, then the value
+//! inside the box.
+
+use std::ops::Neg;
+use std::sync::Arc;
+
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Dim, Error, Expr, Fold, Result, Var, dim};
+use tilewright_schedule::auto::axes::{Access, fuse, loose_vars};
+use tilewright_schedule::auto::emit::shared;
+use tilewright_schedule::auto::left;
+use tilewright_schedule::auto::padding::{Iters, padding};
+use tilewright_schedule::{BlockRef, LoopRef, POST, PRE, Schedule};
+use tilewright_target::Target;
+
+use crate::digits::{Digits, digits, parts};
+use crate::parts::blocks;
+use crate::parts::number;
+use crate::transpose::Tile;
+
+/// The longest innermost loop that LLVM unrolls to interleave vectors along the one around it.
+pub const INTERLEAVED: usize = 8;
+
+/// Schedules the stages of a function that are no reductions, and no part of the loops of one. Says
+/// why where a primitive refuses: such a stage has fewer primitives applied, or none. Stages that are `marked`,
+/// to be lifted out of the function, can be left as they are.
+pub(crate) fn schedule(
+    sch: &mut Schedule,
+    func: &Arc<str>,
+    target: &Target,
+    marked: bool,
+) -> Vec<Error> {
+    let Ok(f) = sch.func(func).cloned() else { return Vec::new() };
+    let mut said = Vec::new();
+    for stage in left(&f, target) {
+        let is_marked = [PRE, POST].iter().any(|key| stage.block.annotations.contains_key(*key));
+        if stage.dims().any(|d| d.1 == 0) || (is_marked && !marked) {
+            continue;
+        }
+        for cut in [true, false] {
+            // What a refusal leaves half done is thrown away.
+            let mut trial = sch.clone();
+            match (Spatial { stage: &stage, target, cut }).nests(&mut trial, func) {
+                Ok(()) => {
+                    // What only asks leaves no trace.
+                    if trial
+                        .func(func)
+                        .is_ok_and(|g| sch.func(func).is_ok_and(|f| !Arc::ptr_eq(f, g)))
+                    {
+                        *sch = trial;
+                    }
+                    break;
+                }
+                Err(e) => said.push(e.context(format_args!("function `{func}`"))),
+            }
+        }
+    }
+    said
+}
+
+/// A stage without reduction.
+struct Spatial<'a> {
+    stage: &'a Stage,
+    target: &'a Target,
+    /// Whether it may be taken apart.
+    cut: bool,
+}
+
+impl Spatial<'_> {
+    fn nests(&self, sch: &mut Schedule, func: &Arc<str>) -> Result<()> {
+        let Stage { value, indices, .. } = self.stage;
+        let iters: Iters = self.stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
+        if iters.iter().all(|i| i.1 == 1) {
+            return Ok(());
+        }
+        let block = sch.get_block(self.stage.name(), func)?;
+        if !self.cut {
+            return self.loops(sch, &block, &iters, value, indices);
+        }
+        let parts = parts(&iters, value, indices);
+        let mut blocks = vec![block];
+        for (k, pieces) in parts.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
+            let sizes = pieces.iter().map(|(_, n)| n.estimate()).collect::<Vec<i64>>();
+            let mut all = Vec::new();
+            for block in &blocks {
+                all.extend(apart(sch, block, k, &sizes)?);
+            }
+            blocks = all;
+        }
+        for (part, block) in parts.parts.iter().zip(&blocks) {
+            let (value, indices) = part.at(value, indices);
+            self.padded(sch, block, &part.iters, &value, &indices)?;
+        }
+        Ok(())
+    }
+
+    /// The loops of a block that stores `value` for every point of a box, padding apart.
+    fn padded(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        iters: &Iters,
+        value: &Expr,
+        indices: &[Expr],
+    ) -> Result<()> {
+        let Some((inside, inner, outside)) = padding(iters, value) else {
+            return self.loops(sch, block, iters, value, indices);
+        };
+        // Below zero, a size that is known is zero.
+        let size = |lo: i64, hi: Dim| if lo < 0 { hi + lo.neg().dim() } else { hi - lo.dim() };
+        let of = |v, e| inside.get(v).map_or(e, |(lo, hi)| size(*lo, *hi));
+        let boxed: Iters = iters.iter().map(|(v, e, k)| (v.clone(), of(v, *e), *k)).collect();
+        let loops = sch.get_loops(block)?;
+        let Some(outermost) = loops.first().filter(|_| boxed.iter().all(|i| i.1 != 0)) else {
+            return self.loops(sch, block, iters, &outside, indices);
+        };
+        let fill = sch.decompose_padding(block, outermost)?;
+        self.loops(sch, &fill, iters, &outside, indices)?;
+        let moved = inside.iter().filter(|(_, (lo, _))| *lo != 0);
+        let mut moved = Subst::vars(moved.map(|(v, (lo, _))| (v.clone(), v.expr() + *lo)));
+        let indices: Vec<Expr> = indices.iter().map(|i| moved.expr(i)).collect();
+        self.loops(sch, block, &boxed, &moved.expr(&inner), &indices)
+    }
+
+    /// The loops of a block that stores `value` for every point of a box.
+    fn loops(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        iters: &Iters,
+        value: &Expr,
+        indices: &[Expr],
+    ) -> Result<()> {
+        let Digits { iters, counts, value, indices } =
+            digits(iters, value.clone(), indices.to_vec());
+        let mut accesses = Access::loads(&value);
+        accesses.push(Access::new(&self.stage.buffer, &indices));
+        let axes = fuse(&iters, &accesses, &loose_vars(&value));
+        // How many loops each axis has, with those of one iteration that stand before them.
+        let (mut loops, mut of_axes) = (Vec::new(), Vec::new());
+        let mut at = &iters[..];
+        for (l, count) in sch.get_loops(block)?.into_iter().zip(counts) {
+            let (digits, rest) = at.split_at(count);
+            at = rest;
+            let of = |v: &Var| axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
+            let all: Vec<Option<usize>> = digits.iter().map(|d| of(&d.0)).collect();
+            let mut known = all.iter().flatten();
+            let first = known.next();
+            match known.all(|axis| Some(axis) == first) {
+                true => {
+                    loops.push(l);
+                    of_axes.push(first.copied());
+                }
+                false => {
+                    let sizes: Vec<_> = digits.iter().map(|d| number(d.1.estimate())).collect();
+                    loops.extend(sch.split(&l, &sizes)?);
+                    of_axes.extend(all);
+                }
+            }
+        }
+        let mut rest = &loops[..];
+        let mut own: Vec<&[LoopRef]> = Vec::new();
+        for k in 0..axes.len() {
+            let last = of_axes.iter().rposition(|axis| *axis == Some(k));
+            let end = last.map_or(0, |last| last + 1 + rest.len() - loops.len());
+            let (loops, behind) = rest.split_at(end);
+            own.push(loops);
+            rest = behind;
+        }
+        if let Some(tile) = Tile::of(self.stage, &value, &axes, &accesses, self.target)
+            && self.cut
+        {
+            let last = own.pop().map_or(0, |last| last.len()) + rest.len();
+            own.push(&loops[loops.len() - last..]);
+            own.iter().filter(|own| own.len() > 1).try_for_each(|own| sch.fuse(own).map(drop))?;
+            return tile.loops(sch, block, &axes);
+        }
+        let extents: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
+        let work = dim::product(extents.iter().copied()).estimate();
+        // The innermost loop stays whole, for the vectoriser, unless it is the only one; so does the
+        // one around it where LLVM unrolls the innermost and interleaves vectors.
+        let short = extents.last().is_some_and(|n| n.known().is_some_and(|n| n <= INTERLEAVED));
+        let fusible = extents.len().saturating_sub(1 + usize::from(short)).max(1);
+        let count = shared(&extents, fusible, work);
+        for (k, own) in own.iter().enumerate().skip(count) {
+            if of_axes.iter().filter(|axis| **axis == Some(k)).count() > 1 {
+                sch.fuse(own)?;
+            }
+        }
+        let around: usize = own[..count].iter().map(|own| own.len()).sum();
+        share(sch, &loops[..around])
+    }
+}
+
+/// Runs the outermost loops of a nest in parallel, as one.
+pub(crate) fn share(sch: &mut Schedule, loops: &[LoopRef]) -> Result<()> {
+    match loops {
+        [] => Ok(()),
+        [one] => sch.parallel(one),
+        several => {
+            let fused = sch.fuse(several)?;
+            sch.parallel(&fused)
+        }
+    }
+}
+
+/// Takes the nest around a block apart at the loop of a depth, into a nest for so many iterations
+/// each. Returns the blocks in them.
+pub(crate) fn apart(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    depth: usize,
+    sizes: &[i64],
+) -> Result<Vec<BlockRef>> {
+    if sizes.len() < 2 {
+        return Ok(vec![block.clone()]);
+    }
+    let loops = sch.get_loops(block)?;
+    let Some(around) = loops.get(depth) else {
+        return Err(Error::internal("a block has fewer loops around it"));
+    };
+    let before = blocks(sch, &block.func)?;
+    let sizes: Vec<Option<Expr>> = sizes.iter().map(|n| number(*n)).collect();
+    sch.loop_partition(around, Some(&sizes))?;
+    let after = blocks(sch, &block.func)?;
+    let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
+    let mut all = vec![block.clone()];
+    for b in made {
+        all.push(sch.get_block(&b.name, &block.func)?);
+    }
+    for l in loops[..depth].iter().rev() {
+        // The second one has the variable of the loop.
+        (1..sizes.len()).try_for_each(|_| sch.fission(l, 1).map(drop))?;
+    }
+    Ok(all)
+}

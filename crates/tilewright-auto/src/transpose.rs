@@ -1,0 +1,146 @@
+//! Tiles of a stage that copies across: what lies side by side in the result lies rows apart in what it
+//! reads.
+//!
+//! Both axes run in square tiles. In each, vectors along the one are read, and vectors along the other
+//! are written; code generation transposes the tile in registers. What tiles of the widest vectors leave
+//! over runs in narrower ones, and the last few rows and columns one by one.
+//!
+//! ```text
+//! for tiles of u: for tiles of v:
+//!     for j in unrolled(T): for lane in vectorized(T):
+//!         B[.., u + j, .., v + lane] = f(A[.., v + lane, .., u + j])
+//! ```
+
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{DType, Dim, Expr, ExprKind, Result};
+use tilewright_schedule::auto::axes::{Access, Axis};
+use tilewright_schedule::auto::emit::shared;
+use tilewright_schedule::{BlockRef, Schedule};
+use tilewright_target::Target;
+
+use crate::parts::number;
+use crate::spatial::{apart, share};
+
+/// The fewest rows that are transposed.
+const LEAST: i64 = 4;
+/// The most.
+const MOST: i64 = 16;
+/// The fewest cells for which it pays.
+const CELLS: i64 = 64;
+
+/// A square tile of two axes, by their positions.
+pub struct Tile {
+    /// Along which the result is written in vectors.
+    along: usize,
+    /// Along which it is read in vectors.
+    across: usize,
+    size: i64,
+}
+
+impl Tile {
+    /// The tile of a stage over axes, where it copies across; `accesses` are its loads and, last, its store.
+    pub fn of(
+        stage: &Stage,
+        value: &Expr,
+        axes: &[Axis],
+        accesses: &[Access],
+        target: &Target,
+    ) -> Option<Tile> {
+        let (store, loads) = accesses.split_last()?;
+        let step = |a: &Access, k: usize| axes[k].step(a.offset.as_ref()?);
+        let along = (0..axes.len()).find(|k| step(store, *k) == Some(1))?;
+        let mut across = None;
+        for load in loads.iter().filter(|a| !matches!(step(a, along), Some(0 | 1))) {
+            step(load, along)?;
+            let beside = (0..axes.len()).find(|k| *k != along && step(load, *k) == Some(1))?;
+            if across.is_some_and(|a| a != beside) {
+                return None;
+            }
+            across = Some(beside);
+        }
+        let across = across?;
+        let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
+        // A condition of single elements is no condition of vectors.
+        let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
+        if branches || accesses.iter().any(opaque) || loads.iter().any(|a| a.buffer == stage.buffer)
+        {
+            return None;
+        }
+        let kinds = accesses.iter().map(|a| a.buffer.dtype());
+        let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
+        let bytes = accesses.iter().map(|a| a.buffer.dtype().bytes()).max()?;
+        let extent = |k: usize| axes[k].extent.known().and_then(|n| i64::try_from(n).ok());
+        let (u, v) = (extent(across)?, extent(along)?);
+        let size = target.vectors.lanes(bytes).min(MOST);
+        let pays = u.min(v) >= LEAST && u.checked_mul(v)? >= CELLS && size >= LEAST;
+        (kinds.into_iter().all(plain) && pays).then_some(Tile { along, across, size })
+    }
+
+    /// The loops of a block, one for each axis: tiles in pieces of one width.
+    pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
+        let extent = |k: usize| axes[k].extent.known().map_or(1, |n| n as i64);
+        let [along, across] = [self.along, self.across].map(|k| pieces(extent(k), self.size));
+        let sizes = |all: &[Piece]| -> Vec<i64> { all.iter().map(|p| p.count * p.width).collect() };
+        let columns = apart(sch, block, self.along, &sizes(&along))?;
+        for (v, block) in along.iter().zip(columns) {
+            let rows = apart(sch, &block, self.across, &sizes(&across))?;
+            for (u, block) in across.iter().zip(rows) {
+                self.piece(sch, &block, axes, (u, v))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The tiles of one size.
+    fn piece(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        axes: &[Axis],
+        (u, v): (&Piece, &Piece),
+    ) -> Result<()> {
+        let size = u.width.min(v.width);
+        let mut loops = sch.get_loops(block)?;
+        let mut extents: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
+        let mut inner = Vec::new();
+        for (k, p) in [(self.across, u), (self.along, v)] {
+            let tiles = p.count * p.width / size;
+            extents[k] = tiles.dim();
+            if size > 1 {
+                let split = sch.split(&loops[k], &[number(tiles), number(size)])?;
+                let [tile, one] = &split[..] else { continue };
+                loops[k] = tile.clone();
+                inner.push(one.clone());
+            }
+        }
+        if let [row, lane] = &inner[..] {
+            sch.reorder(&[&loops[..], &inner].concat())?;
+            sch.unroll(row)?;
+            sch.vectorize(lane)?;
+        }
+        let cells = extents.iter().fold((size * size).dim(), |n, e| n * *e);
+        let fusible = extents.len().saturating_sub(1).max(1);
+        share(sch, &loops[..shared(&extents, fusible, cells.estimate())])
+    }
+}
+
+/// A part of an axis: how many tiles of which width.
+struct Piece {
+    count: i64,
+    width: i64,
+}
+
+/// An axis in tiles of a width, half of it and so on; what is left is single.
+fn pieces(extent: i64, width: i64) -> Vec<Piece> {
+    let widths = std::iter::successors(Some(width), |w| Some(w / 2)).take_while(|w| *w >= LEAST);
+    let (mut start, mut all) = (0, Vec::new());
+    for width in widths.chain([1]) {
+        let count = (extent - start) / width;
+        if count > 0 {
+            all.push(Piece { count, width });
+            start += count * width;
+        }
+    }
+    all
+}

@@ -1,0 +1,44 @@
+//! Vectors of every second, third or fourth element: whole vectors, and shuffles.
+//!
+//! `A[a : a + L*s : s]` lies in `s` vectors, of which the last ends with the last element. All that is
+//! read lies between the first and the last element, so it is memory of the buffer.
+
+use tilewright_ir::{Buffer, Result};
+
+use super::code::{Ty, Val};
+use super::func::Func;
+
+/// The distance of elements that are read so.
+pub(super) fn step(stride: &Val) -> Option<usize> {
+    [2, 3, 4].into_iter().find(|s| stride.is_int(*s as i64))
+}
+
+impl Func<'_> {
+    /// Every `step`-th element from one on, as they lie in memory; `ty` is the type in registers.
+    pub(super) fn every(&mut self, b: &Buffer, from: &Val, step: usize, ty: Ty) -> Result<Val> {
+        let lanes = usize::from(ty.lanes);
+        let alias = self.aliases.of(b).to_owned();
+        let mut all: Option<Val> = None;
+        // The lanes that are there already stay.
+        let mut done = 0;
+        for k in 0..step {
+            let start = if k + 1 == step { k * (lanes - 1) } else { k * lanes };
+            let at = self.code.add64(from, &Val::int(Ty::I64, start as i64));
+            let (address, element) = self.address(b, &at)?;
+            let (memory, align) = (ty.of(element), element.bytes());
+            let text = format_args!("load {memory}, {address}, align {align}{alias}");
+            let next = self.code.emit(memory, text);
+            let here = |lane: usize| (start..start + lanes).contains(&(lane * step));
+            let place = |lane: usize| match &all {
+                None if here(lane) => lane * step,
+                Some(_) if lane >= done && here(lane) => lanes + lane * step - start,
+                _ => lane,
+            };
+            let order: Vec<usize> = (0..lanes).map(place).collect();
+            let new = self.code.shuffle(all.as_ref().unwrap_or(&next), &next, &order);
+            done = (0..lanes).take_while(|l| *l < done || here(*l)).count();
+            all = Some(new);
+        }
+        all.ok_or_else(|| tilewright_ir::Error::internal("a vector of no elements"))
+    }
+}

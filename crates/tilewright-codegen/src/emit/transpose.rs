@@ -1,0 +1,208 @@
+//! Loops that read across rows: vectors along the rows, and shuffles.
+//!
+//! ```text
+//! for j in unrolled(T):
+//!     B[b + j*t : b + j*t + T] = f(A[a + j : a + j + T*s : s])
+//! ```
+//!
+//! An iteration reads one element of each of `T` rows of `A`, which are `s` elements apart; the whole loop
+//! reads `T` neighbours of each. So the rows are read as vectors, and transposed in registers: `T*log(T)`
+//! shuffles of two vectors instead of `T*T` loads. Whatever else stands in the value is computed as
+//! in any loop.
+
+use tilewright_ir::linear::Linear;
+use tilewright_ir::{Buffer, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var};
+
+use super::code::{Ty, Val};
+use super::func::Func;
+use super::types::register;
+
+/// A load of one element of each row.
+struct Across<'e> {
+    load: &'e Expr,
+    buffer: &'e Buffer,
+    /// The element of the first row.
+    at: &'e Expr,
+    /// From row to row.
+    step: i64,
+}
+
+impl Func<'_> {
+    /// Whether a loop reads across rows.
+    pub(super) fn is_transposing(
+        &self,
+        var: &Var,
+        range: &Range,
+        kind: &ForKind,
+        body: &Stmt,
+    ) -> bool {
+        !self.find_across(var, range, kind, body).is_empty()
+    }
+
+    fn find_across<'e>(
+        &self,
+        var: &Var,
+        range: &Range,
+        kind: &ForKind,
+        body: &'e Stmt,
+    ) -> Vec<Across<'e>> {
+        let mut found = Vec::new();
+        let StmtKind::Store { buffer, value, .. } = body.kind() else { return found };
+        let rows = range.extent.as_int().unwrap_or(0);
+        let fits = [4, 8, 16].contains(&rows) && i64::from(value.dtype().lanes) == rows;
+        if *kind == ForKind::Unrolled && fits && self.mask.is_none() {
+            across(value, var, buffer, &mut found);
+        }
+        found
+    }
+
+    /// The iterations of a loop that [`Func::is_transposing`] accepts, one after the other.
+    pub(super) fn transposing(
+        &mut self,
+        var: &Var,
+        range: &Range,
+        kind: &ForKind,
+        body: &Stmt,
+    ) -> Result<()> {
+        let min = self.expr(&range.min)?;
+        self.bind(var, min.clone());
+        self.forget();
+        let mut columns: Vec<(&Expr, Vec<Val>)> = Vec::new();
+        for load in self.find_across(var, range, kind, body) {
+            columns.push((load.load, self.columns(&load)?));
+        }
+        for j in 0..range.extent.as_int().unwrap_or(0) {
+            let at = self.code.bin("add", &min, &Val::int(min.ty, j));
+            self.bind(var, if min.is_int(0) { Val::int(min.ty, j) } else { at });
+            self.forget();
+            for (load, values) in &columns {
+                values.get(j as usize).into_iter().for_each(|v| self.remember(load, v));
+            }
+            self.stmt(body)?;
+        }
+        self.forget();
+        Ok(())
+    }
+
+    /// What a load gives in each iteration.
+    fn columns(&mut self, load: &Across<'_>) -> Result<Vec<Val>> {
+        let ty = register(load.load.dtype())?;
+        let first = self.element_place(load.buffer, load.at)?;
+        let alias = self.aliases.of(load.buffer).to_owned();
+        let mut rows = Vec::new();
+        for row in 0..i64::from(ty.lanes) {
+            let at = self.code.add64(&first, &Val::int(Ty::I64, row * load.step));
+            let (address, element) = self.address(load.buffer, &at)?;
+            let align = element.bytes();
+            let text = format_args!("load {ty}, {address}, align {align}{alias}");
+            rows.push(self.code.emit(ty, text));
+        }
+        let lanes = usize::from(ty.lanes);
+        let mut columns = rows.clone();
+        // The row and the place that each lane of each vector has.
+        let mut from: Vec<Vec<(usize, usize)>> =
+            (0..lanes).map(|r| (0..lanes).map(|l| (r, l)).collect()).collect();
+        for (pair, order) in rounds(lanes, ty.scalar.bytes()) {
+            for k in (0..lanes).filter(|k| k & pair == 0) {
+                let both = [columns[k].clone(), columns[k | pair].clone()];
+                let labels = [from[k].clone(), from[k | pair].clone()].concat();
+                for (to, mask) in [(k, &order[0]), (k | pair, &order[1])] {
+                    columns[to] = self.code.shuffle(&both[0], &both[1], mask);
+                    from[to] = mask.iter().map(|l| labels[*l]).collect();
+                }
+            }
+        }
+        let column = |j: usize| {
+            let is = |l: &Vec<(usize, usize)>| l.iter().copied().eq((0..lanes).map(|r| (r, j)));
+            from.iter().position(is).map(|k| columns[k].clone())
+        };
+        let all: Option<Vec<Val>> = (0..lanes).map(column).collect();
+        all.ok_or_else(|| tilewright_ir::Error::internal("shuffles that do not transpose"))
+    }
+}
+
+/// The loads of a value that read across rows, of those that each iteration makes.
+fn across<'e>(e: &'e Expr, var: &Var, to: &Buffer, found: &mut Vec<Across<'e>>) {
+    match e.kind() {
+        ExprKind::Load(buffer, indices) => {
+            let [index] = &indices[..] else { return };
+            let ExprKind::Ramp(at, step) = index.kind() else { return };
+            let Some(step) = step.as_int().filter(|s| ![0, 1].contains(s)) else { return };
+            let beside = Linear::of(at).and_then(|at| at.coefficient(var)) == Some(1);
+            let dtype = buffer.dtype();
+            let plain = (dtype.is_int() || dtype.is_float()) && [4, 8].contains(&dtype.bytes());
+            // What the loop writes is read after it is written.
+            let apart = buffer.data != to.data && buffer.strides.is_empty();
+            if beside && plain && apart && dtype.lanes == 1 {
+                found.push(Across { load: e, buffer, at, step });
+            }
+        }
+        ExprKind::Binary(op, a, b) if !op.is_logic() => {
+            across(a, var, to, found);
+            across(b, var, to, found);
+        }
+        ExprKind::Select(c, t, f) => [c, t, f].into_iter().for_each(|x| across(x, var, to, found)),
+        ExprKind::Cast(a) | ExprKind::Not(a) => across(a, var, to, found),
+        ExprKind::Call(_, args) => args.iter().for_each(|a| across(a, var, to, found)),
+        _ => {}
+    }
+}
+
+/// Which vectors meet in each round, by the bit in which their numbers differ, and the lanes of the two
+/// that come of them. Neighbours in the 16 bytes that instructions shuffle within come first, then
+/// these 16 bytes as wholes.
+fn rounds(lanes: usize, bytes: usize) -> Vec<(usize, [Vec<usize>; 2])> {
+    let within = (16 / bytes).min(lanes);
+    let mut rounds = Vec::new();
+    let mut pair = 1;
+    let mut run = 1;
+    while run < within {
+        // In every 16 bytes, runs of the lower or upper half of one and of the other in turn.
+        let half = |upper: usize| -> Vec<usize> {
+            let groups = (0..lanes).step_by(within);
+            let runs = |g: usize| {
+                (0..within / 2).step_by(run).flat_map(move |r| {
+                    let at = g + upper * within / 2 + r;
+                    [at, lanes + at].into_iter().flat_map(move |at| at..at + run)
+                })
+            };
+            groups.flat_map(runs).collect()
+        };
+        rounds.push((pair, [half(0), half(1)]));
+        (pair, run) = (2 * pair, 2 * run);
+    }
+    while pair < lanes {
+        // Every second 16 bytes of one, then of the other.
+        let every = |odd: usize| -> Vec<usize> {
+            let starts = (0..2 * lanes).step_by(2 * within).map(|s| s + odd * within);
+            starts.flat_map(|s| s..s + within).collect()
+        };
+        rounds.push((pair, [every(0), every(1)]));
+        pair *= 2;
+    }
+    rounds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_rows_is_transposed() {
+        for (lanes, bytes) in [(4, 4), (8, 4), (16, 4), (4, 8), (8, 8), (16, 8), (2, 8)] {
+            let mut all: Vec<Vec<(usize, usize)>> =
+                (0..lanes).map(|r| (0..lanes).map(|l| (r, l)).collect()).collect();
+            for (pair, order) in rounds(lanes, bytes) {
+                for k in (0..lanes).filter(|k| k & pair == 0) {
+                    let both = [all[k].clone(), all[k | pair].clone()].concat();
+                    all[k] = order[0].iter().map(|l| both[*l]).collect();
+                    all[k | pair] = order[1].iter().map(|l| both[*l]).collect();
+                }
+            }
+            for j in 0..lanes {
+                let column: Vec<(usize, usize)> = (0..lanes).map(|r| (r, j)).collect();
+                assert!(all.contains(&column), "{lanes} {bytes}: {all:?}");
+            }
+        }
+    }
+}

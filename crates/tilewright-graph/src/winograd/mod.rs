@@ -1,0 +1,309 @@
+//! Convolutions by Winograd's minimal filtering: fewer products, and more rounding.
+//!
+//! A convolution with windows of 3 x 3 pixels that move by one pixel is computed tile by tile: `F(2x2)`
+//! makes 4 results by 16 products instead of 36, `F(4x4)` makes 16 by 36 instead of 144 (see `points`):
+//!
+//! ```text
+//! transformed[x, y, .., tile, channel] = B^T data B             of tiles that overlap by two pixels
+//! sums[x, y, .., tile, result] = sum(transformed * weights)     a product of matrices for each x, y
+//! result[.., pixel, result] = A^T sums A                        and what followed the convolution
+//! ```
+//!
+//! The weights are constants, and are transformed now. Tiles at the ends may be cut; groups, further axes
+//! and the layout stay as they are, since only the indices change that windows move along (`build`).
+//!
+//! The results are other numbers in `float32`: the pass runs only where the user gave an error budget.
+//! The error is measured for each convolution with its weights (`error`), and one whose error is larger
+//! than the budget takes the smaller tile, or stays. Further a convolution stays where the three parts
+//! are estimated to take longer.
+
+mod build;
+mod error;
+mod points;
+mod recognise;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Attr, Binding, BindingBlock, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
+    Tensor, TensorFunc, TensorType, dim,
+};
+
+use self::build::Tiles;
+use self::points::Matrices;
+use self::recognise::{Convolution, Missing};
+use crate::call_sizes::{outside, unify_sizes};
+use crate::functions::Functions;
+use crate::normal::changed_graphs;
+
+/// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
+/// makes, the results of a tile along an axis, and the error.
+pub const WINOGRAD: &str = "tilewright.winograd";
+
+/// The results of a tile along an axis, the fewest products first.
+const TILES: [usize; 2] = [4, 2];
+
+/// What a convolution by transforms may be.
+pub struct Choice<'a> {
+    /// The largest error, as a part of the largest result.
+    pub budget: f64,
+    /// The results of a tile along an axis, where that is fixed; then no price is asked.
+    pub tile: Option<usize>,
+    /// What a call of a function costs; it is told which arguments are constants, and the bytes of all
+    /// constants.
+    pub price: &'a dyn Fn(&TensorFunc, &[bool], u64) -> f64,
+    /// Random numbers in [0, 1).
+    pub noise: &'a mut dyn FnMut() -> f64,
+}
+
+/// A convolution by transforms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// The value that it makes.
+    pub value: Arc<str>,
+    /// The results of a tile along an axis.
+    pub tile: usize,
+    /// The largest error that was measured, as a part of the largest result.
+    pub error: f64,
+}
+
+/// The convolutions of a module's graph functions that are computed by transforms.
+pub fn chosen(module: &Module) -> Vec<Chosen> {
+    let of = |a: &Attr| {
+        let Attr::List(list) = a else { return None };
+        let [Attr::Str(value), Attr::Int(tile), Attr::Float(error)] = &list[..] else {
+            return None;
+        };
+        Some(Chosen { value: value.clone(), tile: usize::try_from(*tile).ok()?, error: *error })
+    };
+    let lists = module.graphs().filter_map(|(_, g)| g.attrs.get(WINOGRAD));
+    let all = lists.flat_map(|a| if let Attr::List(list) = a { &list[..] } else { &[] });
+    all.filter_map(of).collect()
+}
+
+/// Computes convolutions by transforms in every graph function of a module. What stays is said in
+/// `why`.
+///
+/// # Errors
+/// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`].
+pub fn winograd(module: &Module, asked: &mut Choice<'_>, why: &mut Remarks) -> Result<Module> {
+    if !module.tensors().any(|(_, f)| !matches!(Convolution::of(f), Err(Missing::Other))) {
+        return Ok(module.clone());
+    }
+    let unified = unify_sizes(module)?;
+    let mut state =
+        State { functions: Functions::new(&unified), known: HashMap::new(), asked, why };
+    let graphs = changed_graphs(&unified, |normal| Ok(state.graph(normal)))?;
+    let functions = state.functions;
+    Ok(functions.finish(&graphs, |_, f| f.clone()))
+}
+
+struct State<'m, 'a, 'w> {
+    functions: Functions<'m>,
+    known: HashMap<Arc<str>, Option<Arc<Convolution>>>,
+    asked: &'w mut Choice<'a>,
+    why: &'w mut Remarks,
+}
+
+/// The call of a convolution whose weights are a constant.
+struct Call<'a> {
+    func: &'a TensorFunc,
+    conv: &'a Convolution,
+    free: Vec<bool>,
+    weights: Tensor,
+    /// Bytes of all constants of the graph.
+    constants: u64,
+}
+
+/// What a call becomes.
+struct Made {
+    parts: [build::Part; 2],
+    products: TensorFunc,
+    weights: Tensor,
+    chosen: Chosen,
+}
+
+impl State<'_, '_, '_> {
+    fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
+        let mut constants: HashMap<u64, Tensor> = HashMap::new();
+        for b in func.bindings() {
+            if let GraphExpr::Const(t) = &b.value {
+                constants.insert(b.var.id(), t.clone());
+            }
+        }
+        let bytes = constants.values().map(|t| t.bytes().len() as u64).sum();
+        let (mut bindings, mut list) = (Vec::new(), Vec::new());
+        for b in func.bindings() {
+            match self.call(b, &constants, bytes) {
+                None => bindings.push(b.clone()),
+                Some((name, made)) => match self.bind(&mut bindings, b, &name, &made) {
+                    Ok(()) => list.push(made.chosen),
+                    Err(e) => {
+                        self.why.push(e);
+                        bindings.push(b.clone());
+                    }
+                },
+            }
+        }
+        if list.is_empty() {
+            return func.clone();
+        }
+        let entry = |c: Chosen| {
+            Attr::List(vec![Attr::Str(c.value), Attr::Int(c.tile as i64), Attr::Float(c.error)])
+        };
+        let mut attrs = func.attrs.clone();
+        attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry).collect()));
+        let one = func.blocks.first().map(|b| BindingBlock { bindings, ..b.clone() });
+        GraphFunc { blocks: one.into_iter().collect(), attrs, ..func.clone() }
+    }
+
+    /// What a call becomes; `None` where it stays.
+    fn call(
+        &mut self,
+        b: &Binding,
+        constants: &HashMap<u64, Tensor>,
+        bytes: u64,
+    ) -> Option<(Arc<str>, Made)> {
+        let GraphExpr::CallTir { func: name, args, outs, .. } = &b.value else { return None };
+        let func = self.functions.get(name)?.clone();
+        let conv = self.convolution(name, &func)?;
+        let constant = |e: &GraphExpr| match e {
+            GraphExpr::Const(t) => Some(t.clone()),
+            GraphExpr::Var(v) => constants.get(&v.id()).cloned(),
+            _ => None,
+        };
+        let made = match args.get(conv.param).and_then(constant) {
+            _ if outs.len() != 1 => Err("it has several results".to_owned()),
+            None => Err("its weights are no constant".to_owned()),
+            Some(weights) => {
+                let free = args.iter().map(|a| constant(a).is_some()).collect();
+                let call = Call { func: &func, conv: &conv, free, weights, constants: bytes };
+                self.choose(b, &call)
+            }
+        };
+        match made {
+            Ok(made) => Some((name.clone(), made)),
+            Err(reason) => {
+                let what = format!("`{}` is computed without transforms: {reason}", b.var.name());
+                self.why.push(Error::refused(what));
+                None
+            }
+        }
+    }
+
+    fn convolution(&mut self, name: &Arc<str>, func: &TensorFunc) -> Option<Arc<Convolution>> {
+        if let Some(known) = self.known.get(name) {
+            return known.clone();
+        }
+        let found = match Convolution::of(func) {
+            Ok(conv) => Some(Arc::new(conv)),
+            Err(Missing::Other) => None,
+            Err(Missing::Because(reason)) => {
+                let what = format!("`{name}` is computed without transforms: {reason}");
+                self.why.push(Error::refused(what));
+                None
+            }
+        };
+        self.known.insert(name.clone(), found.clone());
+        found
+    }
+
+    /// The tile of least cost whose error is within the budget, or why there is none.
+    fn choose(&mut self, b: &Binding, call: &Call<'_>) -> std::result::Result<Made, String> {
+        if call.conv.depth().is_none_or(|n| n < 2) {
+            return Err("its results are sums over one channel, or an open number".to_owned());
+        }
+        let direct = (self.asked.price)(call.func, &call.free, call.constants);
+        let mut best: Option<(f64, Made)> = None;
+        let mut reason = None;
+        for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
+            let f = Matrices::of_three(tile);
+            let tiles = Tiles::new(call.func, call.conv, &f);
+            let parts = tiles.input().zip(tiles.output()).zip(tiles.products_of_planes());
+            let Some(((input, output), products)) = parts else { continue };
+            let price =
+                |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, call.constants);
+            let free = |first: usize, kept: &[usize]| -> Vec<bool> {
+                let given = kept.iter().map(|k| call.free[*k]);
+                vec![false; first].into_iter().chain(given).collect()
+            };
+            let cost = price(&input.func, &free(0, &input.kept))
+                + price(&products, &[false, true])
+                + price(&output.func, &free(1, &output.kept));
+            if self.asked.tile.is_none() && cost >= direct {
+                reason = reason.or(Some(format!(
+                    "it is estimated to take {direct:.0} cycles, and {cost:.0} by tiles of {tile} x {tile}"
+                )));
+                continue;
+            }
+            if best.as_ref().is_some_and(|(least, _)| *least <= cost) {
+                continue;
+            }
+            let error = error::measured(call.conv, &f, &call.weights, self.asked.noise);
+            let Some(error) = error.filter(|e| *e <= self.asked.budget) else {
+                reason = Some(match error {
+                    Some(error) => format!(
+                        "tiles of {tile} x {tile} have an error of {error:.1e}, more than {:.1e}",
+                        self.asked.budget
+                    ),
+                    None => "its weights are not read evenly".to_owned(),
+                });
+                continue;
+            };
+            let Some(weights) = tiles.transform(&call.weights) else { continue };
+            let chosen = Chosen { value: b.var.name().clone(), tile, error };
+            best = Some((cost, Made { parts: [input, output], products, weights, chosen }));
+        }
+        best.map(|b| b.1).ok_or_else(|| reason.unwrap_or_else(|| "it has another form".to_owned()))
+    }
+
+    /// The calls of the parts in the place of one.
+    fn bind(
+        &mut self,
+        bindings: &mut Vec<Binding>,
+        b: &Binding,
+        name: &str,
+        made: &Made,
+    ) -> Result<()> {
+        let GraphExpr::CallTir { args, outs, .. } = &b.value else {
+            return Err(Error::internal("no call"));
+        };
+        let [input, output] = &made.parts;
+        let given = |kept: &[usize]| -> Vec<GraphExpr> {
+            kept.iter().filter_map(|k| args.get(*k).cloned()).collect()
+        };
+        let transformed = format!("{name}_transformed");
+        let data = self.value(bindings, &input.func, &transformed, given(&input.kept))?;
+        let weights = GraphExpr::Const(made.weights.clone());
+        let sums =
+            self.value(bindings, &made.products, &format!("{name}_products"), vec![data, weights])?;
+        let args = [sums].into_iter().chain(given(&output.kept)).collect();
+        let func = self.functions.add(output.func.clone(), &format!("{name}_results"));
+        let value = self.functions.call(func, args, outs.clone())?;
+        bindings.push(Binding { value, ..b.clone() });
+        Ok(())
+    }
+
+    /// A new value: what a function makes.
+    fn value(
+        &mut self,
+        bindings: &mut Vec<Binding>,
+        func: &TensorFunc,
+        name: &str,
+        args: Vec<GraphExpr>,
+    ) -> Result<GraphExpr> {
+        let ty = result_type(func).ok_or_else(|| Error::internal("a part has no result"))?;
+        let func = self.functions.add(func.clone(), name);
+        let value = self.functions.call(func, args, vec![ty.clone()])?;
+        let var = GraphVar::tensor(name, ty);
+        bindings.push(Binding { var: var.clone(), value, span: None });
+        Ok(var.expr())
+    }
+}
+
+/// The type of what a function makes.
+fn result_type(func: &TensorFunc) -> Option<TensorType> {
+    let out = func.buffers().last()?;
+    Some(outside(&dim::of_shape(&out.shape)?, out.dtype()))
+}

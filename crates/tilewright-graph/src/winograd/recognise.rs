@@ -1,0 +1,216 @@
+//! Convolutions whose windows of 3 x 3 move by one pixel, recognised from their accesses.
+
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::linear::Linear;
+use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim};
+
+/// The taps of a window along an axis.
+pub(super) const TAPS: i64 = 3;
+
+/// An axis that windows move along.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    /// The pixel of the result.
+    pub pixel: Var,
+    /// How many there are.
+    pub extent: i64,
+    /// The tap.
+    pub tap: Var,
+    /// The index of the data, and what it is for pixel and tap zero.
+    pub data: usize,
+    pub offset: i64,
+    /// The index of the weights that is the tap.
+    pub weights: usize,
+    /// The index of the sums that is the pixel.
+    pub sums: usize,
+}
+
+/// A convolution that is part of a function.
+#[derive(Clone, Debug)]
+pub(super) struct Convolution {
+    pub stages: Vec<Stage>,
+    /// The stage of the sums.
+    pub sum: usize,
+    /// The data, and where they are read.
+    pub data: (Buffer, Vec<Expr>),
+    /// The weights, a parameter, and where they are read.
+    pub weights: (Buffer, Vec<Expr>),
+    /// The weights among the parameters.
+    pub param: usize,
+    /// The two axes that windows move along.
+    pub windows: [Window; 2],
+}
+
+/// Why a function has no products to save.
+pub(super) enum Missing {
+    /// It is no convolution.
+    Other,
+    /// It is one, and this is why it stays.
+    Because(String),
+}
+
+impl Convolution {
+    /// The convolution in a function whose last parameter is its one result.
+    pub fn of(func: &TensorFunc) -> Result<Convolution, Missing> {
+        let plain = func.ret.is_none() && func.size_arguments().is_ok();
+        let stages = open_stages(func).filter(|_| plain).ok_or(Missing::Other)?;
+        let found = stages.iter().enumerate().find_map(|(k, s)| {
+            let zero = s.init.as_ref()?.as_float() == Some(0.0);
+            let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
+            let ExprKind::Binary(BinOp::Mul, a, b) = sum.value.kind() else { return None };
+            Some((k, load(a)?, load(b)?))
+        });
+        let (sum, a, b) = found.ok_or(Missing::Other)?;
+        let param = |b: &Buffer| func.params.iter().position(|p| p.buffer() == Some(b));
+        let mut why = Missing::Other;
+        for (data, weights) in [(&a, &b), (&b, &a)] {
+            let Some(param) = param(&weights.0) else { continue };
+            match windows(&stages[sum], data, weights) {
+                Ok(windows) => {
+                    let conv = Convolution {
+                        sum,
+                        data: data.clone(),
+                        weights: weights.clone(),
+                        param,
+                        windows,
+                        stages: stages.clone(),
+                    };
+                    return conv.checked().map(|()| conv);
+                }
+                Err(Missing::Because(reason)) => why = Missing::Because(reason),
+                Err(Missing::Other) => {}
+            }
+        }
+        Err(why)
+    }
+
+    /// Whether what is around the sums can be around their transforms.
+    fn checked(&self) -> Result<(), Missing> {
+        let because = |text: &str| Err(Missing::Because(text.to_owned()));
+        let stage = self.stage();
+        let floats = [&stage.buffer, &self.data.0, &self.weights.0];
+        if floats.iter().any(|b| b.dtype() != DType::F32) {
+            return because("it is not computed in float32");
+        }
+        if self.stages.iter().filter(|s| s.buffer == stage.buffer).count() > 1 {
+            return because("its sums are written more than once");
+        }
+        // A stage writes different cells for different results: as many as there are is all.
+        let spatial = stage.dims().filter(|d| d.2 == IterKind::Spatial).map(|d| d.1);
+        let cells = dim::of_shape(&stage.buffer.shape).map(dim::product);
+        if cells != Some(dim::product(spatial)) {
+            return because("its sums do not cover their buffer");
+        }
+        let makers: Vec<&Stage> = self.stages.iter().filter(|s| s.buffer == self.data.0).collect();
+        let one = match &makers[..] {
+            [] => true,
+            [maker] => !maker.is_reduction() && maker.covers_buffer().is_some(),
+            _ => false,
+        };
+        let before = |s: &Stage| self.stages[..self.sum].iter().any(|o| o.stmt.ptr_eq(&s.stmt));
+        if !one || !makers.iter().all(|s| before(s)) {
+            return because("its data are made in more than one step");
+        }
+        let read = |s: &Stage, b: &Buffer| s.loads().iter().any(|l| l.0 == *b);
+        let shared = |s: &Stage| {
+            let before = self.stages[..self.sum].iter().map(|o| &o.buffer);
+            before.chain([&self.weights.0]).any(|b| read(s, b))
+        };
+        let others = self.stages.iter().enumerate().filter(|(k, _)| *k != self.sum);
+        if others.clone().any(|(_, s)| read(s, &self.weights.0))
+            || self.stages[self.sum + 1..].iter().any(shared)
+        {
+            return because("what it reads is read again after it");
+        }
+        Ok(())
+    }
+
+    /// The stage of the sums.
+    pub fn stage(&self) -> &Stage {
+        &self.stages[self.sum]
+    }
+
+    /// Products of a result that are summed up beside those of the window.
+    pub fn depth(&self) -> Option<i64> {
+        let taps = [&self.windows[0].tap, &self.windows[1].tap];
+        let others = self
+            .stage()
+            .dims()
+            .filter(|(v, _, kind)| *kind == IterKind::Reduce && !taps.contains(v));
+        others.map(|(_, n, _)| n.number()).product()
+    }
+}
+
+fn load(e: &Expr) -> Option<(Buffer, Vec<Expr>)> {
+    match e.kind() {
+        ExprKind::Load(b, at) => Some((b.clone(), at.to_vec())),
+        _ => None,
+    }
+}
+
+type Access = (Buffer, Vec<Expr>);
+
+/// The two innermost axes of the data that windows of [`TAPS`] pixels move along, by one pixel.
+fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2], Missing> {
+    let mut found = Vec::new();
+    let mut why = None;
+    for (tap, extent, _) in stage.dims().filter(|d| d.2 == IterKind::Reduce) {
+        // What slides is a tap and a pixel in one index.
+        let Some(at) = alone(&data.1, tap) else { continue };
+        let Some(index) = Linear::of(&data.1[at]) else { continue };
+        let of = |v: &Var| index.coefficient(v).filter(|c| *c != 0);
+        let pixels: Vec<(&Var, Dim)> = stage
+            .dims()
+            .filter(|(v, _, kind)| *kind == IterKind::Spatial && of(v).is_some())
+            .map(|(v, n, _)| (v, n))
+            .collect();
+        let [(pixel, count)] = pixels[..] else { continue };
+        if extent != Dim::from(1) && extent != Dim::from(TAPS as usize) {
+            why = Some(format!("its windows are {extent} pixels long, not {TAPS}"));
+            continue;
+        }
+        if extent != Dim::from(TAPS as usize) {
+            continue;
+        }
+        let stride = (of(pixel), of(tap));
+        if stride != (Some(1), Some(1)) {
+            why = Some("its windows move by more than a pixel, or have gaps".to_owned());
+            continue;
+        }
+        let Some(pixels) = count.number() else {
+            why = Some(format!("its results are {count} pixels long, which is open"));
+            continue;
+        };
+        let plain = |at: &[Expr], v: &Var| alone(at, v).filter(|d| at[*d].as_var() == Some(v));
+        let places = (plain(&weights.1, tap), plain(&stage.indices, pixel));
+        let (Some(in_weights), Some(sums)) = places else { continue };
+        let offset = i64::try_from(index.constant).ok().filter(|_| index.terms.len() == 2);
+        let pixel_is_elsewhere = weights.1.iter().any(|e| e.mentions(pixel));
+        let (Some(offset), Some(_), false) = (offset, alone(&data.1, pixel), pixel_is_elsewhere)
+        else {
+            continue;
+        };
+        found.push(Window {
+            pixel: pixel.clone(),
+            extent: pixels,
+            tap: tap.clone(),
+            data: at,
+            offset,
+            weights: in_weights,
+            sums,
+        });
+    }
+    found.sort_by_key(|w| w.data);
+    let shape = dim::of_shape(&data.0.shape).unwrap_or_default();
+    let known = |w: &Window| shape.get(w.data).is_some_and(|d| d.known().is_some());
+    match (found.pop(), found.pop()) {
+        (Some(second), Some(first)) if known(&first) && known(&second) => Ok([first, second]),
+        _ => Err(why.map_or(Missing::Other, Missing::Because)),
+    }
+}
+
+/// The one index that has a variable.
+fn alone(at: &[Expr], v: &Var) -> Option<usize> {
+    let mut having = (0..at.len()).filter(|d| at[*d].mentions(v));
+    having.next().filter(|_| having.next().is_none())
+}

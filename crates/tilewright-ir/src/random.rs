@@ -1,0 +1,24 @@
+//! Arbitrary numbers from a seed, the same on every machine.
+
+/// The next 64 bits of SplitMix64 (Steele, Lea and Flood: Fast splittable pseudorandom number generators,
+/// 2014), from a state that is any seed at first.
+pub fn bits(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn numbers_are_those_of_the_paper() {
+        // The first ones of the seed that its test vectors take.
+        let mut state = 1_234_567;
+        let first: Vec<u64> = (0..3).map(|_| super::bits(&mut state)).collect();
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+}

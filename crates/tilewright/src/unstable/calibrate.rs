@@ -1,0 +1,357 @@
+//! Calibration: the constants of the cost model ([`Costs`]) are fitted to what kernels take on this
+//! machine.
+//!
+//! The kernels of a few small models (`probes`) are timed, each many times among the
+//! others. Then the constants are those for which the logarithms of predicted and of measured times
+//! differ the least, by iterated least squares (Gauss and Newton), with two cautions. A residual that is
+//! large counts by its size and not by its square (Huber), since what else runs disturbs some probes. And
+//! each constant is drawn to its written value, as strongly as a probe that is `STIFF` times less exact
+//! than others would: a constant of which the probes say nothing stays as it is written.
+//!
+//! What is found is kept in the file of measurements, for this machine and target, and every later
+//! compilation for them takes it ([`Options::target`]). Nothing calibrates without being told to: `tune`
+//! does before it measures for the first time.
+
+use std::time::{Duration, Instant};
+
+use tilewright_auto::price::Form;
+use tilewright_ir::{DType, Error, Module, Result, Tensor};
+use tilewright_target::{Costs, Target};
+
+use super::compile::compile;
+use super::options::Options;
+use super::probes::{Called, called, constants_of, models, stream};
+use super::random::Random;
+use super::timings::{Timings, beside};
+
+/// How long the kernels of one model are timed.
+const TIME: Duration = Duration::from_millis(60);
+/// Runs of a model: at least, and not counted.
+const RUNS: (usize, usize) = (5, 2);
+/// Steps of the fit.
+const STEPS: usize = 12;
+/// The change of a logarithm by which derivatives are taken.
+const NUDGE: f64 = 0.02;
+/// The largest change of a logarithm in one step.
+const STRIDE: f64 = 0.4;
+/// From which difference of logarithms on a residual counts by its size.
+const OUTLIER: f64 = 0.15;
+/// The constant that says what a cycle is, and stays as it is written: else all others could grow as the
+/// cycle shrinks, but for those of which no probe says anything.
+const UNIT: &str = "fma";
+/// How many times less a written constant is worth than a probe.
+const STIFF: f64 = 4.0;
+
+/// What a calibration found.
+#[derive(Clone, Debug)]
+pub struct Calibrated {
+    /// The constants.
+    pub costs: Costs,
+    /// Each kernel that was timed.
+    pub kernels: Vec<Kernel>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// A kernel that was timed.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// What it is, for people.
+    pub what: String,
+    /// The shortest of its times, in nanoseconds.
+    pub measured: f64,
+    /// What the written constants predict with the cycle that fits them best, and the calibrated ones, in
+    /// nanoseconds.
+    pub predicted: [f64; 2],
+}
+
+impl Calibrated {
+    /// How many kernels the written and the calibrated constants predict within a fifth.
+    pub fn near(&self) -> [usize; 2] {
+        let near = |k: usize| {
+            let is_near =
+                |kernel: &&Kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2;
+            self.kernels.iter().filter(is_near).count()
+        };
+        [near(0), near(1)]
+    }
+}
+
+/// A kernel with its time, and the calls that it computes.
+struct Probe {
+    what: String,
+    calls: Vec<Form>,
+    /// Bytes of all constants of its model.
+    constants: u64,
+    nanoseconds: f64,
+}
+
+impl Probe {
+    fn cycles(&self, target: &Target) -> f64 {
+        let all: f64 = self.calls.iter().map(|call| call.cycles(self.constants, target)).sum();
+        all.max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Calibrates this machine for the target of some options, with one thread, and keeps nothing.
+///
+/// # Errors
+/// Those of compiling: [`Error::Unsupported`] for a target that this machine cannot run. [`Error::Io`]
+/// where the times make no sense.
+pub fn calibrate(options: &Options) -> Result<Calibrated> {
+    let start = Instant::now();
+    let options = Options { threads: 1, tuning: None, ..options.clone() };
+    let mut target = options.target()?;
+    target.costs = Costs::written(target.known_features());
+    let mut probes = Vec::new();
+    for model in models()? {
+        probes.extend(timed(&model, &target, &options)?);
+    }
+    let far = bandwidth(&target, &options)?;
+    let written = target.clone();
+    let before = cycle(&written, &probes);
+    target.costs = fitted(&written, &probes, before, far).ok_or_else(|| {
+        Error::io("the times of kernels on this machine fit no cost model")
+            .help("calibrate again while nothing else runs")
+    })?;
+    let after = target.costs.cycle.unwrap_or(before);
+    let kernels = probes.into_iter().map(|p| Kernel {
+        predicted: [p.cycles(&written) * before, p.cycles(&target) * after],
+        what: p.what,
+        measured: p.nanoseconds,
+    });
+    Ok(Calibrated {
+        costs: target.costs.clone(),
+        kernels: kernels.collect(),
+        time: start.elapsed(),
+    })
+}
+
+/// The kernels of a model with their times.
+fn timed(model: &Module, target: &Target, options: &Options) -> Result<Vec<Probe>> {
+    let executable = compile(model, options)?;
+    let mut random = Random::new(23);
+    let ports = executable.inputs().iter();
+    let inputs: Vec<Tensor> =
+        ports.map(|p| random.tensor(p.dtype, &p.fixed()?)).collect::<Result<_>>()?;
+    let mut outputs = executable.run(&inputs)?;
+    let steps = &executable.plan().steps;
+    let mut best = vec![Duration::MAX; steps.len()];
+    let mut times = vec![Duration::ZERO; steps.len()];
+    let (start, mut runs) = (Instant::now(), 0);
+    while runs < RUNS.0 + RUNS.1 || start.elapsed() < TIME {
+        times.fill(Duration::ZERO);
+        executable.run_profiled(&inputs, &mut outputs, &mut times)?;
+        runs += 1;
+        if runs > RUNS.1 {
+            best.iter_mut().zip(&times).for_each(|(best, time)| *best = (*best).min(*time));
+        }
+    }
+    // A kernel computes the call whose value it makes, and those before it whose values no kernel makes.
+    let mut times = steps.iter().zip(best).peekable();
+    let (mut probes, mut calls, constants) = (Vec::new(), Vec::new(), constants_of(model));
+    for Called { name, func, free, around } in called(model, &Timings::estimated(target, 1)) {
+        calls.push(
+            func.map(|func| Form::of(&func, &beside(&around.priced(&name, &func, &free)), target)),
+        );
+        let Some((step, time)) = times.next_if(|(step, _)| step.value == name) else { continue };
+        let nanoseconds = (time.as_nanos() as f64).max(1.0);
+        let what = format!("{name} {}", step.func);
+        // What conversions take depends on more than the constants say.
+        let calls: Option<Vec<Form>> = std::mem::take(&mut calls).into_iter().collect();
+        probes.extend(calls.map(|calls| Probe { what, calls, constants, nanoseconds }));
+    }
+    // Kernels in another order than the calls say nothing.
+    Ok(if times.next().is_none() { probes } else { Vec::new() })
+}
+
+/// Nanoseconds for a byte that is read from memory.
+fn bandwidth(target: &Target, options: &Options) -> Result<f64> {
+    let (module, bytes) = stream(target.caches.l3)?;
+    let executable = compile(&module, options)?;
+    let port = executable.inputs().first().map(tilewright_ir::plan::OpenPort::fixed);
+    let shape = port.transpose()?.unwrap_or_default();
+    // Pages that nothing was written to are all the same one.
+    let mut x = Tensor::zeros(DType::F32, &shape)?;
+    x.bytes_mut().fill(1);
+    let inputs = [x];
+    let mut outputs = executable.run(&inputs)?;
+    let mut best = Duration::MAX;
+    for _ in 0..RUNS.0 {
+        let start = Instant::now();
+        executable.run_into(&inputs, &mut outputs)?;
+        best = best.min(start.elapsed());
+    }
+    Ok(best.as_nanos() as f64 / bytes as f64)
+}
+
+/// The cycle for which the middle one of the probes is predicted right, in nanoseconds.
+fn cycle(target: &Target, probes: &[Probe]) -> f64 {
+    let ratio = |p: &Probe| p.nanoseconds / p.cycles(target);
+    let mut ratios: Vec<f64> = probes.iter().map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
+}
+
+/// The constants that fit the probes best, from the written ones on, whose best cycle is given; `far`
+/// are the nanoseconds of a byte from memory. `None` where no machine has what comes of it: a clock jumped.
+fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Costs> {
+    let count = Costs::NAMES.len();
+    let start = written.costs.values();
+    let most: Vec<f64> =
+        written.costs.bounds().iter().zip(&start).map(|((_, most), v)| (most / v).ln()).collect();
+    // The logarithms of the constants over the written ones, and at last of the cycle.
+    let mut at = vec![0.0; count + 1];
+    at[count] = cycle.ln();
+    let of = |at: &[f64]| {
+        let mut target = written.clone();
+        for ((name, value), log) in Costs::NAMES.iter().zip(&start).zip(at) {
+            if let Some(constant) = target.costs.get_mut(name) {
+                *constant = value * log.exp();
+            }
+        }
+        target
+    };
+    let residuals = |at: &[f64]| -> Vec<f64> {
+        let target = of(at);
+        let log = |p: &Probe| p.cycles(&target).ln();
+        probes.iter().map(|p| log(p) + at[count] - p.nanoseconds.ln()).collect()
+    };
+    for _ in 0..STEPS {
+        let now = residuals(&at);
+        let columns: Vec<Vec<f64>> = (0..=count)
+            .map(|k| {
+                let mut near = at.clone();
+                near[k] += NUDGE;
+                let there = residuals(&near);
+                there.iter().zip(&now).map(|(a, b)| (a - b) / NUDGE).collect()
+            })
+            .collect();
+        let weights: Vec<f64> = now.iter().map(|r| (OUTLIER / r.abs()).min(1.0)).collect();
+        let dot = |a: &[f64], b: &[f64]| -> f64 {
+            a.iter().zip(b).zip(&weights).map(|((a, b), w)| a * b * w).sum()
+        };
+        let mut rows: Vec<Vec<f64>> = (0..=count)
+            .map(|i| {
+                let mut row: Vec<f64> = columns.iter().map(|c| dot(&columns[i], c)).collect();
+                row.push(-dot(&columns[i], &now));
+                row
+            })
+            .collect();
+        for (k, row) in rows.iter_mut().enumerate() {
+            // The cycle is free, and what defines it is fixed.
+            let stiff = match Costs::NAMES.get(k) {
+                None => 1e-9,
+                Some(&UNIT) => 1e9,
+                Some(_) => 1.0 / STIFF,
+            };
+            row[k] += stiff;
+            row[count + 1] -= if k == count { 0.0 } else { stiff * at[k] };
+        }
+        for (k, step) in solved(rows).into_iter().enumerate() {
+            at[k] += step.clamp(-STRIDE, STRIDE);
+            if k < count {
+                at[k] = at[k].clamp(-most[k], most[k]);
+            }
+        }
+    }
+    let mut costs = of(&at).costs;
+    let cycle = at[count].exp();
+    // What comes from memory is measured by itself.
+    let bounded = |value: f64, of: f64, most: f64| value.clamp(of / most.exp(), of * most.exp());
+    let place = |name: &str| Costs::NAMES.iter().position(|n| *n == name).unwrap_or(0);
+    let ratio = far / cycle / written.costs.weight_far;
+    for (name, constant) in [("weight_far", &mut costs.weight_far), ("wait", &mut costs.wait)] {
+        let k = place(name);
+        *constant = bounded(start[k] * ratio, start[k], most[k]);
+    }
+    written.costs.with(cycle, Costs::NAMES.iter().copied().zip(costs.values()))
+}
+
+/// The solution of linear equations, each with its right side last, by elimination.
+fn solved(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
+    let n = rows.len();
+    for k in 0..n {
+        let pivot = (k..n).max_by(|a, b| rows[*a][k].abs().total_cmp(&rows[*b][k].abs()));
+        rows.swap(k, pivot.unwrap_or(k));
+        if rows[k][k].abs() < 1e-12 {
+            continue;
+        }
+        for below in k + 1..n {
+            let factor = rows[below][k] / rows[k][k];
+            let (above, rest) = rows.split_at_mut(below);
+            rest[0].iter_mut().zip(&above[k]).skip(k).for_each(|(a, b)| *a -= factor * b);
+        }
+    }
+    let mut x = vec![0.0; n];
+    for k in (0..n).rev() {
+        let known: f64 = (k + 1..n).map(|j| rows[k][j] * x[j]).sum();
+        if rows[k][k].abs() >= 1e-12 {
+            x[k] = (rows[k][n] - known) / rows[k][k];
+        }
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The probes with the times that constants predict.
+    fn pretended(target: &Target, costs: &Costs) -> Vec<Probe> {
+        let mut other = target.clone();
+        other.costs = costs.clone();
+        let mut all = Vec::new();
+        for model in models().expect("models") {
+            let constants = constants_of(&model);
+            for Called { name, func, free, around } in
+                called(&model, &Timings::estimated(target, 1))
+            {
+                let Some(func) = func else { continue };
+                let calls =
+                    vec![Form::of(&func, &beside(&around.priced(&name, &func, &free)), target)];
+                let what = name.to_string();
+                let mut probe = Probe { what, calls, constants, nanoseconds: 1.0 };
+                probe.nanoseconds = probe.cycles(&other) * costs.cycle.unwrap_or(1.0);
+                all.push(probe);
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn constants_of_another_machine_are_found_although_some_probes_are_disturbed() {
+        for cpu in ["x86-64-v3", "x86-64-v4"] {
+            let target = Target::new("x86_64-unknown-linux-gnu", cpu, "");
+            let written = &target.costs;
+            // A machine whose second cache is slower than the written one's, and whose lines are closer.
+            let own = [("line", 0.4), ("issue", 0.2), ("extreme", 2.4), ("vector_near", 2.5)];
+            let other = written.with(0.3, own).expect("costs of some machine");
+            let mut probes = pretended(&target, &other);
+            for probe in probes.iter_mut().step_by(9) {
+                probe.nanoseconds *= 2.5;
+            }
+            let far = other.weight_far * 0.3;
+            let costs = fitted(&target, &probes, cycle(&target, &probes), far).expect("a fit");
+            let mut found = target.clone();
+            found.costs = costs.clone();
+            let rate = costs.cycle.expect("a cycle");
+            let near = |target: &Target, rate: f64| {
+                let is_near =
+                    |p: &&Probe| (p.cycles(target) * rate / p.nanoseconds - 1.0).abs() < 0.2;
+                probes.iter().filter(is_near).count()
+            };
+            let (before, after) = (near(&target, cycle(&target, &probes)), near(&found, rate));
+            assert!(before < after, "{cpu}: {before} and {after}");
+            assert!(after * 10 >= probes.len() * 8, "{cpu}: {after} of {}", probes.len());
+            assert!((costs.weight_far * rate / far - 1.0).abs() < 0.01, "{costs:?}");
+            assert!(found.costs.line < written.line, "{costs:?}");
+        }
+    }
+
+    #[test]
+    fn equations_are_solved() {
+        let rows = vec![vec![0.0, 2.0, 6.0], vec![4.0, 1.0, 7.0]];
+        assert_eq!(solved(rows), [1.0, 3.0]);
+    }
+}

@@ -1,0 +1,88 @@
+//! Convolutions by transforms ([`tilewright_graph::winograd`]), within an error that the user allows.
+
+use tilewright_auto::price::price;
+use tilewright_graph::winograd::{Choice, winograd};
+pub use tilewright_graph::winograd::{Chosen, chosen};
+use tilewright_ir::{Error, Module, Remarks, Result};
+use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
+use tilewright_target::Target;
+use tilewright_transform::pass::{OneOf, Pass, Run, Text};
+
+use super::random::Random;
+
+/// The error that is allowed where no other is said.
+pub const DEFAULT_ERROR: f64 = 1e-3;
+
+/// The error that is allowed.
+const ERROR: Text = Text {
+    name: "error",
+    summary: "the largest error of a convolution, as a part of its largest result",
+    default: "1e-3",
+};
+
+/// The results of a tile.
+const TILE: OneOf<Option<usize>> = OneOf {
+    name: "tile",
+    summary: "results of a tile along an axis: what is estimated to be the fastest, or a number",
+    of: &[("auto", None), ("2", Some(2)), ("4", Some(4))],
+    default: None,
+};
+
+/// `winograd` by name.
+pub const PASS: Pass = Pass {
+    name: "winograd",
+    summary: "compute convolutions of 3 x 3 pixels by transforms: fewer products, within an error",
+    options: &[&CPU, &ERROR, &FEATURES, &TILE, &TRIPLE],
+    run: Run::Rounding(|module, given, why| {
+        let error = parse_error(&given.get(&ERROR)?)?;
+        apply(module, error, given.get(&TILE)?, &target(given)?, why)
+    }),
+};
+
+/// What a user should know of the convolutions of a module that are computed by transforms, in a
+/// sentence; `None` where there are none.
+pub fn summary(module: &Module) -> Option<String> {
+    let all = chosen(module);
+    let worst = all.iter().max_by(|a, b| a.error.total_cmp(&b.error))?;
+    let what = if all.len() == 1 { "convolution" } else { "convolutions" };
+    Some(format!(
+        "{} {what} by transforms, with errors of at most {:.1e} of their largest result (`{}`)",
+        all.len(),
+        worst.error,
+        worst.value
+    ))
+}
+
+/// Reads an error that is allowed: a number from 0 to before 1.
+///
+/// # Errors
+/// [`Error::Input`] for other text.
+pub fn parse_error(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..1.0).contains(&value) => Ok(value),
+        _ => Err(Error::input(format!("an error is a number from 0 to below 1, not `{text}`"))
+            .help("1e-3 is a thousandth of the largest result of a convolution")),
+    }
+}
+
+/// Computes convolutions by transforms whose error is at most `error`, where they are estimated to be
+/// faster on a machine, or by one tile.
+///
+/// # Errors
+/// Those of [`winograd`].
+pub fn apply(
+    module: &Module,
+    error: f64,
+    tile: Option<usize>,
+    target: &Target,
+    why: &mut Remarks,
+) -> Result<Module> {
+    let mut random = Random::new(0);
+    let mut choice = Choice {
+        budget: error,
+        tile,
+        price: &|func, free, constants| price(func, free, constants, target).cycles,
+        noise: &mut || random.unit().mul_add(0.5, 0.5),
+    };
+    winograd(module, &mut choice, why)
+}
