@@ -1,5 +1,6 @@
 //! What is known of a tensor function; nothing in here changes one for its user.
 //!
+//! * [`affine`]: accesses as affine functions of iteration variables.
 //! * [`at_once`]: whether the iterations of a loop may run at once.
 //! * [`cost`]: what computing a value takes and contains.
 //! * [`dependence`]: which cells are touched, and whether iterations may run in another order.
@@ -20,6 +21,7 @@
 //! * [`mod@stage`]: the canonical form of a tensor function before scheduling, as a view.
 //! * [`traits`]: what matters about an expression before it is given to the sets.
 
+pub mod affine;
 pub mod at_once;
 pub mod cost;
 pub mod dependence;

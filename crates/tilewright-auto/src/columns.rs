@@ -25,10 +25,8 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::parts::{Part, blocks, number, partition};
+use crate::partial::{begun, combined, in_registers};
 use crate::tile::{Tile, rows_at_once};
-
-/// Lanes of the vectors that partial sums are added up to before they are added one by one.
-const QUARTER: i64 = 4;
 
 /// The columns that are left over, apart from whole vectors.
 pub(crate) struct Columns<'a> {
@@ -282,69 +280,12 @@ impl Columns<'_> {
             return Err(Error::internal("a loop that was split has one part"));
         };
         let partial = sch.rfactor(lane, -1)?;
-        let [init, update] = self.taken_apart(sch, &partial, around)?;
-        self.in_registers(sch, &init, around)?;
-        self.in_registers(sch, &update, around + order.len())?;
+        let [init, update] = begun(sch, &partial, around)?;
+        in_registers(sch, &init, around)?;
+        in_registers(sch, &update, around + order.len())?;
         let loops = sch.get_loops(&update)?;
         sch.annotate(&loops[around + order.len() - 1], "pragma_no_unroll", Attr::Int(1))?;
-        self.added_up(sch, block, around, lanes)?;
+        combined(sch, block, around, lanes)?;
         Ok(init)
-    }
-
-    /// Adds up partial sums, of which each has so many lanes.
-    fn added_up(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        around: usize,
-        lanes: i64,
-    ) -> Result<()> {
-        let last = |sch: &mut Schedule| -> Result<LoopRef> {
-            let lane = sch.get_loops(block)?.pop();
-            lane.ok_or_else(|| Error::internal("sums without a loop"))
-        };
-        if lanes > QUARTER && lanes % QUARTER == 0 {
-            let lane = last(sch)?;
-            let split = sch.split(&lane, &[None, number(QUARTER)])?;
-            let [_, lane] = &split[..] else {
-                return Err(Error::internal("a loop that was split has one part"));
-            };
-            let quarter = sch.rfactor(lane, -1)?;
-            let mut loops = sch.get_loops(&quarter)?.split_off(around);
-            if let Some(at) = loops.len().checked_sub(2) {
-                let part = loops.remove(at);
-                loops.insert(0, part);
-            }
-            sch.reorder(&loops)?;
-            let [init, update] = self.taken_apart(sch, &quarter, around)?;
-            self.in_registers(sch, &init, around)?;
-            self.in_registers(sch, &update, around)?;
-        }
-        let lane = last(sch)?;
-        sch.decompose_reduction(block, &lane)?;
-        let update = sch.latest(block.clone());
-        sch.get_loops(&update)?.drain(around..).try_for_each(|l| sch.unroll(&l))
-    }
-
-    /// Sets partial sums to zero before the loop at a depth. Returns that block, and the one that adds.
-    fn taken_apart(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        depth: usize,
-    ) -> Result<[BlockRef; 2]> {
-        let Some(first) = sch.get_loops(block)?.into_iter().nth(depth) else {
-            return Err(Error::internal("partial sums without a loop"));
-        };
-        let init = sch.decompose_reduction(block, &first)?;
-        Ok([init, sch.latest(block.clone())])
-    }
-
-    /// Gives what is inside of some loops constant places, and the innermost one lanes.
-    fn in_registers(&self, sch: &mut Schedule, block: &BlockRef, around: usize) -> Result<()> {
-        let inside = sch.get_loops(block)?.split_off(around);
-        let Some((lane, others)) = inside.split_last() else { return Ok(()) };
-        others.iter().try_for_each(|l| sch.unroll(l))?;
-        sch.vectorize(lane)
     }
 }

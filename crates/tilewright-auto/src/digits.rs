@@ -13,7 +13,7 @@ use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, Var};
-use tilewright_schedule::auto::padding::Iters;
+use crate::padding::Iters;
 
 /// A stage over digits of its variables.
 pub struct Digits {

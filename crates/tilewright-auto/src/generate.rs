@@ -30,7 +30,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, DType, Error, Expr, ExprKind, Result};
+use tilewright_ir::{Attr, DType, Error, ExprKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
@@ -40,7 +40,7 @@ use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
-use crate::parts::{Part, block, blocks, number, partition, remainders, written};
+use crate::parts::{Part, as_one, block, blocks, number, partition, remainders, written};
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -434,14 +434,6 @@ fn digits(
         };
         list.iter().map(|d| item(d).into()).collect()
     })
-}
-
-/// Some of the indices, with their extents, as one, the first the slowest.
-fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
-    let index = |(d, _): &(usize, i64)| at[*d].clone();
-    let mut all = places.iter();
-    let first = all.next().map(index).unwrap_or_else(|| Expr::i32(0));
-    all.fold(first, |sum, place| sum * place.1 + index(place))
 }
 
 /// The map that makes the merged axes of a contraction one loop each in the block that reads its sums,

@@ -26,7 +26,7 @@ use tilewright_ir::{
     TensorFunc, TypeKind, Var, dim, visit,
 };
 use tilewright_schedule::PRE;
-use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
+use crate::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 

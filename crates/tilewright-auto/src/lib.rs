@@ -25,16 +25,23 @@
 //! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
 //! it can be lifted out of the function and made once.
 
+mod axes;
+mod canonical;
 mod columns;
 pub mod contraction;
 mod digits;
 pub mod generate;
 pub mod groups;
 pub mod integer;
+pub mod options;
 mod order;
+mod padding;
 mod parallel;
+mod partial;
 mod parts;
 pub mod price;
+mod reduction;
+mod share;
 mod spatial;
 pub mod tile;
 mod transforms;
@@ -45,15 +52,15 @@ use std::sync::Arc;
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
-use tilewright_schedule::auto::reduce::follows;
-use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
 use tilewright_schedule::names::unique_blocks;
-use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace, auto};
+use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::canonical::follows;
 use crate::contraction::{Contraction, steps};
+use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::groups::Apart;
 use crate::tile::Tile;
 
@@ -96,7 +103,8 @@ pub fn auto_schedule(
     each(module, why, |name, func| {
         let (tiled, mut said) = function(name, func, target);
         let mut sch = tiled.unwrap_or_else(|| alone(name, func));
-        said.extend(spatial::schedule(&mut sch, name, target, false));
+        said.extend(reduction::schedule(&mut sch, name, target));
+        said.extend(spatial::schedule(&mut sch, name, false, target));
         (Some(sch), said)
     })
 }
@@ -123,8 +131,9 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let name: Arc<str> = "f".into();
     // Primitives find blocks by their names.
     let mut sch = alone(&name, &unique_blocks(func));
-    why.extend(spatial::schedule(&mut sch, &name, target, true));
-    Ok(auto(sch.func(&name)?, target))
+    why.extend(reduction::schedule(&mut sch, &name, target));
+    why.extend(spatial::schedule(&mut sch, &name, true, target));
+    Ok((**sch.func(&name)?).clone())
 }
 
 /// A schedule of a module with one function.

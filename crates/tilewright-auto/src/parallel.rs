@@ -7,12 +7,12 @@
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Result, StmtKind};
-use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::cursor::{as_loop, find};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use crate::contraction::Contraction;
 use crate::order::{Order, Outer};
+use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use crate::tile::Tile;
 
 /// The tiles whose loops are shared.
@@ -118,21 +118,31 @@ impl Parallel<'_> {
 
     /// Joins the loop around a block at a depth with the loops behind it that write the result, too.
     fn join(&self, sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
-        let loops = sch.get_loops(block)?;
-        let first = &loops[depth];
-        let func = sch.func(&block.func)?;
-        let at = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == first.var));
-        let parent = at.first().and_then(|c| c.around.last().map(|p| (p.kind(), &c.stmt)));
-        let Some((StmtKind::Seq(list), this)) = parent else { return Ok(first.clone()) };
-        let behind = list.iter().skip_while(|s| !s.ptr_eq(this));
-        let writes =
-            |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *self.result);
-        let parts = behind.take_while(writes).map_while(as_loop);
-        let parts = parts.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() });
-        let parts: Vec<LoopRef> = parts.collect();
+        let parts = behind(sch, block, depth, self.result)?;
         match &parts[..] {
-            [] | [_] => Ok(first.clone()),
+            [] => Ok(sch.get_loops(block)?[depth].clone()),
+            [one] => Ok(one.clone()),
             _ => sch.join_loops(&parts),
         }
     }
+}
+
+/// The loop around a block at a depth, and the loops right behind it that write a buffer of a name, too.
+pub(crate) fn behind(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    depth: usize,
+    result: &str,
+) -> Result<Vec<LoopRef>> {
+    let loops = sch.get_loops(block)?;
+    let first = &loops[depth];
+    let func = sch.func(&block.func)?;
+    let at = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == first.var));
+    let parent = at.first().and_then(|c| c.around.last().map(|p| (p.kind(), &c.stmt)));
+    let Some((StmtKind::Seq(list), this)) = parent else { return Ok(vec![first.clone()]) };
+    let from = list.iter().skip_while(|s| !s.ptr_eq(this));
+    let writes =
+        |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *result);
+    let parts = from.take_while(writes).map_while(as_loop);
+    Ok(parts.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
 }

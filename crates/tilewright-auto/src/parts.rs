@@ -54,6 +54,58 @@ pub(crate) fn partition(
     Ok(())
 }
 
+/// Takes the loop around a block at a depth apart into parts of so many iterations. Returns the blocks in
+/// them, in order; the first one is that which is given.
+pub(crate) fn cut(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    depth: usize,
+    sizes: &[Option<Expr>],
+) -> Result<Vec<BlockRef>> {
+    let mut all = vec![block.clone()];
+    if sizes.len() < 2 {
+        return Ok(all);
+    }
+    let Some(around) = sch.get_loops(block)?.into_iter().nth(depth) else {
+        return Err(Error::internal("a block has fewer loops around it"));
+    };
+    let before = blocks(sch, &block.func)?;
+    sch.loop_partition(&around, Some(sizes))?;
+    let after = blocks(sch, &block.func)?;
+    for b in after.iter().filter(|b| before.iter().all(|x| x.name != b.name)) {
+        all.push(sch.get_block(&b.name, &block.func)?);
+    }
+    match all.len() == sizes.len() {
+        true => Ok(all),
+        false => Err(Error::internal("a part of a loop has other blocks")),
+    }
+}
+
+/// Takes the nest around a block apart at the loop of a depth, into a nest for each part of so many
+/// iterations; `outer` loops around stay one. Returns the blocks in them, in order.
+pub(crate) fn apart(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    (outer, depth): (usize, usize),
+    sizes: &[Option<Expr>],
+) -> Result<Vec<BlockRef>> {
+    let around = sch.get_loops(block)?;
+    let all = cut(sch, block, depth, sizes)?;
+    for l in around[outer..depth].iter().rev() {
+        // The second one has the variable of the loop.
+        (1..sizes.len()).try_for_each(|_| sch.fission(l, 1).map(drop))?;
+    }
+    Ok(all)
+}
+
+/// Some of the indices, with their extents, as one, the first the slowest.
+pub(crate) fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
+    let index = |(d, _): &(usize, i64)| at[*d].clone();
+    let mut all = places.iter();
+    let first = all.next().map(index).unwrap_or_else(|| Expr::i32(0));
+    all.fold(first, |sum, place| sum * place.1 + index(place))
+}
+
 /// The name of the buffer that a block writes.
 pub(crate) fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
     let (_, writes) = accessed(&self::block(sch, block)?.body);

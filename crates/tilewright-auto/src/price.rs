@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{Buffer, IterKind, TensorFunc, dim};
 use tilewright_schedule::PRE;
-use tilewright_schedule::auto::window::{self, Way};
+use crate::reduction::window::{self, Way};
 use tilewright_target::Target;
 use tilewright_target::costs::{ROW, SHARE, SQUARE_CELL};
 
@@ -258,7 +258,7 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
     };
     let (cycles, tiled) = transforms::price(func, &stages, target);
     let mut parts = vec![Part::Transforms(cycles)];
-    let mut ways = window::ways(func, &stages, target);
+    let mut ways = window::ways(func, target);
     // The part of the steps of a reduction that bounds leave.
     let run = |k: usize, ways: &HashMap<usize, (usize, Way)>| {
         let inside = ways.values().filter(|way| way.0 == k).map(|way| match way.1 {

@@ -20,16 +20,15 @@ use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Dim, Error, Expr, Fold, Result, Var, dim};
-use tilewright_schedule::auto::axes::{Access, fuse, loose_vars};
-use tilewright_schedule::auto::emit::shared;
-use tilewright_schedule::auto::left;
-use tilewright_schedule::auto::padding::{Iters, padding};
+use crate::axes::{Access, fuse, loose_vars};
+use crate::share::{share, shared};
+use crate::padding::{Iters, padding};
 use tilewright_schedule::{BlockRef, LoopRef, POST, PRE, Schedule};
 use tilewright_target::Target;
 
+use crate::canonical::Stages;
 use crate::digits::{Digits, digits, parts};
-use crate::parts::blocks;
-use crate::parts::number;
+use crate::parts::{apart, number};
 use crate::transpose::Tile;
 
 /// The longest innermost loop that LLVM unrolls to interleave vectors along the one around it.
@@ -41,12 +40,12 @@ pub const INTERLEAVED: usize = 8;
 pub(crate) fn schedule(
     sch: &mut Schedule,
     func: &Arc<str>,
-    target: &Target,
     marked: bool,
+    target: &Target,
 ) -> Vec<Error> {
-    let Ok(f) = sch.func(func).cloned() else { return Vec::new() };
+    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
     let mut said = Vec::new();
-    for stage in left(&f, target) {
+    for (_, stage) in all.each(false) {
         let is_marked = [PRE, POST].iter().any(|key| stage.block.annotations.contains_key(*key));
         if stage.dims().any(|d| d.1 == 0) || (is_marked && !marked) {
             continue;
@@ -54,7 +53,7 @@ pub(crate) fn schedule(
         for cut in [true, false] {
             // What a refusal leaves half done is thrown away.
             let mut trial = sch.clone();
-            match (Spatial { stage: &stage, target, cut }).nests(&mut trial, func) {
+            match (Spatial { stage, target, cut }).nests(&mut trial, func) {
                 Ok(()) => {
                     // What only asks leaves no trace.
                     if trial
@@ -94,10 +93,10 @@ impl Spatial<'_> {
         let parts = parts(&iters, value, indices);
         let mut blocks = vec![block];
         for (k, pieces) in parts.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
-            let sizes = pieces.iter().map(|(_, n)| n.estimate()).collect::<Vec<i64>>();
+            let sizes: Vec<_> = pieces.iter().map(|(_, n)| number(n.estimate())).collect();
             let mut all = Vec::new();
             for block in &blocks {
-                all.extend(apart(sch, block, k, &sizes)?);
+                all.extend(apart(sch, block, (0, k), &sizes)?);
             }
             blocks = all;
         }
@@ -204,47 +203,4 @@ impl Spatial<'_> {
         let around: usize = own[..count].iter().map(|own| own.len()).sum();
         share(sch, &loops[..around])
     }
-}
-
-/// Runs the outermost loops of a nest in parallel, as one.
-pub(crate) fn share(sch: &mut Schedule, loops: &[LoopRef]) -> Result<()> {
-    match loops {
-        [] => Ok(()),
-        [one] => sch.parallel(one),
-        several => {
-            let fused = sch.fuse(several)?;
-            sch.parallel(&fused)
-        }
-    }
-}
-
-/// Takes the nest around a block apart at the loop of a depth, into a nest for so many iterations
-/// each. Returns the blocks in them.
-pub(crate) fn apart(
-    sch: &mut Schedule,
-    block: &BlockRef,
-    depth: usize,
-    sizes: &[i64],
-) -> Result<Vec<BlockRef>> {
-    if sizes.len() < 2 {
-        return Ok(vec![block.clone()]);
-    }
-    let loops = sch.get_loops(block)?;
-    let Some(around) = loops.get(depth) else {
-        return Err(Error::internal("a block has fewer loops around it"));
-    };
-    let before = blocks(sch, &block.func)?;
-    let sizes: Vec<Option<Expr>> = sizes.iter().map(|n| number(*n)).collect();
-    sch.loop_partition(around, Some(&sizes))?;
-    let after = blocks(sch, &block.func)?;
-    let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
-    let mut all = vec![block.clone()];
-    for b in made {
-        all.push(sch.get_block(&b.name, &block.func)?);
-    }
-    for l in loops[..depth].iter().rev() {
-        // The second one has the variable of the loop.
-        (1..sizes.len()).try_for_each(|_| sch.fission(l, 1).map(drop))?;
-    }
-    Ok(all)
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim};
-use tilewright_schedule::auto::emit::{PARALLEL_ITERATIONS, PARALLEL_WORK};
+use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;

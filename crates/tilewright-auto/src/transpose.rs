@@ -14,13 +14,13 @@
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Expr, ExprKind, Result};
-use tilewright_schedule::auto::axes::{Access, Axis};
-use tilewright_schedule::auto::emit::shared;
+use crate::axes::{Access, Axis};
+use crate::share::{share, shared};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::number;
-use crate::spatial::{apart, share};
+use crate::parts::{apart, number};
+
 
 /// The fewest rows that are transposed.
 const LEAST: i64 = 4;
@@ -81,10 +81,10 @@ impl Tile {
     pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
         let extent = |k: usize| axes[k].extent.known().map_or(1, |n| n as i64);
         let [along, across] = [self.along, self.across].map(|k| pieces(extent(k), self.size));
-        let sizes = |all: &[Piece]| -> Vec<i64> { all.iter().map(|p| p.count * p.width).collect() };
-        let columns = apart(sch, block, self.along, &sizes(&along))?;
+        let sizes = |all: &[Piece]| all.iter().map(|p| number(p.count * p.width)).collect::<Vec<_>>();
+        let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
-            let rows = apart(sch, &block, self.across, &sizes(&across))?;
+            let rows = apart(sch, &block, (0, self.across), &sizes(&across))?;
             for (u, block) in across.iter().zip(rows) {
                 self.piece(sch, &block, axes, (u, v))?;
             }

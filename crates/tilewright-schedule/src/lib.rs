@@ -1,7 +1,6 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
 //! * [`argument`]: the types of what primitives take and return.
-//! * [`mod@auto`]: a schedule for CPUs, found from the structure of a function.
 //! * [`block_layout`]: iteration spaces of blocks.
 //! * [`buffer_arg`]: which buffer of a block is meant.
 //! * [`cache`]: copies of buffers.
@@ -32,7 +31,6 @@
 //! * [`value`]: the values of scripts and traces.
 
 pub mod argument;
-pub mod auto;
 pub mod block_layout;
 pub mod buffer_arg;
 pub mod cache;
@@ -68,7 +66,6 @@ pub mod value;
 mod widths;
 
 pub use argument::BlockOrLoop;
-pub use auto::auto;
 pub use buffer_arg::BufferArg;
 pub use schedule::{Intrinsic, Permissions, Schedule};
 pub use storage::{FREE_LAYOUT, POST, PRE};

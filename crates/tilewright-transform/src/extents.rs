@@ -116,6 +116,11 @@ impl Tightener<'_> {
                 return None;
             }
         };
+        // A loop that becomes statements keeps a number of them that is known.
+        let is_known = |r: &Range| r.min.as_int().is_some() && r.extent.as_int().is_some();
+        if *kind == ForKind::Unrolled && is_known(&old) && !is_known(&new) {
+            return None;
+        }
         let same = |a: &Expr, b: &Expr| self.scope.domain().equal(a, b).is_yes();
         if same(&new.min, &old.min) && same(&new.extent, &old.extent) {
             return self.stays(s, var, &acting);

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::{Visit, walk_expr};
 use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind};
-use tilewright_schedule::auto::affine::Affine;
-use tilewright_schedule::auto::axes::{Access, Axis, fuse, loose_vars};
-use tilewright_schedule::auto::pack::PHASES;
+use tilewright_analysis::affine::Affine;
+use crate::axes::{Access, Axis, fuse, loose_vars};
+use crate::reduction::choice::PHASES;
 use tilewright_target::Target;
 use tilewright_target::costs::{DIVISION, MANY, SMALL};
 

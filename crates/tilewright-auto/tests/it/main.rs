@@ -1,3 +1,5 @@
 //! The integration tests of this crate, one binary.
 
+mod reductions;
 mod spatial;
+mod windows;

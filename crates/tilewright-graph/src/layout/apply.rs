@@ -8,7 +8,7 @@ use tilewright_analysis::index::simplify;
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Expr, Fold, Tensor, dim};
-use tilewright_schedule::auto::affine::Affine;
+use tilewright_analysis::affine::Affine;
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};

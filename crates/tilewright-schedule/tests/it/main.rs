@@ -1,6 +1,5 @@
 //! The integration tests of this crate, one binary.
 
-mod auto;
 mod cache;
 mod common;
 mod compute;
@@ -16,4 +15,3 @@ mod reduction;
 mod refused;
 mod reindex_cache;
 mod storage;
-mod windows;

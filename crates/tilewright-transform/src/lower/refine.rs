@@ -3,6 +3,7 @@
 //! Primitives bind the variables of blocks to expressions of loops, guard the ends of loops that do
 //! not divide, and leave local buffers their full extent. That ends here, where blocks are gone and
 //! buffers still have their axes:
+//! 0. loops that become statements, and alone decide conditions, become them ([`super::unroll`]);
 //! 1. intervals simplify indices and decide conditions;
 //! 2. the guards that splits left go where running without them changes nothing
 //!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), and loops run only where the
@@ -23,6 +24,7 @@ use tilewright_ir::{
     BinOp, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit,
 };
 
+use crate::lower::unroll::unroll_conditions;
 use crate::pass::{Pass, Run};
 use crate::{compact, extents, overcompute, simplify};
 
@@ -40,6 +42,7 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Refused` for an assumption that is provably false.
 pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
+    let func = &unroll_conditions(func);
     let func = fold_func(&mut Settle::of(func), func);
     if Wraps::of(&func) {
         return Ok(func);

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Where a guard could be of use is seen from the cells: those that are written later, and those
-//! whose value is a constant or assumed. A guard that keeps the body of a loop away from them is
+//! whose value is a constant or assumed; and from conditions by which the value of an update is chosen
+//! (`B[i] = max(B[i], if_then_else(inside, A[i], -inf))`). A guard that keeps the body of a loop away from them is
 //! put around it and stays there if it could be removed again ([`super::remove_branching`]): then
 //! both functions are the same. What it keeps from being written must not be read afterwards
 //! either, not even by an update whose result is unused (`starved`); so an initialisation gets its
@@ -187,6 +188,19 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
     let mut found: Vec<Expr> = Vec::new();
     for stmt in scop.inside(place) {
         let outside = scop.outside(stmt, place);
+        let mut consider = |cond: &Expr| {
+            let guard = stmt.domain.simplify_predicate(cond);
+            // What keeps a divisor from zero may stand inside.
+            let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
+            let known = free_vars(&guard);
+            let stands = |v: &&Var| stmt.loops.iter().any(|l| l.var == **v);
+            let fits = known.iter().filter(stands).all(|v| outer.contains(v));
+            let decided = guard.as_int().is_some();
+            let new = !found.iter().any(|g| same_expr(g, &guard));
+            if fits && !decided && !undefined && new {
+                found.push(guard);
+            }
+        };
         for t in stmt.accesses.iter().filter(|t| scop.lifetime(&t.buffer) == 0) {
             let Ok(Some((cells, set))) = settled(scop, place, &t.buffer, t.is_write) else {
                 continue;
@@ -199,21 +213,23 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
                 let e = e.clone().cast(v.dtype());
                 (v, e)
             });
-            let cond = Subst::vars(at).expr(&cond);
-            let guard = stmt.domain.simplify_predicate(&!cond);
-            // What keeps a divisor from zero may stand inside.
-            let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
-            let known = free_vars(&guard);
-            let stands = |v: &&Var| stmt.loops.iter().any(|l| l.var == **v);
-            let fits = known.iter().filter(stands).all(|v| outer.contains(v));
-            let decided = guard.as_int().is_some();
-            let new = !found.iter().any(|g| same_expr(g, &guard));
-            if fits && !decided && !undefined && new {
-                found.push(guard);
-            }
+            consider(&!Subst::vars(at).expr(&cond));
+        }
+        // An update by a value that is chosen may change nothing where the other one is.
+        if let Act::Store(value) = &stmt.act
+            && let ExprKind::Binary(_, _, by) = value.kind()
+            && let ExprKind::IfThenElse(cond, ..) = by.kind()
+            && is_index_condition(cond)
+        {
+            consider(cond);
         }
     }
     found
+}
+
+/// Whether a condition depends on loops alone.
+fn is_index_condition(cond: &Expr) -> bool {
+    !cond.effects().calls && cond.loaded_buffers().is_empty()
 }
 
 /// Cells that need not be looked at in a statement: what is written later, for a store; what is

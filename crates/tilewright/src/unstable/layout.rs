@@ -12,7 +12,7 @@ use tilewright_graph::normal::{name_outputs, output_names, results};
 use tilewright_ir::plan::stored;
 use tilewright_ir::{Error, Module, Remarks, Result, Stored, TensorFunc, well_formed};
 use tilewright_plan::Problem;
-use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
+use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;

@@ -4,7 +4,7 @@ use tilewright_auto::price::price;
 use tilewright_graph::winograd::{Choice, winograd};
 pub use tilewright_graph::winograd::{Chosen, chosen};
 use tilewright_ir::{Error, Module, Remarks, Result};
-use tilewright_schedule::auto::{CPU, FEATURES, TRIPLE, target};
+use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_target::Target;
 use tilewright_transform::pass::{OneOf, Pass, Run, Text};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{BinOp, DType, Dim, Expr, ExprKind, IterKind, Var};
 
-use crate::auto::affine::Affine;
+use tilewright_analysis::affine::Affine;
 
 /// Variables with their extents and kinds.
 pub type Iters = Vec<(Var, Dim, IterKind)>;

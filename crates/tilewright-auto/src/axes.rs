@@ -4,12 +4,12 @@
 //! `a * extent(b) + b` if each access moves along `a` by exactly `extent(b)` steps of `b`. So a
 //! 1x1 convolution sees one axis of pixels, and an elementwise function one axis in all.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use tilewright_ir::visit::{Visit, free_vars, walk_expr};
-use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
+use tilewright_ir::{Buffer, Dim, Expr, ExprKind, IterKind, Var};
 
-use crate::auto::affine::{Affine, is_flat};
+use tilewright_analysis::affine::{Affine, is_flat};
 
 /// One or several iteration variables that act as one.
 #[derive(Clone, Debug)]
@@ -23,30 +23,10 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Name for a loop over the axis.
-    pub fn name(&self) -> String {
-        self.parts.iter().map(|(v, _)| &**v.name()).collect::<Vec<_>>().join("_")
-    }
-
     /// By how much an access moves with one step along the axis; `None` where it does not move
     /// evenly.
     pub fn step(&self, access: &Affine) -> Option<i64> {
         self.parts.last().and_then(|(v, _)| access.coefficient(v))
-    }
-
-    /// The values of the fused variables, each of its type, where the axis has the value `at`.
-    pub fn unfuse(&self, at: &Expr) -> Vec<(Var, Expr)> {
-        let mut inner = Dim::from(1);
-        let mut values = Vec::new();
-        for (k, (var, extent)) in self.parts.iter().enumerate().rev() {
-            let mut value = at.clone().floordiv(inner.typed(DType::I32));
-            if k > 0 {
-                value = value.floormod(extent.typed(DType::I32));
-            }
-            values.push((var.clone(), value.cast(var.dtype())));
-            inner = inner * *extent;
-        }
-        values
     }
 }
 
@@ -106,7 +86,7 @@ pub fn loose_vars(e: &Expr) -> HashSet<Var> {
 }
 
 /// Groups iteration variables (outermost first, with extents and kinds) into axes. Variables of
-/// extent one vanish: their value is zero, see [`units`].
+/// extent one are part of no axis.
 pub fn fuse(
     iters: &[(Var, Dim, IterKind)],
     accesses: &[Access],
@@ -151,15 +131,10 @@ pub fn fuse(
     axes
 }
 
-/// The variables of extent one, with their only value.
-pub fn units(iters: &[(Var, Dim, IterKind)]) -> HashMap<Var, Expr> {
-    iters.iter().filter(|i| i.1 == 1).map(|i| (i.0.clone(), Expr::int(0, i.0.dtype()))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::dim;
+    use tilewright_ir::{DType, dim};
 
     #[test]
     fn pixels_fuse_and_channels_stay() {
@@ -170,8 +145,6 @@ mod tests {
         let iters = [(c, 4), (h, 5), (w, 6)].map(|(v, n)| (v, Dim::from(n), IterKind::Spatial));
         let axes = fuse(&iters, &Access::loads(&value), &loose_vars(&value));
         assert_eq!(axes.iter().map(|a| a.extent).collect::<Vec<_>>(), dim::shape(&[4, 30]));
-        let at = axes[1].unfuse(&Expr::i32(17));
-        assert_eq!(at.iter().map(|(_, e)| e.as_int()).collect::<Vec<_>>(), [Some(5), Some(2)]);
     }
 
     #[test]

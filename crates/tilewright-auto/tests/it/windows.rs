@@ -1,9 +1,8 @@
 //! Windows over padded images against the interpreter: no copy of the image is made.
 
 use tilewright_ir::{ForKind, StmtKind, TensorFunc, Visit, visit};
-use tilewright_schedule::auto;
 
-use crate::auto::{check, targets, text};
+use crate::reductions::{auto, check, targets, text};
 
 /// A window along one axis: its steps, by how much it moves, the distance of its steps, what is padded before
 /// and after.
@@ -89,7 +88,7 @@ fn windows([c, h, w]: [i64; 3], last: bool, [a, b]: [Along; 2], kind: Kind) -> T
 }
 
 /// Cells of the largest buffer that a function allocates.
-fn largest(func: &TensorFunc) -> i64 {
+pub fn largest(func: &TensorFunc) -> i64 {
     struct Largest(i64);
     impl Visit for Largest {
         fn stmt(&mut self, s: &tilewright_ir::Stmt) {

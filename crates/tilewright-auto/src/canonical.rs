@@ -1,0 +1,132 @@
+//! A function in canonical form, statement by statement: which ones are stages that have no loops of
+//! their own yet, and which of these only maps the result of another one.
+
+use std::collections::HashMap;
+
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::stage;
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Buffer, Dim, Expr, IterKind, Stmt, StmtKind, TensorFunc, Var};
+
+/// The statements of a function, and which of them are stages.
+pub(crate) struct Stages {
+    allocs: Vec<Buffer>,
+    list: Vec<Stmt>,
+    stages: Vec<Option<Stage>>,
+}
+
+impl Stages {
+    /// `None` for a function that stays as it is: one with a loop of more iterations than `int32` counts,
+    /// and one with a buffer of several physical axes, since the loops are for flat memory. Whether the
+    /// target has other memory is for its backend to say.
+    pub(crate) fn of(func: &TensorFunc) -> Option<Self> {
+        let (allocs, body) = func.root_parts();
+        if func.root().is_some_and(|r| !r.is_plain_root()) {
+            return None;
+        }
+        let list = match body.kind() {
+            StmtKind::Seq(list) => list.clone(),
+            _ => vec![body.clone()],
+        };
+        let stages: Vec<Option<Stage>> = list.iter().map(stage).collect();
+        let iters = stages.iter().flatten().flat_map(Stage::dims);
+        let counted = iters.map(|(_, extent, _)| extent).all(Dim::fits_int32);
+        let flat = func.buffers().chain(allocs).all(|b| b.axis_separators.is_empty());
+        (counted && flat).then(|| Stages { allocs: allocs.to_vec(), list, stages })
+    }
+
+    /// The stages of a kind, by their numbers.
+    pub(crate) fn each(&self, reduction: bool) -> impl Iterator<Item = (usize, &Stage)> {
+        let stages = self.stages.iter().enumerate().filter_map(|(k, s)| Some((k, s.as_ref()?)));
+        stages.filter(move |(_, s)| s.is_reduction() == reduction)
+    }
+
+    /// The stage with a number, if that statement is one.
+    pub(crate) fn get(&self, k: usize) -> Option<&Stage> {
+        self.stages.get(k)?.as_ref()
+    }
+
+    /// Whether a buffer belongs to the function.
+    fn is_local(&self, buffer: &Buffer) -> bool {
+        self.allocs.contains(buffer)
+    }
+
+    /// The stage that alone reads the result of a reduction, point by point, and comes right after it.
+    pub(crate) fn epilogue(&self, k: usize) -> Option<&Stage> {
+        let (stage, next) = (self.get(k)?, self.get(k + 1)?);
+        let others = self.list.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
+        let alone = self.is_local(&stage.buffer)
+            && others.into_iter().all(|(_, s)| !accessed(s).0.contains(&stage.buffer));
+        (alone && follows(stage, next).is_some()).then_some(next)
+    }
+
+    /// The pairs of a stage without reduction and the reduction that alone reads it, by their numbers.
+    pub(crate) fn pairs(&self) -> Vec<(usize, usize)> {
+        let touched: Vec<_> = self.list.iter().map(accessed).collect();
+        let found = |(k, made): (usize, &Stage)| {
+            let uses = |i: usize| {
+                touched[i].0.contains(&made.buffer) || touched[i].1.contains(&made.buffer)
+            };
+            let mut users = (0..self.list.len()).filter(|i| *i != k && uses(*i));
+            let (Some(reader), None) = (users.next(), users.next()) else { return None };
+            // What is made must stay until it is read.
+            let changed = |i: usize| touched[i].1.iter().any(|b| touched[k].0.contains(b));
+            let stays = reader > k && !(k..=reader).any(changed);
+            (self.is_local(&made.buffer) && stays && self.get(reader)?.is_reduction())
+                .then_some((k, reader))
+        };
+        self.each(false).filter_map(found).collect()
+    }
+}
+
+/// Whether `next` only maps the result of the reduction `stage` point by point: for each of its
+/// iteration variables, the reduction's variable that it stands for.
+pub(crate) fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>> {
+    if next.is_reduction() || stage.loads().iter().any(|(b, _)| *b == next.buffer) {
+        return None;
+    }
+    // Where it is stored must not depend on the result.
+    if next.indices.iter().any(|i| i.loaded_buffers().contains(&stage.buffer)) {
+        return None;
+    }
+    let axes = stage.covers_buffer()?;
+    let mut map: HashMap<Var, Expr> = HashMap::new();
+    let mut seen = false;
+    for (_, indices) in next.loads().into_iter().filter(|(b, _)| *b == stage.buffer) {
+        for (index, axis) in indices.iter().zip(&axes) {
+            match (index.as_var(), axis) {
+                (Some(v), Some(axis)) => match map.get(v) {
+                    Some(old) if old.as_var() != Some(axis) => return None,
+                    _ => {
+                        map.insert(v.clone(), axis.expr());
+                    }
+                },
+                (None, None) if index.as_int() == Some(0) => {}
+                (Some(_), None) => {}
+                (None, Some(_)) if index.as_int() == Some(0) => {}
+                _ => return None,
+            }
+        }
+        seen = true;
+    }
+    // Each variable of the reduction stands for exactly one of `next`, of the same extent.
+    let mut taken: Vec<Var> = Vec::new();
+    for (v, extent, _) in next.dims() {
+        match map.get(v).and_then(Expr::as_var) {
+            Some(axis) => {
+                let (_, of, _) = stage.dims().find(|(s, ..)| *s == axis)?;
+                if of != extent || taken.contains(axis) {
+                    return None;
+                }
+                taken.push(axis.clone());
+            }
+            None if extent == 1 => {
+                map.insert(v.clone(), Expr::int(0, v.dtype()));
+            }
+            None => return None,
+        }
+    }
+    let spatial = stage.dims().filter(|i| i.2 == IterKind::Spatial);
+    let all = spatial.into_iter().all(|(v, extent, _)| extent == 1 || taken.contains(v));
+    (seen && all).then_some(map)
+}

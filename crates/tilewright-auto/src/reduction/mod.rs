@@ -1,0 +1,398 @@
+//! Traces of reductions that are no contractions in register tiles: pools, sums, maxima, and products
+//! that are too small for these or of other types.
+//!
+//! The result is computed in tiles that stay in registers. One axis is the *vector* axis `v`, along
+//! which a tile is a few vectors long; another may be the *row* axis `u`, along which a tile has several
+//! rows, so that each vector that is loaded serves all rows ([`tiles`]):
+//!
+//! ```text
+//! for the other spatial axes, tiles of v, tiles of u:
+//!     sums[rows][vectors] = identity
+//!     for the reduction axes:
+//!         sums[u][v] = op(sums[u][v], value(u, v))
+//!     out[u][v] = epilogue(sums[u][v])
+//! ```
+//!
+//! Both axes come from the accesses: `v` should move each load by one or not at all, `u` should leave the
+//! loads that move along `v` where they are. Nothing depends on what the operator is called.
+//!
+//! Where only a reduction axis runs along memory (a sum of rows), the vector axis is that axis: each result
+//! has vectors of partial results, which are combined at the end ([`partial`]). This is the one case that
+//! changes the order of a reduction.
+//!
+//! An elementwise stage that follows and reads the result point by point is computed from the registers (the
+//! epilogue). Windows over a padded image do without a copy of all of it ([`window`]).
+
+pub(crate) mod choice;
+mod partial;
+mod tiles;
+pub(crate) mod window;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_analysis::Stage;
+use tilewright_analysis::affine::Affine;
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Attr, BinOp, DType, Dim, Error, Expr, Fold, IterKind, Result, Var};
+use tilewright_schedule::compute::Position;
+use tilewright_schedule::value::{Lambda, LambdaItem, Value};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_target::Target;
+
+use crate::axes::{Access, Axis, fuse, loose_vars};
+use crate::canonical::{Stages, follows};
+use crate::reduction::window::Windows;
+use crate::parallel::behind;
+use crate::parts::written;
+use crate::share::{share, shared};
+
+/// Schedules the reductions of a function that have no loops yet. Says why where a primitive refuses: such a
+/// reduction stays as it is.
+pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> Vec<Error> {
+    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
+    let mut said = Vec::new();
+    for (k, stage) in all.each(true) {
+        let Some(reduction) = Reduction::of(stage, all.epilogue(k)) else { continue };
+        let windows = window::of(&all, k);
+        // A simpler way is tried where a primitive refuses; what it leaves half done is thrown away.
+        for windows in windows.iter().map(Some).chain([None]) {
+            let mut trial = sch.clone();
+            match reduction.loops(&mut trial, func, windows, target) {
+                Ok(true) => {
+                    *sch = trial;
+                    break;
+                }
+                Ok(false) => {}
+                Err(e) => said.push(e.context(format_args!("function `{func}`"))),
+            }
+        }
+    }
+    said
+}
+
+/// A reduction, and the stage that maps its result where there is one.
+pub(crate) struct Reduction<'a> {
+    stage: &'a Stage,
+    epilogue: Option<&'a Stage>,
+    op: BinOp,
+    axes: Vec<Axis>,
+    loads: Vec<Access>,
+    /// How the result that is stored at last moves.
+    store: Option<Affine>,
+    dtype: DType,
+    /// Variables whose values are used directly, also in bounds.
+    loose: HashSet<Var>,
+    /// Whether steps that change nothing are left out.
+    is_bounded: bool,
+}
+
+impl<'a> Reduction<'a> {
+    /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
+    fn of(stage: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
+        let all: Vec<(Var, Dim, IterKind)> = stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
+        let value = stage.reduction()?.value;
+        let none = HashSet::new();
+        Reduction::over(stage, epilogue, &all, &value, (&none, &none))
+    }
+
+    /// The same over iterations with other extents, with another value, and with variables whose values are
+    /// `used` directly, or that stay `alone`.
+    fn over(
+        stage: &'a Stage,
+        epilogue: Option<&'a Stage>,
+        iters: &[(Var, Dim, IterKind)],
+        value: &Expr,
+        (used, alone): (&HashSet<Var>, &HashSet<Var>),
+    ) -> Option<Self> {
+        let op = stage.reduction()?.op;
+        let mut reduced = stage.dims().filter(|d| d.2 == IterKind::Reduce).map(|d| d.0);
+        let init = stage.init.as_ref().filter(|e| !reduced.any(|v| e.mentions(v)))?;
+        let (buffer, indices, finished) = match epilogue {
+            None => (&stage.buffer, stage.indices.clone(), None),
+            Some(next) => {
+                let mut rename = Subst::vars(follows(stage, next)?);
+                let indices = next.indices.iter().map(|i| rename.expr(i)).collect();
+                (&next.buffer, indices, Some(rename.expr(&next.value)))
+            }
+        };
+        let loads = Access::loads(value);
+        let store = Access::new(buffer, &indices);
+        let mut accesses = loads.clone();
+        accesses.extend(Access::loads(init));
+        accesses.push(store.clone());
+        let mut loose = loose_vars(value);
+        loose.extend(used.iter().cloned());
+        let mut pinned = loose.clone();
+        pinned.extend(loose_vars(init).into_iter().chain(alone.iter().cloned()));
+        if let Some(finished) = &finished {
+            let others = Access::loads(finished).into_iter().filter(|a| a.buffer != stage.buffer);
+            accesses.extend(others);
+            pinned.extend(loose_vars(finished));
+        }
+        let axes = fuse(iters, &accesses, &pinned);
+        let dtype = stage.buffer.dtype();
+        let (store, is_bounded) = (store.offset, false);
+        Some(Reduction { stage, epilogue, op, axes, loads, store, dtype, loose, is_bounded })
+    }
+
+    /// Makes its loops. Says whether there are any.
+    fn loops(
+        &self,
+        sch: &mut Schedule,
+        func: &Arc<str>,
+        windows: Option<&Windows<'a>>,
+        target: &Target,
+    ) -> Result<bool> {
+        if let Some(windows) = windows {
+            return windows.loops(self, sch, func, target);
+        }
+        // Nothing runs at all.
+        if self.axes.iter().any(|a| a.extent == 0) {
+            return Ok(false);
+        }
+        match self.vector_axis(target) {
+            Some(v) if self.axes[v].kind == IterKind::Spatial => {
+                let places = Places::of(self, sch, func)?;
+                let tiling = self.tiling(v, target);
+                let made = self.tiled(sch, &places, &tiling, target)?;
+                self.parallel(sch, &places, &tiling, &made)?;
+            }
+            v => {
+                let places = Places::of(self, sch, func)?;
+                self.one_by_one(sch, &places, v, target)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn spatial(&self) -> impl Iterator<Item = usize> {
+        (0..self.axes.len()).filter(|&k| self.axes[k].kind == IterKind::Spatial)
+    }
+
+    fn reduce(&self) -> impl Iterator<Item = usize> {
+        (0..self.axes.len()).filter(|&k| self.axes[k].kind == IterKind::Reduce)
+    }
+
+    /// Product of all extents, to decide whether threads share it.
+    fn work(&self) -> i64 {
+        (0..self.axes.len()).map(|k| self.len(k)).fold(1, i64::saturating_mul)
+    }
+
+    /// The extent of an axis, for decisions.
+    fn len(&self, axis: usize) -> i64 {
+        self.axes[axis].extent.estimate()
+    }
+
+    fn lanes(&self, target: &Target) -> i64 {
+        let widest = self.loads.iter().map(|l| l.buffer.dtype().bytes()).max().unwrap_or(1);
+        target.vectors.lanes(widest.max(self.dtype.bytes()))
+    }
+
+    /// By how much each load moves along an axis; `None` where it does not move evenly.
+    fn steps(&self, axis: usize) -> impl Iterator<Item = Option<i64>> {
+        self.loads.iter().map(move |l| self.axes[axis].step(l.offset.as_ref()?))
+    }
+
+    /// Results in vectors of partial ones along an axis of the reduction, or one by one.
+    fn one_by_one(
+        &self,
+        sch: &mut Schedule,
+        places: &Places,
+        v: Option<usize>,
+        target: &Target,
+    ) -> Result<()> {
+        let levels: Vec<usize> = self.spatial().collect();
+        let reduce: Vec<usize> = self.reduce().filter(|k| Some(*k) != v).chain(v).collect();
+        let around = places.lay_out(sch, self, (&levels, &levels), &reduce)?;
+        places.meet(sch, &places.block, &places.finish, around)?;
+        match v {
+            Some(v) => self.partial(sch, &places.block, v, around, target)?,
+            None => {
+                let loops = sch.get_loops(&places.block)?;
+                if let Some(first) = loops.get(around) {
+                    sch.decompose_reduction(&places.block, first)?;
+                }
+                let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
+                loops[around..].iter().try_for_each(no)?;
+            }
+        }
+        let extents: Vec<Dim> = levels.iter().map(|k| self.axes[*k].extent).collect();
+        let count = shared(&extents, extents.len(), self.work());
+        self.share(sch, places, around - extents.len(), count, None)
+    }
+
+    /// Shares the iterations of so many loops, behind those of one iteration: those before one that is in
+    /// several `parts`, or with it, as one loop again.
+    fn share(
+        &self,
+        sch: &mut Schedule,
+        places: &Places,
+        units: usize,
+        count: usize,
+        parts: Option<usize>,
+    ) -> Result<()> {
+        let head = sch.latest(places.block.clone());
+        let run = |sch: &mut Schedule, count: usize| match count {
+            0 => Ok(()),
+            _ => {
+                let loops = sch.get_loops(&head)?;
+                share(sch, &loops[units..units + count])
+            }
+        };
+        let whole = parts.map_or(count, |at| count.min(at - units));
+        if whole < count {
+            let mut trial = sch.clone();
+            let result = written(&trial, &places.finish)?;
+            let parts = behind(&mut trial, &head, units + whole, &result)?;
+            if trial.join_loops(&parts).and_then(|_| run(&mut trial, whole + 1)).is_ok() {
+                *sch = trial;
+                return Ok(());
+            }
+        }
+        run(sch, whole)
+    }
+}
+
+/// The blocks of a reduction, and where its variables stand in them.
+struct Places {
+    block: BlockRef,
+    /// The block that makes the result.
+    finish: BlockRef,
+    /// The number of each variable among those of the reduction, its spatial ones among the axes of its buffer
+    /// and among the variables of the block that makes the result.
+    own: HashMap<Var, usize>,
+    dims: HashMap<Var, usize>,
+    last: HashMap<Var, usize>,
+    /// How many variables each of the three has.
+    ranks: [usize; 3],
+    /// How many spatial variables have one value.
+    units: usize,
+    /// The variables of the reduction.
+    reduced: HashSet<Var>,
+}
+
+impl Places {
+    /// Puts the sums of a reduction into registers, and what is made of them into a block of its own.
+    fn of(r: &Reduction<'_>, sch: &mut Schedule, func: &Arc<str>) -> Result<Places> {
+        let unknown = || Error::internal("a stage that follows no longer does");
+        let block = sch.get_block(r.stage.name(), func)?;
+        let spatial = r.stage.dims().filter(|d| d.2 == IterKind::Spatial).map(|d| d.0.clone());
+        let spatial: Vec<Var> = spatial.collect();
+        let own = r.stage.dims().enumerate().map(|(k, (v, ..))| (v.clone(), k));
+        let own: HashMap<Var, usize> = own.collect();
+        let (finish, dims, last, ranks) = match (r.epilogue, r.stage.covers_buffer()) {
+            (Some(next), Some(dims)) => {
+                let map = follows(r.stage, next).ok_or_else(unknown)?;
+                let of = |(k, (v, ..)): (usize, (&Var, Dim, IterKind))| {
+                    Some((map.get(v)?.as_var()?.clone(), k))
+                };
+                let last: HashMap<Var, usize> = next.dims().enumerate().filter_map(of).collect();
+                sch.set_scope(&block, 0usize, "local")?;
+                let numbered = dims.iter().enumerate().filter_map(|(d, v)| Some((v.clone()?, d)));
+                let ranks = [dims.len(), next.dims().count()];
+                (sch.get_block(next.name(), func)?, numbered.collect(), last, ranks)
+            }
+            _ => {
+                // Sums, and the copy of them, have the variables of the reduction.
+                let places: Vec<usize> = spatial.iter().map(|v| own[v]).collect();
+                let count = places.len();
+                let names: Vec<String> = (0..own.len()).map(|d| format!("i{d}")).collect();
+                let map = Lambda::from_fn(names, move |at| {
+                    places.iter().map(|k| LambdaItem::from(&at[*k])).collect()
+                });
+                let finish = sch.reindex_cache_write(&block, 0usize, "local", &map)?;
+                let numbered = spatial.iter().enumerate().map(|(k, v)| (v.clone(), k));
+                let numbered: HashMap<Var, usize> = numbered.collect();
+                (finish, numbered.clone(), numbered, [count, count])
+            }
+        };
+        Ok(Places {
+            block,
+            finish,
+            ranks: [own.len(), ranks[0], ranks[1]],
+            own,
+            dims,
+            last,
+            units: r.stage.dims().filter(|d| d.1 == 1 && d.2 == IterKind::Spatial).count(),
+            reduced: r.stage.reduce().map(|(v, _)| v.clone()).collect(),
+        })
+    }
+
+    /// Gives both blocks loops over axes: those of one iteration, `levels` from outside, and the axes of the
+    /// reduction; sums lie in an order of their own, in which the result is made as well. Returns how many loops
+    /// are around the reduction.
+    fn lay_out(
+        &self,
+        sch: &mut Schedule,
+        r: &Reduction<'_>,
+        (levels, sums): (&[usize], &[usize]),
+        reduce: &[usize],
+    ) -> Result<usize> {
+        let axes = |all: &[usize]| -> Vec<Vec<(Var, i64)>> {
+            let part = |(v, n): &(Var, Dim)| (v.clone(), n.estimate());
+            all.iter().map(|k| r.axes[*k].parts.iter().map(part).collect()).collect()
+        };
+        let (spatial, in_order, reduced) = (axes(levels), axes(sums), axes(reduce));
+        let [rank, of_sums, of_result] = self.ranks;
+        if let Some(sums) = layout(&in_order, of_sums, &self.dims, &HashSet::new()) {
+            sch.transform_layout(&self.block, ("write", 0usize), &sums, &Value::None, false)?;
+        }
+        let all = [&spatial[..], &reduced].concat();
+        if let Some(own) = layout(&all, rank, &self.own, &self.reduced) {
+            sch.transform_block_layout(&self.block, &own)?;
+        }
+        if let Some(last) = layout(&in_order, of_result, &self.last, &HashSet::new()) {
+            sch.transform_block_layout(&self.finish, &last)?;
+        }
+        Ok(self.units + levels.len())
+    }
+
+    /// Computes what is made of sums in the last one of so many loops around them.
+    fn meet(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        finish: &BlockRef,
+        around: usize,
+    ) -> Result<()> {
+        match sch.get_loops(block)?[..around].last() {
+            Some(innermost) => {
+                sch.reverse_compute_at(finish, innermost, false, Position::default())
+            }
+            // One result is in no loop.
+            None => Ok(()),
+        }
+    }
+}
+
+/// The map that makes a variable of each group of variables, in their order, from `rank` indices; those that
+/// are in no group come before, or, if they are `reduced`, before the first group of these. `None` where it
+/// changes nothing.
+fn layout(
+    groups: &[Vec<(Var, i64)>],
+    rank: usize,
+    place: &HashMap<Var, usize>,
+    reduced: &HashSet<Var>,
+) -> Option<Lambda> {
+    let at = |g: &Vec<(Var, i64)>| -> Vec<(usize, i64)> {
+        g.iter().filter_map(|(v, n)| Some((*place.get(v)?, *n))).collect()
+    };
+    let is_reduced = |g: &&Vec<(Var, i64)>| g.iter().any(|(v, _)| reduced.contains(v));
+    let of = |wanted: bool| groups.iter().filter(move |g| is_reduced(g) == wanted).map(at);
+    let used: HashSet<usize> = groups.iter().flat_map(at).map(|(k, _)| k).collect();
+    let last: HashSet<usize> = reduced.iter().filter_map(|v| place.get(v).copied()).collect();
+    let one = |wanted: bool| {
+        let units = (0..rank).filter(|k| !used.contains(k));
+        units.filter(|k| last.contains(k) == wanted).map(|k| vec![(k, 1)]).collect::<Vec<_>>()
+    };
+    let all: Vec<Vec<(usize, i64)>> =
+        one(false).into_iter().chain(of(false)).chain(one(true)).chain(of(true)).collect();
+    let same = all.iter().enumerate().all(|(k, g)| matches!(g[..], [(at, _)] if at == k));
+    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
+    (!same).then(|| {
+        Lambda::from_fn(names, move |at| {
+            all.iter().map(|g| LambdaItem::from(crate::parts::as_one(at, g))).collect()
+        })
+    })
+}

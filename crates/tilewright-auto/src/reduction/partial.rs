@@ -1,0 +1,86 @@
+//! Vectors along the reduction: partial results in lanes, which are combined at the end.
+//!
+//! ```text
+//! for other axes:
+//!     partial[vectors, lanes] = identity                          split, rfactor, decompose_reduction
+//!     for the reduction, in vectors:
+//!         for vectors, lanes: partial = op(partial, value)        unroll, vectorize
+//!     quarter[4] = op of partial ones                             rfactor
+//!     sum = op of a quarter
+//!     for steps that are no vector: sum = op(sum, value)          loop_partition
+//! ```
+
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{Attr, DType, Error, Expr, Result};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_target::Target;
+
+use super::Reduction;
+use crate::parts::{cut, number};
+use crate::partial::{begun, combined, fewer, in_registers};
+
+impl Reduction<'_> {
+    /// Partial results in vectors along the axis `v` of the reduction, the last of its loops, of which the
+    /// first stands at a depth.
+    pub(super) fn partial(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        v: usize,
+        depth: usize,
+        target: &Target,
+    ) -> Result<()> {
+        let lanes = self.lanes(target);
+        let extent = self.axes[v].extent;
+        // Several vectors, so that one operation need not wait for the one before.
+        let vectors = match extent.estimate() / lanes {
+            0..2 => 1,
+            2..4 => 2,
+            _ => 4,
+        };
+        let width = vectors * lanes;
+        let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
+        let loops = sch.get_loops(block)?.split_off(depth);
+        let Some((along, others)) = loops.split_last() else {
+            return Err(Error::internal("a reduction without loops"));
+        };
+        let mut parts = vec![block.clone()];
+        if rest != 0 {
+            sch.reorder(&[std::slice::from_ref(along), others].concat())?;
+            let whole: Expr = (full * width.dim()).typed(DType::I32);
+            parts = cut(sch, block, depth, &[Some(whole), None])?;
+            for part in &parts {
+                let mut loops = sch.get_loops(part)?.split_off(depth);
+                loops.rotate_left(1);
+                sch.reorder(&loops)?;
+            }
+        }
+        for left in parts.iter().skip(1) {
+            for l in &sch.get_loops(left)?[depth..] {
+                sch.annotate(l, "pragma_no_unroll", Attr::Int(1))?;
+            }
+        }
+        let along = sch.get_loops(block)?.pop();
+        let along = along.ok_or_else(|| Error::internal("a reduction without loops"))?;
+        let count = Some(full.typed(DType::I32));
+        let split = sch.split(&along, &[count, number(width)])?;
+        let lane = split.last().ok_or_else(|| Error::internal("a loop that was split is gone"))?;
+        let partial = sch.rfactor(lane, -1)?;
+        let steps = others.len() + 1;
+        let [init, update] = begun(sch, &partial, depth)?;
+        for (block, around) in [(&init, depth), (&update, depth + steps)] {
+            let lane = sch.get_loops(block)?.split_off(around).pop();
+            if let Some(lane) = lane.filter(|_| vectors > 1) {
+                sch.split(&lane, &[number(vectors), number(lanes)])?;
+            }
+            in_registers(sch, block, around)?;
+        }
+        let loops = sch.get_loops(&update)?.split_off(depth);
+        let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
+        loops[..steps].iter().try_for_each(no)?;
+        if vectors > 1 {
+            fewer(sch, block, depth, lanes)?;
+        }
+        combined(sch, block, depth, lanes)
+    }
+}

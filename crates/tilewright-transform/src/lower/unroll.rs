@@ -1,0 +1,93 @@
+//! Copies of what loops that become statements repeat, where the copies have no conditions left.
+//!
+//! ```text
+//! for p in unroll(4):                     for r in unroll(1): sums[r] += x[0]
+//!     for r in unroll(2):             →   for r in unroll(2): sums[r] += x[1]
+//!         if r <= p and p - r < 3:        ...
+//!             sums[r] += x[p]
+//! ```
+//!
+//! Such a loop would become statements when code is generated. Here its conditions are decided before
+//! anything asks what holds where they do.
+
+use std::collections::HashSet;
+
+use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, free_vars, walk_stmt};
+use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+
+/// The most copies of what loops inside of one another repeat.
+const MOST: i64 = 256;
+
+/// A function without loops that become statements and alone decide a condition.
+pub(super) fn unroll_conditions(func: &TensorFunc) -> TensorFunc {
+    let mut found = Decisive::default();
+    found.stmt(&func.body);
+    match found.vars.is_empty() {
+        true => func.clone(),
+        false => fold_func(&mut Unroll { vars: found.vars, copies: 1 }, func),
+    }
+}
+
+/// The number of iterations of a loop that becomes statements, from zero on.
+fn iterations(s: &Stmt) -> Option<(&Var, i64, &Stmt)> {
+    let StmtKind::For { var, range: Range { min, extent }, kind, body, .. } = s.kind() else {
+        return None;
+    };
+    let known = min.as_int() == Some(0) && *kind == ForKind::Unrolled;
+    known.then(|| extent.as_int()).flatten().map(|n| (var, n, body))
+}
+
+/// Loops that become statements, of which conditions depend and on nothing else.
+#[derive(Default)]
+struct Decisive {
+    around: Vec<Var>,
+    vars: HashSet<Var>,
+}
+
+impl Visit for Decisive {
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::If { cond, .. } = s.kind() {
+            let all = free_vars(cond);
+            if cond.loaded_buffers().is_empty() && all.iter().all(|v| self.around.contains(v)) {
+                self.vars.extend(all);
+            }
+        }
+        let var = iterations(s).map(|(var, ..)| var.clone());
+        let inside = var.is_some();
+        self.around.extend(var);
+        walk_stmt(self, s);
+        if inside {
+            self.around.pop();
+        }
+    }
+}
+
+struct Unroll {
+    vars: HashSet<Var>,
+    /// How many copies the loops around make.
+    copies: i64,
+}
+
+impl Fold for Unroll {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        e.clone()
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let Some((var, count, body)) = iterations(s).filter(|l| self.vars.contains(l.0)) else {
+            return fold_stmt_children(self, s);
+        };
+        let copies = self.copies.saturating_mul(count);
+        if copies > MOST {
+            return fold_stmt_children(self, s);
+        }
+        let around = std::mem::replace(&mut self.copies, copies);
+        let body = self.stmt(body);
+        self.copies = around;
+        Stmt::seq((0..count).map(|k| {
+            let mut copy = Subst::vars([(var.clone(), Expr::int(k, var.dtype()))]);
+            copy.refresh = true;
+            copy.stmt(&body)
+        }))
+    }
+}
