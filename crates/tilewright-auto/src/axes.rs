@@ -85,6 +85,22 @@ pub fn loose_vars(e: &Expr) -> HashSet<Var> {
     loose.0
 }
 
+/// Variables that decide which of two values an expression has, or whether it is computed.
+pub fn deciding_vars(e: &Expr) -> HashSet<Var> {
+    struct Deciding(HashSet<Var>);
+    impl Visit for Deciding {
+        fn expr(&mut self, e: &Expr) {
+            if let ExprKind::IfThenElse(cond, ..) | ExprKind::Select(cond, ..) = e.kind() {
+                self.0.extend(loose_vars(cond));
+            }
+            walk_expr(self, e);
+        }
+    }
+    let mut deciding = Deciding(HashSet::new());
+    deciding.expr(e);
+    deciding.0
+}
+
 /// Groups iteration variables (outermost first, with extents and kinds) into axes. Variables of
 /// extent one are part of no axis.
 pub fn fuse(

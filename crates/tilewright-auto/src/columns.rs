@@ -24,8 +24,8 @@ use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
-use crate::parts::{Part, blocks, number, partition};
 use crate::partial::{begun, combined, in_registers};
+use crate::parts::{Part, blocks, number, partition};
 use crate::tile::{Tile, rows_at_once};
 
 /// The columns that are left over, apart from whole vectors.

@@ -20,8 +20,8 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, Var, dim};
 use tilewright_analysis::affine::Affine;
+use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, Var, dim};
 use tilewright_target::{Target, TensorInstruction};
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk

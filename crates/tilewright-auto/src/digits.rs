@@ -7,13 +7,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use crate::padding::Iters;
 use tilewright_analysis::index::{simplify, simplify_indices};
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, Var};
-use crate::padding::Iters;
 
 /// A stage over digits of its variables.
 pub struct Digits {

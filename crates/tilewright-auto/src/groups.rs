@@ -15,9 +15,9 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::affine::Affine;
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Module, Result, TensorFunc, Var};
-use tilewright_analysis::affine::Affine;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BufferArg, Permissions, Schedule};
 

@@ -19,6 +19,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
@@ -26,7 +27,6 @@ use tilewright_ir::{
     TensorFunc, TypeKind, Var, dim, visit,
 };
 use tilewright_schedule::PRE;
-use crate::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 

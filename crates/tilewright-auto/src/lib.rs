@@ -60,8 +60,8 @@ use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::follows;
 use crate::contraction::{Contraction, steps};
-use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::groups::Apart;
+use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::tile::Tile;
 
 /// `auto_schedule` by name.

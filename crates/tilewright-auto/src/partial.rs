@@ -26,12 +26,7 @@ pub(crate) fn combined(
 }
 
 /// Combines partial results, over which the last loop around a block runs, to so many.
-pub(crate) fn fewer(
-    sch: &mut Schedule,
-    block: &BlockRef,
-    around: usize,
-    lanes: i64,
-) -> Result<()> {
+pub(crate) fn fewer(sch: &mut Schedule, block: &BlockRef, around: usize, lanes: i64) -> Result<()> {
     let lane = sch.get_loops(block)?.pop();
     let lane = lane.ok_or_else(|| Error::internal("partial results without a loop"))?;
     let split = sch.split(&lane, &[None, number(lanes)])?;
@@ -53,11 +48,7 @@ pub(crate) fn fewer(
 
 /// Begins the results of a block before the loop at a depth. Returns the block that does, and the one that
 /// adds to them.
-pub(crate) fn begun(
-    sch: &mut Schedule,
-    block: &BlockRef,
-    depth: usize,
-) -> Result<[BlockRef; 2]> {
+pub(crate) fn begun(sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<[BlockRef; 2]> {
     let first = sch.get_loops(block)?.into_iter().nth(depth);
     let first = first.ok_or_else(|| Error::internal("a tile has no loops"))?;
     let init = sch.decompose_reduction(block, &first)?;

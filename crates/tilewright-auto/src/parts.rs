@@ -89,9 +89,14 @@ pub(crate) fn apart(
     (outer, depth): (usize, usize),
     sizes: &[Option<Expr>],
 ) -> Result<Vec<BlockRef>> {
-    let around = sch.get_loops(block)?;
+    if sizes.len() < 2 {
+        return Ok(vec![block.clone()]);
+    }
     let all = cut(sch, block, depth, sizes)?;
-    for l in around[outer..depth].iter().rev() {
+    if outer == depth {
+        return Ok(all);
+    }
+    for l in sch.get_loops(block)?[outer..depth].iter().rev() {
         // The second one has the variable of the loop.
         (1..sizes.len()).try_for_each(|_| sch.fission(l, 1).map(drop))?;
     }

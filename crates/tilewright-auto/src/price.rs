@@ -12,10 +12,10 @@ mod loops;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::reduction::window::{self, Way};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{Buffer, IterKind, TensorFunc, dim};
 use tilewright_schedule::PRE;
-use crate::reduction::window::{self, Way};
 use tilewright_target::Target;
 use tilewright_target::costs::{ROW, SHARE, SQUARE_CELL};
 

@@ -16,13 +16,13 @@
 use std::ops::Neg;
 use std::sync::Arc;
 
+use crate::axes::{Access, fuse, loose_vars};
+use crate::padding::{Iters, padding};
+use crate::share::{share, shared};
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Dim, Error, Expr, Fold, Result, Var, dim};
-use crate::axes::{Access, fuse, loose_vars};
-use crate::share::{share, shared};
-use crate::padding::{Iters, padding};
 use tilewright_schedule::{BlockRef, LoopRef, POST, PRE, Schedule};
 use tilewright_target::Target;
 

@@ -26,10 +26,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim};
-use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;

@@ -11,16 +11,15 @@
 //!         B[.., u + j, .., v + lane] = f(A[.., v + lane, .., u + j])
 //! ```
 
+use crate::axes::{Access, Axis};
+use crate::share::{share, shared};
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Expr, ExprKind, Result};
-use crate::axes::{Access, Axis};
-use crate::share::{share, shared};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
 use crate::parts::{apart, number};
-
 
 /// The fewest rows that are transposed.
 const LEAST: i64 = 4;
@@ -81,7 +80,8 @@ impl Tile {
     pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
         let extent = |k: usize| axes[k].extent.known().map_or(1, |n| n as i64);
         let [along, across] = [self.along, self.across].map(|k| pieces(extent(k), self.size));
-        let sizes = |all: &[Piece]| all.iter().map(|p| number(p.count * p.width)).collect::<Vec<_>>();
+        let sizes =
+            |all: &[Piece]| all.iter().map(|p| number(p.count * p.width)).collect::<Vec<_>>();
         let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
             let rows = apart(sch, &block, (0, self.across), &sizes(&across))?;

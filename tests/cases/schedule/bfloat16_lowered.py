@@ -47,15 +47,13 @@ class Module:
                                 C[i1_0_i0_0_fused * 6 + ax0, ax1_0 * 16 + ax1_1] = C_pad[0, ax0, ax1_0 * 16 + ax1_1]
             else:
                 C_pad = T.decl_buffer((1, 1, 64), "float32", scope="local")
-                with T.LetStmt(T.int32(0)) as i0_1:
-                    for i1_1_0 in T.unroll(4):
-                        for i1_1_1 in T.vectorized(16):
-                            C_pad[0, 0, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
+                for i1_1_0 in T.unroll(4):
+                    for i1_1_1 in T.vectorized(16):
+                        C_pad[0, 0, i1_1_0 * 16 + i1_1_1] = T.float32(0.0)
                 for i2_0 in T.serial(35, annotations={"pragma_unroll_count": 4}):
-                    i0_1: T.int32 = T.int32(0)
                     for i1_1_0 in T.unroll(4):
                         for j in T.vectorized(16):
-                            C_pad[0, 0, i1_1_0 * 16 + j] = C_pad[0, 0, i1_1_0 * 16 + j] + T.Cast("float32", A[i0_1 + 12, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[i0_1 + 12, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])
+                            C_pad[0, 0, i1_1_0 * 16 + j] = C_pad[0, 0, i1_1_0 * 16 + j] + T.Cast("float32", A[12, i2_0 * 2 + 1]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("float32", A[12, i2_0 * 2]) * T.Cast("float32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0])
                 ax0: T.int32 = T.int32(0)
                 for ax1_0 in T.unroll(4):
                     for ax1_1 in T.vectorized(16):

@@ -6,12 +6,12 @@
 
 use std::collections::HashSet;
 
-use tilewright_analysis::Stage;
-use tilewright_ir::visit::{Visit, walk_expr};
-use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind};
-use tilewright_analysis::affine::Affine;
 use crate::axes::{Access, Axis, fuse, loose_vars};
 use crate::reduction::choice::PHASES;
+use tilewright_analysis::Stage;
+use tilewright_analysis::affine::Affine;
+use tilewright_ir::visit::{Visit, walk_expr};
+use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind};
 use tilewright_target::Target;
 use tilewright_target::costs::{DIVISION, MANY, SMALL};
 

@@ -102,8 +102,8 @@ impl Reduction<'_> {
         let mut best: Option<(f64, usize)> = None;
         for k in 0..self.axes.len() {
             let extent = self.len(k);
-            let lazy = self.axes[k].parts.iter().any(|(v, _)| self.loose.contains(v));
-            if extent < lanes.min(4) || lazy {
+            let decides = self.axes[k].parts.iter().any(|(v, _)| self.deciding.contains(v));
+            if extent < lanes.min(4) || decides {
                 continue;
             }
             let loads: f64 = self

@@ -40,11 +40,11 @@ use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
-use crate::axes::{Access, Axis, fuse, loose_vars};
+use crate::axes::{Access, Axis, deciding_vars, fuse, loose_vars};
 use crate::canonical::{Stages, follows};
-use crate::reduction::window::Windows;
 use crate::parallel::behind;
 use crate::parts::written;
+use crate::reduction::window::Windows;
 use crate::share::{share, shared};
 
 /// Schedules the reductions of a function that have no loops yet. Says why where a primitive refuses: such a
@@ -83,6 +83,8 @@ pub(crate) struct Reduction<'a> {
     dtype: DType,
     /// Variables whose values are used directly, also in bounds.
     loose: HashSet<Var>,
+    /// Those of them that decide between values: lanes of a vector would not do the same.
+    deciding: HashSet<Var>,
     /// Whether steps that change nothing are left out.
     is_bounded: bool,
 }
@@ -90,7 +92,8 @@ pub(crate) struct Reduction<'a> {
 impl<'a> Reduction<'a> {
     /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
     fn of(stage: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
-        let all: Vec<(Var, Dim, IterKind)> = stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
+        let all: Vec<(Var, Dim, IterKind)> =
+            stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         let value = stage.reduction()?.value;
         let none = HashSet::new();
         Reduction::over(stage, epilogue, &all, &value, (&none, &none))
@@ -123,6 +126,8 @@ impl<'a> Reduction<'a> {
         accesses.push(store.clone());
         let mut loose = loose_vars(value);
         loose.extend(used.iter().cloned());
+        let mut deciding = deciding_vars(value);
+        deciding.extend(used.iter().cloned());
         let mut pinned = loose.clone();
         pinned.extend(loose_vars(init).into_iter().chain(alone.iter().cloned()));
         if let Some(finished) = &finished {
@@ -133,7 +138,18 @@ impl<'a> Reduction<'a> {
         let axes = fuse(iters, &accesses, &pinned);
         let dtype = stage.buffer.dtype();
         let (store, is_bounded) = (store.offset, false);
-        Some(Reduction { stage, epilogue, op, axes, loads, store, dtype, loose, is_bounded })
+        Some(Reduction {
+            stage,
+            epilogue,
+            op,
+            axes,
+            loads,
+            store,
+            dtype,
+            loose,
+            deciding,
+            is_bounded,
+        })
     }
 
     /// Makes its loops. Says whether there are any.

@@ -16,8 +16,8 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use super::Reduction;
-use crate::parts::{cut, number};
 use crate::partial::{begun, combined, fewer, in_registers};
+use crate::parts::{cut, number};
 
 impl Reduction<'_> {
     /// Partial results in vectors along the axis `v` of the reduction, the last of its loops, of which the
@@ -46,17 +46,19 @@ impl Reduction<'_> {
         };
         let mut parts = vec![block.clone()];
         if rest != 0 {
-            sch.reorder(&[std::slice::from_ref(along), others].concat())?;
+            if !others.is_empty() {
+                sch.reorder(&[std::slice::from_ref(along), others].concat())?;
+            }
             let whole: Expr = (full * width.dim()).typed(DType::I32);
             parts = cut(sch, block, depth, &[Some(whole), None])?;
-            for part in &parts {
+            for part in parts.iter().filter(|_| !others.is_empty()) {
                 let mut loops = sch.get_loops(part)?.split_off(depth);
                 loops.rotate_left(1);
                 sch.reorder(&loops)?;
             }
         }
         for left in parts.iter().skip(1) {
-            for l in &sch.get_loops(left)?[depth..] {
+            for l in &sch.get_loops(left)?[depth..depth + others.len()] {
                 sch.annotate(l, "pragma_no_unroll", Attr::Int(1))?;
             }
         }
@@ -77,7 +79,7 @@ impl Reduction<'_> {
         }
         let loops = sch.get_loops(&update)?.split_off(depth);
         let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
-        loops[..steps].iter().try_for_each(no)?;
+        loops[..others.len()].iter().try_for_each(no)?;
         if vectors > 1 {
             fewer(sch, block, depth, lanes)?;
         }

@@ -20,7 +20,7 @@ use tilewright_target::Target;
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{apart, number};
+use crate::parts::{apart, cut, number};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -192,7 +192,8 @@ impl Reduction<'_> {
             }
             let at = units + depth;
             let mut split = sch.split(&outer[at], &[None, number(size)])?.into_iter();
-            outer[at] = split.next().ok_or_else(|| Error::internal("a loop that was split is gone"))?;
+            outer[at] =
+                split.next().ok_or_else(|| Error::internal("a loop that was split is gone"))?;
             match level {
                 Level::Rows => rows = split.next(),
                 _ => lane = split.next(),
@@ -214,18 +215,27 @@ impl Reduction<'_> {
         let vectors = (one.width as u64).div_ceil(tiling.lanes as u64) as i64;
         let updates =
             self.reduce().map(|k| self.len(k)).fold(one.rows * vectors, i64::saturating_mul);
-        let mut steps = reduce.to_vec();
+        let mut shared = false;
         match tiling.overlap.as_ref().filter(|_| rows.is_some() && known) {
-            Some(overlap) => self.by_place(sch, overlap, &mut steps, &inner)?,
-            None if known && updates <= UNROLLED => steps.iter().try_for_each(|l| sch.unroll(l))?,
+            Some(overlap) => {
+                self.by_place(sch, overlap, reduce, &inner)?;
+                shared = wide > 0;
+            }
+            None if known && updates <= UNROLLED => {
+                reduce.iter().try_for_each(|l| sch.unroll(l))?
+            }
             None => {
                 let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
-                steps.iter().try_for_each(no)?;
+                reduce.iter().try_for_each(no)?;
             }
         }
         let blocks = vec![init, update, one.finish.clone()];
-        for block in &blocks {
-            self.in_registers(sch, block, (wide > 0).then_some(one.width), rows.is_some(), target)?;
+        for (k, block) in blocks.iter().enumerate() {
+            let width = (wide > 0).then_some(one.width);
+            match shared && k == 1 {
+                true => self.rows_of_vectors(sch, block, one.width, target)?,
+                false => self.in_registers(sch, block, width, rows.is_some(), target)?,
+            }
         }
         Ok(blocks)
     }
@@ -236,7 +246,7 @@ impl Reduction<'_> {
         &self,
         sch: &mut Schedule,
         overlap: &Overlap,
-        steps: &mut [LoopRef],
+        steps: &[LoopRef],
         inner: &[LoopRef],
     ) -> Result<()> {
         let units = steps.len() - self.reduce().count();
@@ -256,9 +266,39 @@ impl Reduction<'_> {
         let [place, row] = &made[..] else {
             return Err(Error::internal("two loops became another number"));
         };
-        let all = [std::slice::from_ref(place), &others, std::slice::from_ref(row)].concat();
-        sch.reorder(&[&all[..], lane].concat())?;
-        all.iter().filter(|l| *l != row).try_for_each(|l| sch.unroll(l))
+        let all = [std::slice::from_ref(place), &others].concat();
+        sch.reorder(&[&all[..], lane, std::slice::from_ref(row)].concat())?;
+        all.iter().try_for_each(|l| sch.unroll(l))
+    }
+
+    /// Makes vectors of a block with a loop over so many lanes and one over rows inside: each vector that is read
+    /// serves all rows before the next one is read.
+    fn rows_of_vectors(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        width: i64,
+        target: &Target,
+    ) -> Result<()> {
+        let lanes = self.lanes(target);
+        let (whole, rest) = (width / lanes * lanes, width % lanes);
+        let sizes = [whole, rest].into_iter().filter(|n| *n > 0).map(number);
+        let depth = sch.get_loops(block)?.len() - 2;
+        let parts = cut(sch, block, depth, &sizes.collect::<Vec<_>>())?;
+        for (k, part) in parts.iter().enumerate() {
+            let mut loops = sch.get_loops(part)?.split_off(depth);
+            if k == 0 && whole > lanes {
+                loops.splice(0..1, sch.split(&loops[0], &[None, number(lanes)])?);
+            }
+            let last = loops.len() - 1;
+            loops.swap(last - 1, last);
+            sch.reorder(&loops)?;
+            if let Some((lane, others)) = loops.split_last() {
+                sch.vectorize(lane)?;
+                others.iter().try_for_each(|l| sch.unroll(l))?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives what is inside of a tile constant places: the loop over lanes, where there is one of so many,

@@ -15,7 +15,7 @@
 //! (`loop_partition`). That is for vectors that do not run along a padded axis, such as those of channels.
 //!
 //! **Bands.** Else what a few rows of results read is padded right before it is used, in a buffer that
-//! stays in the first cache (`compute_at`, `decompose_padding`):
+//! stays in the first cache (`compute_at`, `loop_partition`):
 //!
 //! ```text
 //! for c, rows:
@@ -43,7 +43,7 @@ use super::tiles::Around;
 use super::{Places, Reduction};
 use crate::canonical::Stages;
 use crate::padding::{Iters, padding};
-use crate::parts::{Part, apart, number, partition};
+use crate::parts::{Part, apart, cut, number, partition};
 use crate::share::shared;
 
 /// Most bytes of a band: with the results it stays in the first cache, and on the stack.
@@ -309,9 +309,8 @@ impl<'a> Windows<'a> {
             guards.push(Guard { index: first, var: var.clone(), step, inside: axis.inside });
         }
         let axes = self.axes.iter();
-        let given = axes.filter_map(|a| {
-            a.var.clone().map(|v| (v.clone(), a.index.clone().cast(v.dtype())))
-        });
+        let given = axes
+            .filter_map(|a| a.var.clone().map(|v| (v.clone(), a.index.clone().cast(v.dtype()))));
         let mut moved = Subst::vars(given.collect::<HashMap<Var, Expr>>());
         let at: Vec<Expr> = at.iter().map(|i| moved.expr(i)).collect();
         let value = Instead { from: self.padded, to: (image, &at) }.expr(&self.combined);
@@ -403,7 +402,13 @@ impl<'a> Windows<'a> {
         let iters: Iters = iters.collect();
         let alone: HashSet<Var> =
             others.iter().chain(rows.iter().map(|r| &r.var)).cloned().collect();
-        let r = Reduction::over(self.reader, self.epilogue, &iters, &self.combined, (&HashSet::new(), &alone));
+        let r = Reduction::over(
+            self.reader,
+            self.epilogue,
+            &iters,
+            &self.combined,
+            (&HashSet::new(), &alone),
+        );
         let Some(r) = r else { return Ok(false) };
         let Some(v) = r.vector_axis(target).filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
             return Ok(false);
@@ -414,10 +419,10 @@ impl<'a> Windows<'a> {
         let mut tiling = r.tiling(v, target);
         tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
 
-        let pad = sch.get_block(self.pad.name(), func)?;
         let places = Places::of(&r, sch, func)?;
         let own = tiling.axes().into_iter().filter(|k| band.is_none_or(|(b, _)| *k != b));
-        let levels = [&alone[..], &band.map(|b| b.0).into_iter().chain(own).collect::<Vec<_>>()].concat();
+        let levels =
+            [&alone[..], &band.map(|b| b.0).into_iter().chain(own).collect::<Vec<_>>()].concat();
         let sums = [&alone[..], &tiling.of_sums()].concat();
         let reduce: Vec<usize> = r.reduce().collect();
         let all = places.lay_out(sch, &r, (&levels, &sums), &reduce)?;
@@ -438,7 +443,7 @@ impl<'a> Windows<'a> {
             sch.reorder(&[&split[..1], &inner, &loops[all..]].concat())?;
             depth += 1;
             finish += 1;
-            ends = self.compute(sch, &pad, &places, depth)?.into_iter().map(|b| (b, places.finish.clone(), None)).collect();
+            self.compute(sch, &places, depth, Some(rows))?;
             let (full, rest) = (rows.count / rows.each, rows.count % rows.each);
             let beside = finish_units + sums.iter().position(|k| *k == axis).unwrap_or(0);
             let sizes = [number(full * rows.each), number(rest)];
@@ -450,10 +455,12 @@ impl<'a> Windows<'a> {
                 }
             };
             if rest != 0 {
-                let mut parts = vec![Part { blocks: vec![places.block.clone()], ragged: false, last: false }];
+                let mut parts =
+                    vec![Part { blocks: vec![places.block.clone()], ragged: false, last: false }];
                 partition(sch, &mut parts, depth - 1, &[number(full), number(1)])?;
                 let last = parts.pop().and_then(|mut p| p.blocks.pop());
-                let last = last.ok_or_else(|| Error::internal("a loop that was taken apart has one part"))?;
+                let last = last
+                    .ok_or_else(|| Error::internal("a loop that was taken apart has one part"))?;
                 let row = sch.get_loops(&last)?.into_iter().nth(depth + at);
                 let row = row.ok_or_else(|| Error::internal("a band without rows"))?;
                 sch.loop_partition(&row, Some(&[number(rest), number(rows.each - rest)]))?;
@@ -462,14 +469,15 @@ impl<'a> Windows<'a> {
             for ((end, result), size) in ends.iter_mut().zip(results).zip([rows.each, rest]) {
                 let loops = sch.get_loops(&result)?;
                 let split = sch.split(&loops[beside], &[None, number(size)])?;
-                let others = loops[finish_units + alone.len()..].iter().filter(|l| **l != loops[beside]);
+                let others =
+                    loops[finish_units + alone.len()..].iter().filter(|l| **l != loops[beside]);
                 let mut order: Vec<_> = others.cloned().collect();
                 order.insert(beside - finish_units - alone.len(), split[1].clone());
                 sch.reorder(&[&split[..1], &order].concat())?;
                 (end.1, end.2) = (result, Some((axis, size)));
             }
         } else {
-            self.compute(sch, &pad, &places, depth)?;
+            self.compute(sch, &places, depth, None)?;
         }
         for (block, result, rows) in ends {
             let around = Around { units: depth, finish, rows };
@@ -483,42 +491,55 @@ impl<'a> Windows<'a> {
         Ok(true)
     }
 
-    /// Pads a band in the last one of so many loops around the sums, the constant and the image apart where that
-    /// can be.
+    /// Pads a band in the last one of so many loops around the sums. What is beside the image along an axis has
+    /// loops of its own, but for rows of bands.
     fn compute(
         &self,
         sch: &mut Schedule,
-        pad: &BlockRef,
         places: &Places,
         around: usize,
-    ) -> Result<Vec<BlockRef>> {
-        let Some(innermost) = sch.get_loops(&places.block)?.into_iter().nth(around.wrapping_sub(1))
-        else {
+        rows: Option<&Rows>,
+    ) -> Result<()> {
+        let loops = sch.get_loops(&places.block)?;
+        let Some(innermost) = loops.get(around.wrapping_sub(1)) else {
             return Err(Error::internal("a band without a loop around it"));
         };
-        sch.compute_at(pad, &innermost, false, Position::default())?;
-        if let Some(first) = sch.get_loops(pad)?.get(around) {
-            let mut trial = sch.clone();
-            if trial.decompose_padding(pad, first).is_ok() {
-                *sch = trial;
-            }
+        let pad = sch.get_block(self.pad.name(), &places.block.func)?;
+        sch.compute_at(&pad, innermost, false, Position::default())?;
+        let has = |axis: &Axis| rows.is_some_and(|rows| axis.index.mentions(&rows.var));
+        let own = self.axes.iter().filter(|a| has(a) || !self.is_shared(a) && a.extent > 1);
+        let own: Vec<&Axis> = own.collect();
+        if sch.get_loops(&pad)?.len() != around + own.len() {
+            return Ok(());
         }
-        Ok(vec![places.block.clone()])
+        let mut trial = sch.clone();
+        let mut inside = pad;
+        for (k, axis) in own.iter().enumerate().filter(|(_, axis)| axis.is_padded() && !has(axis)) {
+            let (lo, hi) = axis.inside;
+            let sizes = [lo, hi - lo, axis.extent - hi];
+            let sizes: Vec<_> = sizes.into_iter().filter(|n| *n > 0).map(number).collect();
+            let parts = cut(&mut trial, &inside, around + k, &sizes)?;
+            inside = parts.into_iter().nth(usize::from(lo > 0)).unwrap_or(inside);
+        }
+        *sch = trial;
+        Ok(())
+    }
+
+    /// Whether what moves along an axis as the results do is no part of a band.
+    fn is_shared(&self, axis: &Axis) -> bool {
+        let of = |v: &Var| {
+            let found = self.reader.spatial().find(|(x, _)| *x == v);
+            found.is_some_and(|(_, n)| n == axis.extent)
+        };
+        !axis.is_padded() && (axis.extent == 1 || axis.index.as_var().is_some_and(of))
     }
 
     /// How the image is taken in bands, if it is.
     fn split(&self) -> Option<Split> {
-        // What moves along an axis as the results do is no part of a band.
-        let is_shared = |a: &Axis| {
-            let of = |v: &Var| {
-                let found = self.reader.spatial().find(|(x, _)| *x == v);
-                found.is_some_and(|(_, n)| n == a.extent)
-            };
-            !a.is_padded() && (a.extent == 1 || a.index.as_var().is_some_and(of))
-        };
-        let own: Vec<usize> = (0..self.axes.len()).filter(|k| !is_shared(&self.axes[*k])).collect();
+        let own: Vec<usize> =
+            (0..self.axes.len()).filter(|k| !self.is_shared(&self.axes[*k])).collect();
         let rows = self.rows(&own)?;
-        let shared = self.axes.iter().filter(|a| is_shared(a) && a.extent > 1);
+        let shared = self.axes.iter().filter(|a| self.is_shared(a) && a.extent > 1);
         let shared: Vec<Var> = shared.filter_map(|a| a.index.as_var().cloned()).collect();
         let distinct: HashSet<&Var> = shared.iter().collect();
         let is_split = distinct.len() == shared.len() && !(shared.is_empty() && rows.is_none());

@@ -3,8 +3,8 @@
 //! Inputs are small whole numbers, so that sums are exact in any order and results must be equal.
 
 use proptest::prelude::*;
-use tilewright_interp::run_module;
 use tilewright_auto::others;
+use tilewright_interp::run_module;
 use tilewright_ir::{DType, Module, Remarks, Result, Source, Tensor, TensorFunc};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};

@@ -432,6 +432,24 @@ impl<'m> Code<'m> {
         self.emit(a.ty, text)
     }
 
+    /// The first lanes of a vector, and lanes without a value behind where it has fewer.
+    pub fn resized(&mut self, v: &Val, lanes: u16) -> Val {
+        let has = v.lanes();
+        let order: Vec<String> = (0..lanes)
+            .map(|l| if l < has { format!("i32 {l}") } else { "i32 poison".to_owned() })
+            .collect();
+        let (from, ty) = (v.ty, Ty::I32.with_lanes(lanes));
+        let text = format_args!("shufflevector {v}, {from} poison, {ty} <{}>", order.join(", "));
+        self.emit(v.ty.with_lanes(lanes), text)
+    }
+
+    /// A mask of the first lanes.
+    pub fn first_lanes(&self, count: u16, lanes: u16) -> Val {
+        let each = (0..lanes).map(|l| format!("i1 {}", l < count));
+        let text = format!("<{}>", each.collect::<Vec<_>>().join(", "));
+        Val::new(Ty::I1.with_lanes(lanes), text)
+    }
+
     /// `a + b` in 64 bits, without the trivial cases. `stays` says that the exact sum is known to fit.
     pub fn add_index(&mut self, a: &Val, b: &Val, stays: bool) -> Val {
         match () {

@@ -377,11 +377,7 @@ impl Func<'_> {
                 let memory_ty = ty.of(element);
                 let align = element.bytes();
                 match self.lane_mask(mask, ty.lanes)? {
-                    None => {
-                        let text =
-                            format_args!("load {memory_ty}, {address}, align {align}{alias}");
-                        self.code.emit(memory_ty, text)
-                    }
+                    None => self.load_lanes(b, &address, memory_ty, element),
                     Some(mask) => {
                         let zero = Val::zero(memory_ty);
                         let align = Val::int(Ty::I32, align as i64);
@@ -436,6 +432,31 @@ impl Func<'_> {
         Ok(self.in_register(&raw, b.dtype()))
     }
 
+    /// The lanes of the smallest vector that holds so many, where the machine accesses these alone by a mask; LLVM
+    /// takes apart what has another number of lanes than a vector of the machine.
+    /// Memory that is to be registers is accessed by plain loads and stores.
+    fn covering(&self, b: &Buffer, lanes: u16, element: Scalar) -> Option<u16> {
+        let wide = lanes.checked_next_power_of_two()?;
+        let bytes = usize::from(wide) * element.bytes();
+        let fits = self.code.shared.machine.masks && [4, 8].contains(&element.bytes());
+        (fits && &*b.scope != "local" && lanes > 2 && wide != lanes && bytes <= 64).then_some(wide)
+    }
+
+    /// Neighbours in memory.
+    pub(super) fn load_lanes(&mut self, b: &Buffer, address: &Val, ty: Ty, element: Scalar) -> Val {
+        let alias = self.aliases.of(b).to_owned();
+        let align = element.bytes();
+        let Some(wide) = self.covering(b, ty.lanes, element) else {
+            return self.code.emit(ty, format_args!("load {ty}, {address}, align {align}{alias}"));
+        };
+        let over = ty.with_lanes(wide);
+        let mask = self.code.first_lanes(ty.lanes, wide);
+        let (none, align) = (Val::new(over, "poison"), Val::int(Ty::I32, align as i64));
+        let args = [address, &align, &mask, &none];
+        let all = self.code.intrinsic("masked.load", &[over, Ty::PTR], over, &args);
+        self.code.resized(&all, ty.lanes)
+    }
+
     /// The bytes from an element on as so many values of `int32`.
     pub(super) fn words(&mut self, b: &Buffer, at: &Expr, lanes: u16) -> Result<Val> {
         let at = self.element_place(b, at)?;
@@ -469,7 +490,19 @@ impl Func<'_> {
             (Addresses::Strided { base, stride }, None) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;
                 let align = element.bytes();
-                self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
+                match self.covering(b, lanes, element) {
+                    None => {
+                        self.code
+                            .line(format_args!("store {raw}, {address}, align {align}{alias}"));
+                    }
+                    Some(wide) => {
+                        let mask = self.code.first_lanes(lanes, wide);
+                        let raw = self.code.resized(&raw, wide);
+                        let align = Val::int(Ty::I32, align as i64);
+                        let args = [&raw, &address, &align, &mask];
+                        self.code.intrinsic_void("masked.store", &[raw.ty, Ty::PTR], &args);
+                    }
+                }
             }
             (Addresses::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
                 let (address, element) = self.address(b, &base)?;

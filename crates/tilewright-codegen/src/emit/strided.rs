@@ -17,7 +17,6 @@ impl Func<'_> {
     /// Every `step`-th element from one on, as they lie in memory; `ty` is the type in registers.
     pub(super) fn every(&mut self, b: &Buffer, from: &Val, step: usize, ty: Ty) -> Result<Val> {
         let lanes = usize::from(ty.lanes);
-        let alias = self.aliases.of(b).to_owned();
         let mut all: Option<Val> = None;
         // The lanes that are there already stay.
         let mut done = 0;
@@ -25,9 +24,7 @@ impl Func<'_> {
             let start = if k + 1 == step { k * (lanes - 1) } else { k * lanes };
             let at = self.code.add64(from, &Val::int(Ty::I64, start as i64));
             let (address, element) = self.address(b, &at)?;
-            let (memory, align) = (ty.of(element), element.bytes());
-            let text = format_args!("load {memory}, {address}, align {align}{alias}");
-            let next = self.code.emit(memory, text);
+            let next = self.load_lanes(b, &address, ty.of(element), element);
             let here = |lane: usize| (start..start + lanes).contains(&(lane * step));
             let place = |lane: usize| match &all {
                 None if here(lane) => lane * step,

@@ -22,9 +22,9 @@
 
 use std::fmt;
 
+use tilewright_analysis::affine::Affine;
 use tilewright_analysis::{Extent, Stage};
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, Param, TensorFunc, Var, dim};
-use tilewright_analysis::affine::Affine;
 
 use super::conversion::Conversion;
 

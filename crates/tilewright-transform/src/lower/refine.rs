@@ -19,9 +19,11 @@
 
 use tilewright_analysis::index::{self, is_index};
 use tilewright_ir::interval::Ranges;
-use tilewright_ir::visit::{fold_func, fold_stmt_children, walk_expr, walk_stmt};
+use tilewright_ir::prune::prune;
+use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, walk_expr, walk_stmt};
 use tilewright_ir::{
-    BinOp, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit,
+    BinOp, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind,
+    TensorFunc, Visit,
 };
 
 use crate::lower::unroll::unroll_conditions;
@@ -42,8 +44,11 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Refused` for an assumption that is provably false.
 pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    let func = &unroll_conditions(func);
-    let func = fold_func(&mut Settle::of(func), func);
+    let unrolled = unroll_conditions(func);
+    let mut func = fold_func(&mut Settle::of(func), unrolled.as_ref().unwrap_or(func));
+    if unrolled.is_some() {
+        func.body = prune(&func.body);
+    }
     if Wraps::of(&func) {
         return Ok(func);
     }
@@ -118,8 +123,14 @@ impl Fold for Settle {
                 let kind = StmtKind::Store { buffer: buffer.clone(), indices: new, value: data };
                 Stmt::spanned(kind, s.span())
             }
-            StmtKind::For { var, range, body, .. } => {
+            StmtKind::For { var, range, kind, body, .. } => {
                 let new = Range { min: self.index(&range.min), extent: self.index(&range.extent) };
+                let is_plain =
+                    matches!(kind, ForKind::Serial | ForKind::Unrolled | ForKind::Parallel);
+                if is_plain && new.extent.as_int() == Some(1) {
+                    // One iteration is no loop, and places in memory do not vary with it.
+                    return self.stmt(&Subst::vars([(var.clone(), new.min)]).stmt(body));
+                }
                 self.ranges.bind_loop(var, &new);
                 let inside = self.stmt(body);
                 let same = new.min.ptr_eq(&range.min) && new.extent.ptr_eq(&range.extent);

@@ -18,14 +18,12 @@ use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
 /// The most copies of what loops inside of one another repeat.
 const MOST: i64 = 256;
 
-/// A function without loops that become statements and alone decide a condition.
-pub(super) fn unroll_conditions(func: &TensorFunc) -> TensorFunc {
+/// A function without loops that become statements and alone decide a condition; `None` where it has none.
+pub(super) fn unroll_conditions(func: &TensorFunc) -> Option<TensorFunc> {
     let mut found = Decisive::default();
     found.stmt(&func.body);
-    match found.vars.is_empty() {
-        true => func.clone(),
-        false => fold_func(&mut Unroll { vars: found.vars, copies: 1 }, func),
-    }
+    let unrolls = !found.vars.is_empty();
+    unrolls.then(|| fold_func(&mut Unroll { vars: found.vars, copies: 1 }, func))
 }
 
 /// The number of iterations of a loop that becomes statements, from zero on.

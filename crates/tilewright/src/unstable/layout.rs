@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::DEFAULT_GROWTH;
 use tilewright_graph::layout::policy::Policy;
@@ -12,7 +13,6 @@ use tilewright_graph::normal::{name_outputs, output_names, results};
 use tilewright_ir::plan::stored;
 use tilewright_ir::{Error, Module, Remarks, Result, Stored, TensorFunc, well_formed};
 use tilewright_plan::Problem;
-use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;

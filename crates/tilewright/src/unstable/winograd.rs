@@ -1,10 +1,10 @@
 //! Convolutions by transforms ([`tilewright_graph::winograd`]), within an error that the user allows.
 
+use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_auto::price::price;
 use tilewright_graph::winograd::{Choice, winograd};
 pub use tilewright_graph::winograd::{Chosen, chosen};
 use tilewright_ir::{Error, Module, Remarks, Result};
-use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_target::Target;
 use tilewright_transform::pass::{OneOf, Pass, Run, Text};
 
