@@ -2,10 +2,12 @@
 //!
 //! [`auto_schedule`] looks for contractions in a function in canonical form (see
 //! `tilewright_analysis::stage`), chooses a register tile for each by a cost model, and makes its
-//! loops by the primitives of `tilewright-schedule` alone, as it makes those of elementwise functions
-//! and copies. So a schedule that was found can be printed, edited and replayed like one that a person
-//! wrote. [`contractions`] and [`others`] are the two halves of it.
+//! loops by the primitives of `tilewright-schedule` alone, as it makes those of other reductions and of
+//! elementwise functions and copies. So a schedule that was found can be printed, edited and replayed
+//! like one that a person wrote. [`contractions`] and [`others`] are the two halves of it.
 //!
+//! * `canonical`: which statements of a function are stages, and which of these follow one another.
+//! * `axes`: iteration variables that all accesses walk as one.
 //! * [`contraction`]: contractions, recognised from their accesses.
 //! * [`integer`]: products of integers, made products of what instructions multiply.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
@@ -14,12 +16,17 @@
 //! * `columns`: the few columns that whole vectors leave over.
 //! * `order`: the loops around a tile.
 //! * `parts`: what loops around a tile are taken apart into.
+//! * `partial`: partial results in lanes, and how they are combined.
 //! * `parallel`: which of its loops run in parallel.
 //! * `transforms`: small linear transforms, computed tile by tile.
+//! * `reduction`: other reductions, windows over padded images among them.
 //! * `spatial`: stages without reduction.
+//! * `padding`: what pads, as a box and a constant.
+//! * `share`: how many loops threads share.
 //! * `digits`: variables taken apart where quotients and remainders of them are.
 //! * `transpose`: tiles of what is copied across.
 //! * [`price`]: what a function costs, to compare layouts.
+//! * [`options`]: the target as options of a pass.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
 //! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
@@ -67,8 +74,7 @@ use crate::tile::Tile;
 /// `auto_schedule` by name.
 pub const PASS: Pass = Pass {
     name: "auto_schedule",
-    summary: "give contractions and stages without reduction loops that suit a processor, by schedule \
-              primitives",
+    summary: "give stages in canonical form loops that suit a processor, by schedule primitives",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Traced(|module, given, why| {
         let (module, trace) = auto_schedule(module, &target(given)?, why)?;
@@ -79,7 +85,7 @@ pub const PASS: Pass = Pass {
 /// `schedule_stages` by name.
 pub const STAGES: Pass = Pass {
     name: "schedule_stages",
-    summary: "give stages in canonical form loops that suit a processor",
+    summary: "the same for stages that are no contractions, and for those that are marked to be lifted",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Tensor(|f, given, why| others(f, &target(given)?, why)),
 };
@@ -87,10 +93,10 @@ pub const STAGES: Pass = Pass {
 /// The passes that make automatic schedules.
 pub static PASSES: &[&Pass] = &[&PASS, &STAGES, &integer::PASS];
 
-/// Schedules the contractions of every function for a machine, and what is no reduction. Second, what
+/// Schedules every function for a machine: contractions, other reductions, and what is no reduction. Second, what
 /// was done, as one trace: applied to the same module it gives the same result.
 ///
-/// Where a primitive refuses, contractions stay as they are, with a remark, and other stages have fewer
+/// Where a primitive refuses, reductions stay as they are, with a remark, and other stages have fewer
 /// primitives applied. Stages that are marked to be lifted stay as they are.
 ///
 /// # Errors
@@ -121,8 +127,8 @@ pub fn contractions(
     each(module, why, |name, func| function(name, func, target))
 }
 
-/// Gives the stages of a function that have no loops yet such that suit a machine: stages without reduction
-/// as [`auto_schedule`] does, those that are marked too, and reductions by [`auto()`].
+/// Gives the stages of a function that have no loops yet such that suit a machine, as [`auto_schedule`] does,
+/// but for contractions in tiles; those that are marked have loops, too.
 ///
 /// # Errors
 /// [`Error::Internal`] alone: where a primitive refuses, stages have fewer primitives applied, with a

@@ -77,7 +77,11 @@ pub(crate) fn cut(
     }
     match all.len() == sizes.len() {
         true => Ok(all),
-        false => Err(Error::internal("a part of a loop has other blocks")),
+        false => Err(Error::internal(format!(
+            "{} parts of a loop around `{}` have other blocks",
+            sizes.len(),
+            block.name
+        ))),
     }
 }
 

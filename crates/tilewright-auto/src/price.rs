@@ -307,7 +307,7 @@ fn bytes(buffer: &Buffer) -> Option<f64> {
 }
 
 /// The tile that a contraction gets. Where groups or windows leave little to use again, the loops of
-/// [`tilewright_schedule::auto`] stay where they take less; but tiles of whole vectors of channels have
+/// `crate::reduction` stay where they take less; but tiles of whole vectors of channels have
 /// their padding computed for them alone (measured: 0.75 to 1.03 of the time of these loops).
 pub(crate) fn chosen(
     c: Contraction,

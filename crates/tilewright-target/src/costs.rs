@@ -87,8 +87,6 @@ costs! {
     /// A vector of elementwise work whose operand is still in a register: it joins the function that
     /// makes the operand, and its result takes the place of that.
     joined: 0.25,
-    /// An element that is copied so that vectors can be read.
-    copy: 0.5,
     /// A step of a reduction of products, whose result stays in a register.
     reduce: 0.72,
     /// The same for a sum of few steps, as those of a pool.

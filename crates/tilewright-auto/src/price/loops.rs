@@ -1,13 +1,12 @@
 //! The price of a stage in loops without tiles.
 //!
-//! Its loops walk axes that all accesses walk as one ([`tilewright_schedule::auto`]), by vectors where they
-//! move by at most one cell along an axis: the innermost one, of a reduction any. Steps of a few cells are
-//! copied first.
+//! Its loops walk axes that all accesses walk as one (`crate::axes`), by vectors where they
+//! move by at most one cell along an axis, or by a few: the innermost one, of a reduction any.
 
 use std::collections::HashSet;
 
 use crate::axes::{Access, Axis, fuse, loose_vars};
-use crate::reduction::choice::PHASES;
+use crate::reduction::choice::STRIDES;
 use tilewright_analysis::Stage;
 use tilewright_analysis::affine::Affine;
 use tilewright_ir::visit::{Visit, walk_expr};
@@ -46,8 +45,6 @@ struct Loops<'a> {
 struct Vectors {
     /// How many there are for each element.
     each: f64,
-    /// What is copied for them in all.
-    copies: f64,
     kind: IterKind,
 }
 
@@ -119,14 +116,14 @@ impl<'a> Loops<'a> {
         };
         let cost = |v: Vectors| {
             let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
-            (all * v.each * (vector + work)).max(least) + v.copies
+            (all * v.each * (vector + work)).max(least)
         };
         let candidates = match self.op {
             Some(_) => &self.axes[..],
             None => self.axes.last().map_or(&[][..], std::slice::from_ref),
         };
         let (each, kind) = (1.0 / self.lanes as f64, IterKind::Spatial);
-        let all_lanes = self.is_shuffled().then_some(Vectors { each, copies: 0.0, kind });
+        let all_lanes = self.is_shuffled().then_some(Vectors { each, kind });
         let vectors = candidates.iter().filter_map(|axis| self.along(axis));
         let vectors = vectors.chain(all_lanes).map(cost);
         let cycles = vectors.fold((all * (element + work)).max(chain), f64::min);
@@ -155,20 +152,15 @@ impl<'a> Loops<'a> {
     /// The vectors along an axis; `None` where there are none.
     fn along(&self, axis: &Axis) -> Option<Vectors> {
         let n = axis.extent.estimate();
-        let is_read_again = |a: &Access| {
-            let mut spatial = self.axes.iter().filter(|axis| axis.kind == IterKind::Spatial);
-            spatial.any(|axis| Self::step(a, axis) == Some(0))
+        let is_even = |a: &Access| match Self::step(a, axis) {
+            Some(0 | 1) => true,
+            // What lies a few cells apart is shuffled.
+            Some(step) => self.op.is_some() && STRIDES.contains(&step),
+            None => false,
         };
-        let copied = |a: &Access| match Self::step(a, axis)? {
-            0 | 1 => Some(0.0),
-            // What is read once is shuffled, what is read again is copied.
-            step if self.op.is_some() && PHASES.contains(&step) => match is_read_again(a) {
-                true => Some(cells(&a.buffer)? * self.target.costs.copy),
-                false => Some(0.0),
-            },
-            _ => None,
-        };
-        let copies = self.accesses.iter().map(copied).sum::<Option<f64>>()?;
+        if !self.accesses.iter().all(is_even) {
+            return None;
+        }
         let (whole, rest) = (n / self.lanes, n % self.lanes);
         let (count, fewest) = match axis.kind {
             // A vector of partial results is added up, for many sums at once unless they wait for products;
@@ -182,7 +174,7 @@ impl<'a> Loops<'a> {
             _ => (whole + i64::from((rest as u64).count_ones()), self.lanes.min(4)),
         };
         let each = count as f64 / n as f64;
-        (n >= fewest).then_some(Vectors { each, copies, kind: axis.kind })
+        (n >= fewest).then_some(Vectors { each, kind: axis.kind })
     }
 
     /// What the accesses of a vector of elementwise work take.

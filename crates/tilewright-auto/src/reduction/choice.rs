@@ -11,8 +11,8 @@ use tilewright_target::Target;
 use super::Reduction;
 use crate::axes::Access;
 
-/// Strides that are worth a copy in which elements are neighbours.
-pub(crate) const PHASES: RangeInclusive<i64> = 2..=4;
+/// Distances of elements in memory that are read in vectors by shuffles.
+pub(crate) const STRIDES: RangeInclusive<i64> = 2..=4;
 
 /// The most updates of vectors in a tile of rows whose windows overlap.
 const OVERLAPPING: i64 = 200;
@@ -111,7 +111,7 @@ impl Reduction<'_> {
                 .map(|s| match s {
                     Some(0) => 0.5,
                     Some(1) => 1.0,
-                    Some(s) if PHASES.contains(&s) => 1.5,
+                    Some(s) if STRIDES.contains(&s) => 1.5,
                     _ => lanes as f64,
                 })
                 .sum();
@@ -134,15 +134,6 @@ impl Reduction<'_> {
         }
         let scalar = (self.loads.len() as f64) * lanes as f64;
         best.filter(|(cost, _)| *cost < scalar && spatial > 0).map(|(_, k)| k)
-    }
-
-    /// Whether what moves along an axis by more than one element is read again for each place along another
-    /// one. Then a copy in which the elements are neighbours pays.
-    pub(crate) fn reads_again(&self, v: usize) -> bool {
-        let far = |s: Option<i64>| s.is_some_and(|s| ![0, 1].contains(&s));
-        self.spatial().filter(|k| *k != v).any(|k| {
-            self.steps(v).zip(self.steps(k)).any(|(along, other)| far(along) && other == Some(0))
-        })
     }
 
     /// The spatial axis along which a tile has rows: the loads that move along `v` stay where

@@ -23,6 +23,8 @@
 //! An elementwise stage that follows and reads the result point by point is computed from the registers (the
 //! epilogue). Windows over a padded image do without a copy of all of it ([`window`]).
 
+mod bands;
+mod bounds;
 pub(crate) mod choice;
 mod partial;
 mod tiles;

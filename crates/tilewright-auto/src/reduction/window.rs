@@ -29,58 +29,48 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_analysis::affine::Affine;
 use tilewright_analysis::neutral::{ANY, step};
-use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::{Subst, fold_expr_children, free_vars};
-use tilewright_ir::{
-    BinOp, Buffer, Dim, Error, Expr, ExprKind, Fold, IterKind, Result, TensorFunc, Var,
-};
-use tilewright_schedule::compute::Position;
-use tilewright_schedule::{BlockRef, Schedule};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, IterKind, Result, TensorFunc, Var};
+use tilewright_schedule::Schedule;
 use tilewright_target::Target;
 
-use super::choice::{Level, balanced};
-use super::tiles::Around;
-use super::{Places, Reduction};
+use super::Reduction;
+use super::choice::balanced;
 use crate::canonical::Stages;
 use crate::padding::{Iters, padding};
-use crate::parts::{Part, apart, cut, number, partition};
-use crate::share::shared;
 
 /// Most bytes of a band: with the results it stays in the first cache, and on the stack.
 const BAND_BYTES: i64 = 12 * 1024;
 
-/// Of how many axes each part before, inside and behind an image has loops of its own.
-const APART: usize = 2;
-
 /// A stage that pads, and the reduction that alone reads the result.
 pub(crate) struct Windows<'a> {
-    pad: &'a Stage,
-    reader: &'a Stage,
-    epilogue: Option<&'a Stage>,
+    pub(super) pad: &'a Stage,
+    pub(super) reader: &'a Stage,
+    pub(super) epilogue: Option<&'a Stage>,
     padded: &'a Buffer,
     op: BinOp,
     /// What the reduction combines.
-    combined: Expr,
+    pub(super) combined: Expr,
     /// The axes of the padded image.
-    axes: Vec<Axis>,
+    pub(super) axes: Vec<Axis>,
     /// What is inside, in terms of the variables of the axes, and what is outside.
     value: Expr,
     outside: Expr,
 }
 
 /// An axis of a padded image.
-struct Axis {
+pub(super) struct Axis {
     /// Its variable; none where it has one cell.
     var: Option<Var>,
-    extent: i64,
+    pub(super) extent: i64,
     /// The cells of the image on it.
-    inside: (i64, i64),
+    pub(super) inside: (i64, i64),
     /// Where the reduction reads.
-    index: Expr,
+    pub(super) index: Expr,
 }
 
 impl Axis {
-    fn is_padded(&self) -> bool {
+    pub(super) fn is_padded(&self) -> bool {
         self.inside != (0, self.extent)
     }
 }
@@ -91,7 +81,7 @@ pub(crate) struct Guard {
     /// The index where the variable is zero.
     index: Expr,
     /// The reduction variable.
-    var: Var,
+    pub(super) var: Var,
     /// By how much it moves the index.
     step: i64,
     /// The first index inside, and the end of these.
@@ -106,7 +96,7 @@ impl Guard {
 
     /// The variable of the results that decides which steps are inside, by how much it moves the index, and the
     /// index where both variables are zero; `None` where there are several such variables.
-    fn place(&self) -> Option<(Var, i64, i64)> {
+    pub(super) fn place(&self) -> Option<(Var, i64, i64)> {
         let index = Affine::of(&self.index)?;
         let mut moves = index.vars();
         let (Some((var, by)), None) = (moves.next(), moves.next()) else { return None };
@@ -114,7 +104,7 @@ impl Guard {
     }
 
     /// Of `count` results, those whose windows have all of `steps` inside: the first, and the end of these.
-    fn whole(&self, steps: i64, count: i64) -> Option<(i64, i64)> {
+    pub(super) fn whole(&self, steps: i64, count: i64) -> Option<(i64, i64)> {
         let (_, by, first) = self.place()?;
         let (from, to) = self.inside;
         let up = |n: i64| n.div_euclid(by) + i64::from(n.rem_euclid(by) != 0);
@@ -138,25 +128,25 @@ pub(crate) enum Way {
 
 /// A [`Way`] with what its loops are made of.
 enum Plan<'a> {
-    Bounds { reduction: Reduction<'a>, v: usize, guards: Vec<Guard> },
+    Bounds { reduction: Box<Reduction<'a>>, v: usize, guards: Vec<Guard> },
     Bands(Split),
 }
 
 /// An image in bands.
-struct Split {
+pub(super) struct Split {
     /// The variables of the reduction along axes that bands do not have.
-    shared: Vec<Var>,
+    pub(super) shared: Vec<Var>,
     /// The rows of a band where it has not all of an image.
-    rows: Option<Rows>,
+    pub(super) rows: Option<Rows>,
 }
 
 /// The rows of results that are computed from one band.
-struct Rows {
+pub(super) struct Rows {
     /// The variable of the reduction that counts rows of results.
-    var: Var,
+    pub(super) var: Var,
     /// Rows of all results, and of those of a band.
-    count: i64,
-    each: i64,
+    pub(super) count: i64,
+    pub(super) each: i64,
 }
 
 /// The windows that a reduction reads, if what it reads is padded for it alone.
@@ -254,8 +244,8 @@ impl<'a> Windows<'a> {
             let is_full = extent % lanes == 0 || extent >= 3 * lanes;
             let same = innermost(padded, of_padded) == innermost(&reduction, v)
                 && (is_full || padded.len(of_padded) == extent);
-            if same && reduction.axes[v].kind == IterKind::Spatial && !reduction.reads_again(v) {
-                return Some(Plan::Bounds { reduction, v, guards });
+            if same && reduction.axes[v].kind == IterKind::Spatial {
+                return Some(Plan::Bounds { reduction: Box::new(reduction), v, guards });
             }
         }
         let split = self.split()?;
@@ -341,192 +331,8 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// The reduction of the image itself: windows that are inside as a whole apart from others.
-    fn bounds(
-        &self,
-        r: &Reduction<'_>,
-        v: usize,
-        guards: &[Guard],
-        sch: &mut Schedule,
-        func: &Arc<str>,
-        target: &Target,
-    ) -> Result<()> {
-        let pad = sch.get_block(self.pad.name(), func)?;
-        sch.compute_inline(&pad)?;
-        let places = Places::of(r, sch, func)?;
-        let tiling = r.tiling(v, target);
-        let mut made = r.tiled(sch, &places, &tiling, target)?;
-        let mut parts = vec![made.blocks.concat()];
-        let mut taken = 0;
-        for (k, level) in tiling.order.iter().enumerate() {
-            let depth = made.units + k;
-            let Level::Axis(axis) = level else { break };
-            if made.parted.is_some_and(|parted| parted < depth) {
-                break;
-            }
-            let var = r.axes[*axis].parts.last().map(|p| &p.0);
-            let guard = guards.iter().find(|g| g.place().is_some_and(|(v, ..)| Some(&v) == var));
-            let Some((guard, count)) = guard.zip(r.axes[*axis].extent.number()) else { continue };
-            let steps = self.reader.reduce().find(|(v, _)| **v == guard.var).map_or(1, |s| s.1);
-            let Some((start, end)) = guard.whole(steps, count) else { continue };
-            if (start, end) == (0, count) {
-                continue;
-            }
-            // Of more axes, windows that are not inside along one of the others stay together.
-            let (now, later) = parts.split_at(if taken < APART { parts.len() } else { 1 });
-            let mut all = Vec::new();
-            for blocks in now {
-                all.extend(three(sch, blocks, depth, [start, end, count])?);
-            }
-            all.extend_from_slice(later);
-            parts = all;
-            taken += 1;
-            made.parted = Some(made.parted.map_or(depth, |p| p.min(depth)));
-        }
-        r.parallel(sch, &places, &tiling, &made)
-    }
-
-    /// The reduction, in bands that are padded one by one.
-    fn bands(
-        &self,
-        split: &Split,
-        sch: &mut Schedule,
-        func: &Arc<str>,
-        target: &Target,
-    ) -> Result<bool> {
-        let Split { shared: others, rows } = split;
-        let iters = self.reader.dims().map(|(v, n, kind)| match rows {
-            Some(rows) if rows.var == *v => (v.clone(), rows.each.dim(), kind),
-            _ => (v.clone(), n, kind),
-        });
-        let iters: Iters = iters.collect();
-        let alone: HashSet<Var> =
-            others.iter().chain(rows.iter().map(|r| &r.var)).cloned().collect();
-        let r = Reduction::over(
-            self.reader,
-            self.epilogue,
-            &iters,
-            &self.combined,
-            (&HashSet::new(), &alone),
-        );
-        let Some(r) = r else { return Ok(false) };
-        let Some(v) = r.vector_axis(target).filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
-            return Ok(false);
-        };
-        let axis = |v: &Var| r.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
-        let alone: Vec<usize> = others.iter().filter_map(axis).collect();
-        let band = rows.as_ref().and_then(|rows| Some((axis(&rows.var)?, rows)));
-        let mut tiling = r.tiling(v, target);
-        tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
-
-        let places = Places::of(&r, sch, func)?;
-        let own = tiling.axes().into_iter().filter(|k| band.is_none_or(|(b, _)| *k != b));
-        let levels =
-            [&alone[..], &band.map(|b| b.0).into_iter().chain(own).collect::<Vec<_>>()].concat();
-        let sums = [&alone[..], &tiling.of_sums()].concat();
-        let reduce: Vec<usize> = r.reduce().collect();
-        let all = places.lay_out(sch, &r, (&levels, &sums), &reduce)?;
-        let units = all - levels.len();
-        let finish_units = sch.get_loops(&places.finish)?.len() - sums.len();
-
-        // The loop in which a band is padded.
-        let mut depth = units + alone.len();
-        let mut ends = vec![(places.block.clone(), places.finish.clone(), None)];
-        let mut finish = finish_units + alone.len();
-        let mut parted = None;
-        if let Some((axis, rows)) = band {
-            let loops = sch.get_loops(&places.block)?;
-            let split = sch.split(&loops[depth], &[None, number(rows.each)])?;
-            let mut inner = loops[depth + 1..all].to_vec();
-            let at = tiling.axes().iter().position(|k| *k == axis).unwrap_or(0);
-            inner.insert(at, split[1].clone());
-            sch.reorder(&[&split[..1], &inner, &loops[all..]].concat())?;
-            depth += 1;
-            finish += 1;
-            self.compute(sch, &places, depth, Some(rows))?;
-            let (full, rest) = (rows.count / rows.each, rows.count % rows.each);
-            let beside = finish_units + sums.iter().position(|k| *k == axis).unwrap_or(0);
-            let sizes = [number(full * rows.each), number(rest)];
-            let results = match rest {
-                0 => vec![places.finish.clone()],
-                _ => {
-                    parted = Some(depth - 1);
-                    apart(sch, &places.finish, (0, beside), &sizes)?
-                }
-            };
-            if rest != 0 {
-                let mut parts =
-                    vec![Part { blocks: vec![places.block.clone()], ragged: false, last: false }];
-                partition(sch, &mut parts, depth - 1, &[number(full), number(1)])?;
-                let last = parts.pop().and_then(|mut p| p.blocks.pop());
-                let last = last
-                    .ok_or_else(|| Error::internal("a loop that was taken apart has one part"))?;
-                let row = sch.get_loops(&last)?.into_iter().nth(depth + at);
-                let row = row.ok_or_else(|| Error::internal("a band without rows"))?;
-                sch.loop_partition(&row, Some(&[number(rest), number(rows.each - rest)]))?;
-                ends.push((last, places.finish.clone(), None));
-            }
-            for ((end, result), size) in ends.iter_mut().zip(results).zip([rows.each, rest]) {
-                let loops = sch.get_loops(&result)?;
-                let split = sch.split(&loops[beside], &[None, number(size)])?;
-                let others =
-                    loops[finish_units + alone.len()..].iter().filter(|l| **l != loops[beside]);
-                let mut order: Vec<_> = others.cloned().collect();
-                order.insert(beside - finish_units - alone.len(), split[1].clone());
-                sch.reorder(&[&split[..1], &order].concat())?;
-                (end.1, end.2) = (result, Some((axis, size)));
-            }
-        } else {
-            self.compute(sch, &places, depth, None)?;
-        }
-        for (block, result, rows) in ends {
-            let around = Around { units: depth, finish, rows };
-            r.tiles(sch, &places, (block, result), &tiling, &around, target)?;
-        }
-        let mut extents: Vec<Dim> = alone.iter().map(|k| r.axes[*k].extent).collect();
-        extents.extend(band.map(|(_, rows)| rows.count.dim().ceildiv(rows.each.dim())));
-        let work = self.reader.iters().map(|i| i.1).fold(1, i64::saturating_mul);
-        let count = shared(&extents, extents.len(), work);
-        r.share(sch, &places, units, count, parted)?;
-        Ok(true)
-    }
-
-    /// Pads a band in the last one of so many loops around the sums. What is beside the image along an axis has
-    /// loops of its own, but for rows of bands.
-    fn compute(
-        &self,
-        sch: &mut Schedule,
-        places: &Places,
-        around: usize,
-        rows: Option<&Rows>,
-    ) -> Result<()> {
-        let loops = sch.get_loops(&places.block)?;
-        let Some(innermost) = loops.get(around.wrapping_sub(1)) else {
-            return Err(Error::internal("a band without a loop around it"));
-        };
-        let pad = sch.get_block(self.pad.name(), &places.block.func)?;
-        sch.compute_at(&pad, innermost, false, Position::default())?;
-        let has = |axis: &Axis| rows.is_some_and(|rows| axis.index.mentions(&rows.var));
-        let own = self.axes.iter().filter(|a| has(a) || !self.is_shared(a) && a.extent > 1);
-        let own: Vec<&Axis> = own.collect();
-        if sch.get_loops(&pad)?.len() != around + own.len() {
-            return Ok(());
-        }
-        let mut trial = sch.clone();
-        let mut inside = pad;
-        for (k, axis) in own.iter().enumerate().filter(|(_, axis)| axis.is_padded() && !has(axis)) {
-            let (lo, hi) = axis.inside;
-            let sizes = [lo, hi - lo, axis.extent - hi];
-            let sizes: Vec<_> = sizes.into_iter().filter(|n| *n > 0).map(number).collect();
-            let parts = cut(&mut trial, &inside, around + k, &sizes)?;
-            inside = parts.into_iter().nth(usize::from(lo > 0)).unwrap_or(inside);
-        }
-        *sch = trial;
-        Ok(())
-    }
-
     /// Whether what moves along an axis as the results do is no part of a band.
-    fn is_shared(&self, axis: &Axis) -> bool {
+    pub(super) fn is_shared(&self, axis: &Axis) -> bool {
         let of = |v: &Var| {
             let found = self.reader.spatial().find(|(x, _)| *x == v);
             found.is_some_and(|(_, n)| n == axis.extent)
@@ -585,26 +391,6 @@ impl<'a> Windows<'a> {
         let rows = Rows { var, count, each };
         (each > 0 && 2 * padded <= 3 * each * step).then_some(Some(rows))
     }
-}
-
-/// Takes the loop around blocks at a depth apart: before `start`, from there to `end`, and what is left of
-/// `count` iterations. Returns the blocks of each part, those of the middle one first.
-fn three(
-    sch: &mut Schedule,
-    blocks: &[BlockRef],
-    depth: usize,
-    [start, end, count]: [i64; 3],
-) -> Result<Vec<Vec<BlockRef>>> {
-    let whole = Part { blocks: blocks.to_vec(), ragged: false, last: false };
-    let mut parts = vec![whole];
-    if start > 0 {
-        partition(sch, &mut parts, depth, &[number(start), number(count - start)])?;
-    }
-    let mut rest = parts.split_off(parts.len() - 1);
-    if end < count {
-        partition(sch, &mut rest, depth, &[number(end - start), number(count - end)])?;
-    }
-    Ok(rest.into_iter().chain(parts).map(|p| p.blocks).collect())
 }
 
 /// Accesses of one buffer become accesses of another one at given indices.
