@@ -18,7 +18,6 @@ use tilewright_ops::{self as ops, Operand};
 
 use crate::narrow::NarrowValues;
 
-use crate::dims::identifier;
 use crate::extents::{MAX_RANK, check_extents, too_many_axes};
 use crate::fold;
 use crate::node::Imported;
@@ -490,4 +489,15 @@ fn cost(func: &TensorFunc) -> u64 {
     let mut cost = Cost { around: 1, total: 0 };
     cost.stmt(&func.body);
     cost.total
+}
+
+/// A name in which every character that an identifier cannot have is an underscore.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let text: String = name.chars().take(64).map(plain).collect();
+    match text.chars().next() {
+        None => "v".into(),
+        Some(c) if c.is_ascii_digit() => format!("v{text}"),
+        Some(_) => text,
+    }
 }
