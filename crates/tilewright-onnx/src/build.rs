@@ -167,7 +167,7 @@ impl Builder {
         let Imported::Const(t) = made else { return Ok(()) };
         // Tensors without elements share their memory.
         if !t.is_empty() {
-            let func = self.function(base, key, args.len(), make)?;
+            let func = self.function(base, key, args.len(), Box::new(make))?;
             let origin = Origin { made: t.clone(), func, args: args.to_vec() };
             self.origins.0.insert((t.bytes().as_ptr(), t.shape().to_vec()), origin);
         }
@@ -201,7 +201,12 @@ impl Builder {
         args: &[Imported],
         make: impl FnOnce() -> Result<TensorFunc>,
     ) -> Result<Vec<Imported>> {
-        let func = self.function(base, key, args.len(), make)?;
+        let func = self.function(base, key, args.len(), Box::new(make))?;
+        self.called(func, args)
+    }
+
+    /// The results of a function of the builder.
+    fn called(&mut self, func: usize, args: &[Imported]) -> Result<Vec<Imported>> {
         let shared = &mut self.functions[func];
         // Operators that take types only do not see the shapes of all their operands.
         for (need, arg) in shared.inputs.iter().zip(args) {
@@ -258,7 +263,8 @@ impl Builder {
         }
         let Imported::Sizes(s) = value else { return Ok(value.clone()) };
         let make = || ops::creation::integers(s.shape(), s.values(), s.dtype());
-        let func = self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, make)?;
+        let func =
+            self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, Box::new(make))?;
         self.push(func, &[]).pop().ok_or_else(|| Error::internal("sizes have no result"))
     }
 
@@ -269,18 +275,19 @@ impl Builder {
         }
         let x = operand(value);
         let make = || ops::movement::copy(&x);
-        let func = self.function("copy", &x, 1, make)?;
+        let func = self.function("copy", &x, 1, Box::new(make))?;
         self.push(func, std::slice::from_ref(value))
             .pop()
             .ok_or_else(|| Error::internal("a copy has no result"))
     }
 
+    /// The position of a function: that of an equal one, or of what `make` builds.
     fn function(
         &mut self,
         base: &'static str,
         key: &dyn Debug,
         inputs: usize,
-        make: impl FnOnce() -> Result<TensorFunc>,
+        make: Box<dyn FnOnce() -> Result<TensorFunc> + '_>,
     ) -> Result<usize> {
         let key = format!("{base} {key:?}");
         if let Some(&at) = self.by_parameters.get(&key) {
