@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, equal,
+    Module, Result, equal, graph,
 };
 use tilewright_schedule::names::UniqueNames;
 
 use crate::calls::{Env, Resolve, tuple_item};
-use crate::control::has_control;
 
 /// The normal form of a graph function of a module.
 ///
@@ -79,7 +78,7 @@ pub(crate) fn changed_graphs(
 pub(crate) fn dataflow_graphs(
     module: &Module,
 ) -> impl Iterator<Item = (&Arc<str>, &Arc<GraphFunc>)> {
-    module.graphs().filter(|(name, _)| !has_control(module, name))
+    module.graphs().filter(|(name, _)| !module.has_control(name))
 }
 
 /// Attribute of a graph function with the names of its results.
@@ -279,7 +278,7 @@ impl Normalize<'_> {
             }
             GraphExpr::Call { op, args, attrs } => {
                 let args = self.values(args)?;
-                if let Some(name) = op.strip_prefix("cls.") {
+                if let Some(name) = graph::callee(op) {
                     return self.expand(name, args, |_, _, _| {});
                 }
                 let ty = GraphType::Opaque(op.clone());

@@ -16,7 +16,7 @@ use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars
 use tilewright_ir::{
     Binding, BindingBlock, Body, Branches, Buffer, DType, Error, Expr, ExprKind, Fold, Function,
     GraphExpr, GraphFunc, GraphType, GraphVar, Loop, Module, Param, Result, Tensor, TensorFunc,
-    TensorType, Var, expr,
+    TensorType, Var, expr, graph,
 };
 
 /// What is known of the sizes that a model or module leaves open.
@@ -577,11 +577,11 @@ impl Fill<'_> {
             }
             GraphExpr::Call { op, args, attrs } => {
                 let args = list(self, args)?;
-                let op = match op.strip_prefix("cls.") {
+                let op = match graph::callee(op) {
                     Some(func) => {
                         let types: Vec<_> =
                             args.iter().map(|a| a.ty().as_tensor().cloned()).collect();
-                        format!("cls.{}", self.callee(&func.into(), &types, &[])?).into()
+                        graph::call_of(&self.callee(&func.into(), &types, &[])?).into()
                     }
                     None => op.clone(),
                 };

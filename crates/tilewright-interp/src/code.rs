@@ -11,6 +11,8 @@
 //! the ranges of the variables show that no intermediate result wraps. Indices are such sums
 //! nearly always, and the ranges mostly show that they are within bounds, too.
 
+use tilewright_ir::DType;
+
 use crate::machine::{Cell, Machine};
 
 /// A compiled expression or statement.
@@ -179,4 +181,10 @@ impl ValueCode {
         };
         Int { code: IntCode::Code(code), lo: i64::MIN, hi: i64::MAX }
     }
+}
+
+/// The range of an integer type.
+pub fn range_of(dtype: DType) -> (i64, i64) {
+    let clamp = |v: Option<i128>, other| v.map_or(other, |v| i64::try_from(v).unwrap_or(other));
+    (clamp(dtype.min_int(), i64::MIN), clamp(dtype.max_int(), i64::MAX))
 }

@@ -12,8 +12,7 @@ use tilewright_ir::{
 
 use crate::RunOptions;
 use crate::alias::Memories;
-use crate::code::{Affine, Code, Int, ValueCode};
-use crate::expr::range_of;
+use crate::code::{Affine, Code, Int, ValueCode, range_of};
 use crate::machine::{Cell, Location, Machine, UNDEF, UNWRITTEN};
 use crate::place::{Access, BufferView, Dim, Ext, Watching};
 use crate::race::{Act, Watched};

@@ -9,7 +9,7 @@ use tilewright_ir::{
 };
 
 use crate::alias::permission;
-use crate::code::{Affine, Code, Int, IntCode, ValueCode};
+use crate::code::{Affine, Code, Int, IntCode, ValueCode, range_of};
 use crate::compile::{Bound, Compiler, some};
 use crate::machine::{Cell, Machine};
 use crate::place::Access;
@@ -19,12 +19,6 @@ use crate::scalar::{self, Scalar};
 /// Whether values of a type are computed as `i64`.
 fn is_small(dtype: DType) -> bool {
     dtype.is_bool() || (dtype.is_int() && dtype.scalar() != DType::U64)
-}
-
-/// The range of an integer type.
-pub fn range_of(dtype: DType) -> (i64, i64) {
-    let clamp = |v: Option<i128>, other| v.map_or(other, |v| i64::try_from(v).unwrap_or(other));
-    (clamp(dtype.min_int(), i64::MIN), clamp(dtype.max_int(), i64::MAX))
 }
 
 impl Compiler<'_> {

@@ -8,7 +8,7 @@ use tilewright_ir::dim::SizeRange;
 use tilewright_ir::list::Item;
 use tilewright_ir::{
     Attr, Binding, Error, Expr, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
-    Result, Tensor, TensorFunc, TensorType, Var, well_formed,
+    Result, Tensor, TensorFunc, TensorType, Var, graph, well_formed,
 };
 
 mod control;
@@ -16,8 +16,8 @@ mod control;
 use control::operator;
 
 use crate::alias::{Memories, Mode};
+use crate::code::range_of;
 use crate::compile::Compiler;
-use crate::expr::range_of;
 use crate::machine::Machine;
 use crate::scalar::Scalar;
 use crate::{Arg, Outcome, Output, Program, RunOptions, State, written_params};
@@ -350,7 +350,7 @@ impl GraphRun<'_, '_> {
                 if is_control_operator(op) {
                     return operator(op, args?, attrs);
                 }
-                let callee = op.strip_prefix("cls.").map(|name| {
+                let callee = graph::callee(op).map(|name| {
                     let module = self.interpreter.module;
                     module.graph(name).map(|f| (name, f.clone()))
                 });

@@ -26,7 +26,7 @@ use tilewright_ir::{
 use crate::batch::{
     BATCH, Batch, Fold, Lanes, Loop, Nest, Operand, combine, one_by_one, with_operator,
 };
-use crate::code::{Affine, ValueCode};
+use crate::code::{Affine, ValueCode, range_of};
 use crate::compile::{Bound, Compiler};
 use crate::place::Access;
 use crate::race::Act;
@@ -78,7 +78,7 @@ impl Compiler<'_> {
                 return Ok(None);
             };
             let last = min.checked_add(extent).and_then(|end| end.checked_sub(1));
-            let (_, most) = crate::expr::range_of(var.dtype());
+            let (_, most) = range_of(var.dtype());
             if extent < 1 || last.is_none_or(|last| last > most) {
                 return Ok(None);
             }

@@ -9,8 +9,8 @@ use tilewright_ir::{DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, 
 
 use crate::alias::{Memories, Mode};
 use crate::code::Code;
+use crate::code::range_of;
 use crate::compile::{Compiler, Run};
-use crate::expr::range_of;
 use crate::machine::{Machine, Memory, UNDEF, UNWRITTEN, WRITTEN};
 use crate::place::BufferView;
 use crate::race::Watch;

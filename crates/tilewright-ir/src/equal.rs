@@ -27,7 +27,9 @@ use crate::control::{Body, Loop};
 use crate::error::Span;
 use crate::expr::{Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
-use crate::graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+use crate::graph::{
+    Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType, callee,
+};
 use crate::module::{Function, Module};
 use crate::stmt::{Attr, Attrs, Block, ForKind, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;

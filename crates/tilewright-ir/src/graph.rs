@@ -127,6 +127,19 @@ impl fmt::Debug for GraphVar {
     }
 }
 
+/// What the name of an operator begins with that calls a graph function of the module.
+const OF_MODULE: &str = "cls.";
+
+/// The graph function of the module that an operator calls.
+pub fn callee(op: &str) -> Option<&str> {
+    op.strip_prefix(OF_MODULE)
+}
+
+/// The operator that calls a graph function of the module.
+pub fn call_of(func: &str) -> String {
+    format!("{OF_MODULE}{func}")
+}
+
 /// A graph expression.
 #[derive(Clone, Debug)]
 pub enum GraphExpr {

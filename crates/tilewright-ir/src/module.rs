@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use crate::error::{Error, Result, Source};
 use crate::func::TensorFunc;
-use crate::graph::GraphFunc;
+use crate::graph::{self, GraphExpr, GraphFunc};
 use crate::stmt::Attrs;
 
 /// A function of a module.
@@ -113,6 +113,28 @@ impl Module {
             (None, None, 1) => self.functions.keys().next().ok_or_else(|| self.missing("main")),
             _ => Err(Error::input("the module has several functions and none is called `main`")),
         }
+    }
+
+    /// Whether a function, or a graph function that it calls, has control flow, so that running it takes
+    /// a program over pieces.
+    pub fn has_control(&self, entry: &str) -> bool {
+        let (mut open, mut seen): (Vec<Arc<str>>, Vec<Arc<str>>) = (vec![entry.into()], Vec::new());
+        while let Some(name) = open.pop() {
+            let Some(Function::Graph(f)) = self.functions.get(&name) else { continue };
+            if f.has_control() {
+                return true;
+            }
+            if seen.contains(&name) {
+                continue;
+            }
+            seen.push(name);
+            f.for_each_expr(&mut |e| {
+                if let GraphExpr::Call { op, .. } = e {
+                    open.extend(graph::callee(op).map(Arc::from));
+                }
+            });
+        }
+        false
     }
 
     /// A name that no function has yet: `base`, `base_1`, `base_2`, ...

@@ -18,7 +18,6 @@ use tilewright_ops::{self as ops, Operand};
 
 use crate::narrow::NarrowValues;
 
-use crate::dims::identifier;
 use crate::extents::{MAX_RANK, check_extents, too_many_axes};
 use crate::fold;
 use crate::node::Imported;
@@ -168,7 +167,7 @@ impl Builder {
         let Imported::Const(t) = made else { return Ok(()) };
         // Tensors without elements share their memory.
         if !t.is_empty() {
-            let func = self.function(base, key, args.len(), make)?;
+            let func = self.function(base, key, args.len(), Box::new(make))?;
             let origin = Origin { made: t.clone(), func, args: args.to_vec() };
             self.origins.0.insert((t.bytes().as_ptr(), t.shape().to_vec()), origin);
         }
@@ -202,7 +201,12 @@ impl Builder {
         args: &[Imported],
         make: impl FnOnce() -> Result<TensorFunc>,
     ) -> Result<Vec<Imported>> {
-        let func = self.function(base, key, args.len(), make)?;
+        let func = self.function(base, key, args.len(), Box::new(make))?;
+        self.called(func, args)
+    }
+
+    /// The results of a function of the builder.
+    fn called(&mut self, func: usize, args: &[Imported]) -> Result<Vec<Imported>> {
         let shared = &mut self.functions[func];
         // Operators that take types only do not see the shapes of all their operands.
         for (need, arg) in shared.inputs.iter().zip(args) {
@@ -259,7 +263,8 @@ impl Builder {
         }
         let Imported::Sizes(s) = value else { return Ok(value.clone()) };
         let make = || ops::creation::integers(s.shape(), s.values(), s.dtype());
-        let func = self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, make)?;
+        let func =
+            self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, Box::new(make))?;
         self.push(func, &[]).pop().ok_or_else(|| Error::internal("sizes have no result"))
     }
 
@@ -270,18 +275,19 @@ impl Builder {
         }
         let x = operand(value);
         let make = || ops::movement::copy(&x);
-        let func = self.function("copy", &x, 1, make)?;
+        let func = self.function("copy", &x, 1, Box::new(make))?;
         self.push(func, std::slice::from_ref(value))
             .pop()
             .ok_or_else(|| Error::internal("a copy has no result"))
     }
 
+    /// The position of a function: that of an equal one, or of what `make` builds.
     fn function(
         &mut self,
         base: &'static str,
         key: &dyn Debug,
         inputs: usize,
-        make: impl FnOnce() -> Result<TensorFunc>,
+        make: Box<dyn FnOnce() -> Result<TensorFunc> + '_>,
     ) -> Result<usize> {
         let key = format!("{base} {key:?}");
         if let Some(&at) = self.by_parameters.get(&key) {
@@ -490,4 +496,15 @@ fn cost(func: &TensorFunc) -> u64 {
     let mut cost = Cost { around: 1, total: 0 };
     cost.stmt(&func.body);
     cost.total
+}
+
+/// A name in which every character that an identifier cannot have is an underscore.
+pub(crate) fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let text: String = name.chars().take(64).map(plain).collect();
+    match text.chars().next() {
+        None => "v".into(),
+        Some(c) if c.is_ascii_digit() => format!("v{text}"),
+        Some(_) => text,
+    }
 }

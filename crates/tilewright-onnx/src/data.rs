@@ -143,6 +143,12 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
         ))),
     };
     let out_of_range = |v: String| Error::model(format!("the element {v} does not fit {dtype}"));
+    macro_rules! same {
+        ($field:ident) => {{
+            check(stringify!($field), proto.$field.len())?;
+            Tensor::from_slice(shape, &proto.$field)
+        }};
+    }
     macro_rules! narrow {
         ($field:ident, $t:ty) => {{
             check(stringify!($field), proto.$field.len())?;
@@ -155,26 +161,11 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
         }};
     }
     match dtype {
-        DType::F32 => {
-            check("float_data", proto.float_data.len())?;
-            Tensor::from_slice(shape, &proto.float_data)
-        }
-        DType::F64 => {
-            check("double_data", proto.double_data.len())?;
-            Tensor::from_slice(shape, &proto.double_data)
-        }
-        DType::I64 => {
-            check("int64_data", proto.int64_data.len())?;
-            Tensor::from_slice(shape, &proto.int64_data)
-        }
-        DType::U64 => {
-            check("uint64_data", proto.uint64_data.len())?;
-            Tensor::from_slice(shape, &proto.uint64_data)
-        }
-        DType::I32 => {
-            check("int32_data", proto.int32_data.len())?;
-            Tensor::from_slice(shape, &proto.int32_data)
-        }
+        DType::F32 => same!(float_data),
+        DType::F64 => same!(double_data),
+        DType::I64 => same!(int64_data),
+        DType::U64 => same!(uint64_data),
+        DType::I32 => same!(int32_data),
         DType::BOOL => {
             check("int32_data", proto.int32_data.len())?;
             let values: Vec<bool> = proto.int32_data.iter().map(|&v| v != 0).collect();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
-use crate::build::Builder;
+use crate::build::{Builder, identifier};
 use crate::extents::MAX_RANK;
 use crate::model::{Dim, ValueType};
 use crate::node::Imported;
@@ -374,17 +374,6 @@ fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
         false => format!("open sizes of the model: {}", known.join(", ")),
     };
     Error::input(format!("no dimension of the model is called `{key}`")).note(note)
-}
-
-/// A name in which every character that an identifier cannot have is an underscore.
-pub(crate) fn identifier(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let text: String = name.chars().take(64).map(plain).collect();
-    match text.chars().next() {
-        None => "v".into(),
-        Some(c) if c.is_ascii_digit() => format!("v{text}"),
-        Some(_) => text,
-    }
 }
 
 #[cfg(test)]

@@ -20,12 +20,12 @@
 //!   module that comes about. `fold`: constants that are computed on the way.
 //! * `narrow`: element types of less than a byte, and floats of a byte.
 //! * `texts`: tensors of strings, which are known at import only.
-//! * `nested`: branches and loops, whose graphs are attributes of nodes.
+//! * `ops::nested`: branches and loops, whose graphs are attributes of nodes.
 //! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
 //!
-//! A file is input from a stranger: whatever is in it, importing ends in bounded time and memory
-//! with a module or an error.
+//! Nothing in a file is trusted: whatever is in it, importing ends in bounded time and memory, with a
+//! module or an error.
 //!
 //! **Architecture invariant:** nothing behind this crate knows of ONNX; nothing in here knows of
 //! layouts, schedules or targets.
@@ -39,7 +39,6 @@ mod functions;
 mod import;
 mod model;
 mod narrow;
-mod nested;
 mod node;
 mod ops;
 pub mod proto;

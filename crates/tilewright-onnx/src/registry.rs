@@ -6,13 +6,12 @@ use tilewright_ops::reduce::{Arg, Reduction};
 
 use crate::build::Builder;
 use crate::import::{Importer, Stop};
-use crate::nested;
 use crate::node::{Imported, Node};
 use crate::ops::norm::Family;
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft, ml,
-    movement, narrow, norm, pool, quantize, quantized, quantized_recurrent, random, recurrent,
-    reduce, resize, sample, signal, text,
+    movement, narrow, nested, norm, pool, quantize, quantized, quantized_recurrent, random,
+    recurrent, reduce, resize, sample, signal, text,
 };
 
 /// Versions of ONNX's operator set that are supported, first and last. Before the seventh, few

@@ -1,6 +1,6 @@
 //! How much memory a file will take once it is decoded, found without decoding it.
 //!
-//! On the wire an empty message takes two bytes, in memory a few hundred: a small hostile file
+//! Encoded, an empty message takes two bytes, in memory a few hundred: a small hostile file
 //! could ask for a large amount of memory. [`decoded_size`] walks over the tags, adds up what
 //! each message and list element will occupy, and touches no payload. Lists grow by doubling, so
 //! each element counts twice.

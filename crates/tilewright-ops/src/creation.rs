@@ -29,12 +29,16 @@ pub fn range(
     te::func(NONE, [&out])
 }
 
+/// The `k`-th diagonal of a matrix; those outside of it are all alike.
+pub(crate) fn diagonal(k: i64, rows: Dim, cols: Dim) -> i64 {
+    let edge = |n: Dim| n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX));
+    k.clamp(-edge(rows), edge(cols))
+}
+
 /// Ones at `[i, i + k]`, zeros elsewhere.
 pub fn eye(rows: impl Into<Dim>, cols: impl Into<Dim>, k: i64, dtype: DType) -> Result<TensorFunc> {
     let (rows, cols) = (rows.into(), cols.into());
-    // Diagonals outside of the matrix are all alike.
-    let edge = |n: Dim| n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX));
-    let k = k.clamp(-edge(rows), edge(cols));
+    let k = diagonal(k, rows, cols);
     let out = te::compute("eye", &[rows, cols], |i| {
         let [one, zero] = [1, 0].map(|v| Scalar::Int(v).expr(dtype));
         Expr::select((&i[0] + k).equal(&i[1]), one, zero)

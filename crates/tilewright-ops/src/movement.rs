@@ -7,6 +7,7 @@
 use tilewright_ir::dim::Integer;
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
+use crate::creation::diagonal;
 use crate::operand::{
     Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number,
     require_same, unequal, unsupported_type,
@@ -645,9 +646,7 @@ pub fn trilu(x: &Operand, k: i64, upper: bool) -> Result<TensorFunc> {
     let [.., rows, cols] = x.shape[..] else {
         return Err(Error::input(format!("trilu: {x} has no matrices")));
     };
-    // Diagonals outside of the matrix are all alike.
-    let edge = |n: Dim| n.known().map_or(1 << 30, |n| i64::try_from(n).unwrap_or(i64::MAX));
-    let k = k.clamp(-edge(rows), edge(cols));
+    let k = diagonal(k, rows, cols);
     let t = x.placeholder("x");
     let out = te::compute("trilu", &x.shape, |i| {
         let (row, col) = (&i[i.len() - 2], &i[i.len() - 1]);

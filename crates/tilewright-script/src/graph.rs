@@ -8,7 +8,7 @@ use tilewright_ir::control::MATCH_CAST;
 use tilewright_ir::suggest::closest;
 use tilewright_ir::{
     Attr, Attrs, Binding, BindingBlock, Body, DType, Error, Expr, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Result, Span, Tensor, TensorType, Var,
+    GraphVar, Result, Span, Tensor, TensorType, Var, graph,
 };
 
 mod control;
@@ -17,7 +17,7 @@ use crate::args::{Args, elements, string};
 use crate::consts::ConstTable;
 use crate::env::Item;
 use crate::expr::{ExprParser, Space};
-use crate::module::{Entry, FuncHead, Functions};
+use crate::functions::{Entry, FuncHead, Functions};
 use crate::tensor::{declared_types, define_dimensions};
 
 /// Constants that a text names without spelling them out.
@@ -310,7 +310,7 @@ impl GraphParser<'_> {
     /// The type of a value that the text does not say.
     fn inferred(&mut self, value: &GraphExpr) -> GraphType {
         if let GraphExpr::Call { op, .. } = value
-            && let Some(name) = op.strip_prefix("cls.")
+            && let Some(name) = graph::callee(op)
             && let Some(entry) = self.functions.by_key(name)
             && let Some(e) = entry.def.returns.as_deref()
             && let Ok(ty) = self.graph_type(e)
@@ -510,7 +510,7 @@ impl GraphParser<'_> {
             },
             _ => match self.callee(&c.func) {
                 Some((name, at)) => match self.functions.by_key(&name) {
-                    Some(_) => self.operator(format!("cls.{name}"), c, 0),
+                    Some(_) => self.operator(graph::call_of(&name), c, 0),
                     None => Err(self.unknown_function(&name).at(at)),
                 },
                 None => Err(Error::syntax("this cannot be called in a graph function")

@@ -26,7 +26,7 @@
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 //!
-//! The way of a text: `syntax` guards and runs Python's parser, `module` finds the functions,
+//! The way of a text: `syntax` guards and runs Python's parser, `module` finds the `functions`,
 //! `tensor` and `graph` read them, `expr` reads their expressions in an `env` of names with the
 //! types of `value`. `print` is the way back.
 //!
@@ -38,6 +38,7 @@ mod attrs;
 mod consts;
 mod env;
 mod expr;
+mod functions;
 mod graph;
 mod lambda;
 mod metadata;

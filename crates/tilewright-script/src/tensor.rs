@@ -23,7 +23,7 @@ use tilewright_ir::{
 use crate::args::{Args, elements, string};
 use crate::env::Item;
 use crate::expr::{ExprParser, Index, Space};
-use crate::module::FuncHead;
+use crate::functions::FuncHead;
 use crate::value::{TextValue, unify};
 
 mod blocks;

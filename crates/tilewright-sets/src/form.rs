@@ -571,36 +571,31 @@ impl Pred {
     }
 
     pub fn and(parts: impl IntoIterator<Item = Pred>) -> Pred {
-        let mut all = Vec::new();
-        for p in parts {
-            match p {
-                Pred::Bool(true) => {}
-                Pred::Bool(false) => return p,
-                Pred::And(inner) => inner.into_iter().for_each(|p| push_new(&mut all, p)),
-                p => push_new(&mut all, p),
-            }
-        }
-        match all.len() {
-            0 => Pred::Bool(true),
-            1 => all.swap_remove(0),
-            _ => Pred::And(all),
-        }
+        Pred::joined(parts, true)
     }
 
     pub fn or(parts: impl IntoIterator<Item = Pred>) -> Pred {
-        let mut any = Vec::new();
+        Pred::joined(parts, false)
+    }
+
+    /// The conjunction, or the disjunction: that of which `neutral` is no part.
+    fn joined(parts: impl IntoIterator<Item = Pred>, neutral: bool) -> Pred {
+        let mut all = Vec::new();
         for p in parts {
-            match p {
-                Pred::Bool(false) => {}
-                Pred::Bool(true) => return p,
-                Pred::Or(inner) => inner.into_iter().for_each(|p| push_new(&mut any, p)),
-                p => push_new(&mut any, p),
+            match (p, neutral) {
+                (Pred::Bool(value), _) if value == neutral => {}
+                (p @ Pred::Bool(_), _) => return p,
+                (Pred::And(inner), true) | (Pred::Or(inner), false) => {
+                    inner.into_iter().for_each(|p| push_new(&mut all, p));
+                }
+                (p, _) => push_new(&mut all, p),
             }
         }
-        match any.len() {
-            0 => Pred::Bool(false),
-            1 => any.swap_remove(0),
-            _ => Pred::Or(any),
+        match all.len() {
+            0 => Pred::Bool(neutral),
+            1 => all.swap_remove(0),
+            _ if neutral => Pred::And(all),
+            _ => Pred::Or(all),
         }
     }
 

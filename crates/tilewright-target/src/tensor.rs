@@ -81,7 +81,9 @@ impl TensorInstruction {
         let [a, b, c] = self.buffers();
         let [i, j, l] = ["i", "j", "l"].map(Var::index);
         let row = if self.is_dot() { Expr::i32(0) } else { i.expr() };
-        let sum = self.sum([&a, &b, &c], &row, &j.expr(), [l.expr()]);
+        let column = j.expr();
+        let product = self.products([&a, &b], &row, &column, [l.expr()]);
+        let sum = self.add(&c, &row, &column, product);
         let loops = [(&i, self.c.rows), (&j, self.c.columns), (&l, self.a.columns)];
         let body = loops.into_iter().rev().fold(sum, |body, (var, extent)| match extent {
             1 => body,
@@ -108,11 +110,18 @@ impl TensorInstruction {
         }
         let [a, b, c] = self.buffers();
         let j = Var::index("j");
+        let (row, column) = (Expr::i32(0), j.expr());
         let steps = (0..self.b.group).map(|l| Expr::int(l, DType::I32));
         let sum = match self.c.dtype.is_float() {
-            false => self.sum([&a, &b, &c], &Expr::i32(0), &j.expr(), steps),
+            false => {
+                let products = self.products([&a, &b], &row, &column, steps);
+                self.add(&c, &row, &column, products.reduce(|sum, product| sum + product))
+            }
             // The last product is added first.
-            true => self.sums([&a, &b, &c], &Expr::i32(0), &j.expr(), steps.rev()),
+            true => {
+                let products = self.products([&a, &b], &row, &column, steps.rev());
+                self.add(&c, &row, &column, products)
+            }
         };
         let lanes = Range::upto(Expr::int(self.c.columns, DType::I32));
         let body = Stmt::for_loop(&j, lanes, ForKind::Vectorized, sum);
@@ -128,32 +137,20 @@ impl TensorInstruction {
         [tile("a", &self.a, "global"), tile("b", &self.b, "global"), tile("c", &self.c, sums)]
     }
 
-    /// Adds the sum of the products of some steps to an element of `c`.
-    fn sum(
+    /// Adds values to an element of `c`, one after the other.
+    fn add(
         &self,
-        [a, b, c]: [&Buffer; 3],
+        c: &Buffer,
         row: &Expr,
         column: &Expr,
-        steps: impl IntoIterator<Item = Expr>,
-    ) -> Stmt {
-        let all = self.products([a, b], row, column, steps).reduce(|sum, product| sum + product);
-        let at = self.c.layout(row, column);
-        Stmt::store(c, at.clone(), all.into_iter().fold(c.load(at), |old, all| old + all))
-    }
-
-    /// Adds the products of some steps to an element of `c`, one after the other.
-    fn sums(
-        &self,
-        [a, b, c]: [&Buffer; 3],
-        row: &Expr,
-        column: &Expr,
-        steps: impl IntoIterator<Item = Expr>,
+        values: impl IntoIterator<Item = Expr>,
     ) -> Stmt {
         let at = self.c.layout(row, column);
-        let products = self.products([a, b], row, column, steps);
-        Stmt::store(c, at.clone(), products.fold(c.load(at), |sum, product| sum + product))
+        let sum = values.into_iter().fold(c.load(at.clone()), |sum, value| sum + value);
+        Stmt::store(c, at, sum)
     }
 
+    /// The products of some steps, for an element of `c`.
     fn products(
         &self,
         [a, b]: [&Buffer; 2],

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tilewright_analysis::stage::open_stages;
 pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
 use tilewright_ir::plan::program::Program;
-use tilewright_ir::{Attr, Error, Function, GraphExpr, GraphFunc, Module, Result};
+use tilewright_ir::{Attr, Error, Function, GraphFunc, Module, Result};
 
 /// A graph function that was cut.
 #[derive(Clone, Debug)]
@@ -45,28 +45,6 @@ impl Cut {
         module.insert(name, entry);
         module
     }
-}
-
-/// Whether running a function of a module takes a program over pieces: whether it, or a graph function
-/// that it calls, has control flow.
-pub fn has_control(module: &Module, entry: &str) -> bool {
-    let (mut open, mut seen): (Vec<Arc<str>>, Vec<Arc<str>>) = (vec![entry.into()], Vec::new());
-    while let Some(name) = open.pop() {
-        let Some(Function::Graph(f)) = module.functions.get(&name) else { continue };
-        if f.has_control() {
-            return true;
-        }
-        if seen.contains(&name) {
-            continue;
-        }
-        seen.push(name);
-        f.for_each_expr(&mut |e| {
-            if let GraphExpr::Call { op, .. } = e {
-                open.extend(op.strip_prefix("cls.").map(Arc::from));
-            }
-        });
-    }
-    false
 }
 
 /// The pieces of a graph function of a module, and what is left of it.

@@ -9,7 +9,7 @@ use tilewright_ir::list::ListOp;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, Function, GraphExpr,
-    GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var,
+    GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var, graph,
 };
 
 use crate::calls::{Env, Resolve, tuple_item};
@@ -155,7 +155,7 @@ impl<'m> Resolve<'m> for Resolver<'m> {
 
     fn call(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
         let GraphExpr::Call { op, args, .. } = e else { return self.call_tir(e, None) };
-        if let Some(name) = op.strip_prefix("cls.") {
+        if let Some(name) = graph::callee(op) {
             let args = self.values(args)?;
             let mut outer = HashMap::new();
             let ret = self.expand(name, args, |r, func, args| {
@@ -337,7 +337,7 @@ impl Resolver<'_> {
 
     /// The name of the piece that an operator calls.
     fn piece(&self, op: &str) -> Option<Arc<str>> {
-        let (name, function) = self.env.module.functions.get_key_value(op.strip_prefix("cls.")?)?;
+        let (name, function) = self.env.module.functions.get_key_value(graph::callee(op)?)?;
         match function {
             Function::Graph(f) if f.attrs.contains_key(PIECE) => Some(name.clone()),
             _ => None,

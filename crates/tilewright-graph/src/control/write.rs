@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::control::{Branches, Loop, MATCH_CAST, TENSOR_TO_SHAPE};
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span,
+    Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span, graph,
 };
 
 use super::pieces::tuple;
@@ -38,7 +38,7 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
             if !sizes.is_empty() {
                 args.insert(0, GraphExpr::shape(sizes));
             }
-            let value = call(&format!("cls.{name}"), args);
+            let value = call(&graph::call_of(&name), args);
             match <[GraphVar; 1]>::try_from(outs) {
                 Ok([var]) => to.push(one(var, value)),
                 Err(outs) => several(&name, value, outs, span, to),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::{
-    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorType, Var,
+    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorType, Var, graph,
 };
 
 use super::run::{Argument, Cells, Ran, Shared, Stop, is_data, run, undecided};
@@ -148,7 +148,7 @@ impl GraphRun<'_, '_> {
             }
             GraphExpr::If(_) | GraphExpr::Loop(_) => undecided("control flow is not compared"),
             GraphExpr::Call { op, args, .. } => {
-                let Some(name) = op.strip_prefix("cls.") else {
+                let Some(name) = graph::callee(op) else {
                     return undecided(format!("the operator `{op}` is not known"));
                 };
                 let callee = self.module.graph(name)?.clone();

@@ -143,7 +143,7 @@ impl Matcher<'_> {
                 GraphExpr::Call { op: f, args: x, attrs: m },
                 GraphExpr::Call { op: g, args: y, attrs: n },
             ) => {
-                let same = match (f.strip_prefix("cls."), g.strip_prefix("cls.")) {
+                let same = match (callee(f), callee(g)) {
                     (Some(f), Some(g)) => self.same_function(f, g),
                     _ => f == g,
                 };

@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, ExprKind, Var, fold_binary};
 use crate::func::{Param, TensorFunc};
-use crate::graph::{BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+use crate::graph::{self, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
 use crate::module::{Function, Module};
 use crate::stmt::Attr;
 use crate::text::brief;
@@ -81,8 +81,7 @@ fn callees<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
                 args.iter().for_each(|a| collect(module, a, out));
             }
             GraphExpr::Call { op, args, .. } => {
-                let called =
-                    op.strip_prefix("cls.").and_then(|n| module.functions.get_key_value(n));
+                let called = graph::callee(op).and_then(|n| module.functions.get_key_value(n));
                 out.extend(called.map(|(name, _)| &**name));
                 args.iter().for_each(|a| collect(module, a, out));
             }
@@ -277,7 +276,7 @@ impl Checker<'_> {
                 if control::is_operator(op) {
                     return control::operator(op, &args);
                 }
-                let Some(name) = op.strip_prefix("cls.") else { return Ok(None) };
+                let Some(name) = graph::callee(op) else { return Ok(None) };
                 let callee: Arc<GraphFunc> = match self.module.functions.get(name) {
                     Some(Function::Graph(f)) => f.clone(),
                     Some(_) => {

@@ -13,7 +13,7 @@ use tilewright_ir::{
 use tilewright_ops::Operand;
 
 use super::{Builder, Call, Origins, Shared, Step, fresh, tensor_type};
-use crate::dims::identifier;
+use crate::build::identifier;
 use crate::node::{Element, Imported, ItemType};
 
 /// A body that is being built.

@@ -6,8 +6,8 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use super::{arithmetic, one};
 use crate::build::Builder;
 use crate::model::{ValueKind, described};
-use crate::nested::numbers;
 use crate::node::{Element, Imported, ItemType, Node, axis};
+use crate::ops::nested::numbers;
 
 /// The list of an input, and what it holds.
 fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {

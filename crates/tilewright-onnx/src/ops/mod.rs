@@ -17,6 +17,7 @@ pub(crate) mod microsoft;
 pub(crate) mod ml;
 pub(crate) mod movement;
 pub(crate) mod narrow;
+pub(crate) mod nested;
 pub(crate) mod norm;
 pub(crate) mod pool;
 pub(crate) mod quantize;

@@ -1,6 +1,6 @@
 //! Operators that compute on quantised integers, exact in `int32`.
 
-use tilewright_ir::{DType, Dim, Error, Result, dim};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
@@ -21,7 +21,15 @@ fn centred(
             .help("it takes int8 and uint8"));
     }
     let wide = c.cast(x, DType::I32)?;
-    let Some(zero) = zero else { return Ok(wide) };
+    let Some(zero) = nonzero(x, zero)? else { return Ok(wide) };
+    let zero = along(c, x, zero, axis)?;
+    let zero = c.cast(&zero, DType::I32)?;
+    c.op("Sub", &[&wide, &zero])
+}
+
+/// A zero point of some data, which has their type; `None` where it is zero.
+fn nonzero<'a>(x: &Imported, zero: Option<&'a Imported>) -> Result<Option<&'a Imported>> {
+    let Some(zero) = zero else { return Ok(None) };
     if zero.dtype() != x.dtype() {
         return Err(Error::model(format!(
             "the data are {}, the zero point is {}",
@@ -29,12 +37,8 @@ fn centred(
             zero.dtype()
         )));
     }
-    if zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0)) {
-        return Ok(wide);
-    }
-    let zero = along(c, x, zero, axis)?;
-    let zero = c.cast(&zero, DType::I32)?;
-    c.op("Sub", &[&wide, &zero])
+    let is_zero = |t: &Tensor| (0..t.len()).all(|i| t.get_i128(i) == 0);
+    Ok(Some(zero).filter(|zero| !zero.constant().is_some_and(is_zero)))
 }
 
 /// A parameter of a quantisation in a shape that broadcasts to the data: one number, or one for each
@@ -64,17 +68,7 @@ pub(super) fn zero_point(
     x: &Imported,
     zero: Option<&Imported>,
 ) -> Result<Option<Imported>> {
-    let Some(zero) = zero else { return Ok(None) };
-    if zero.dtype() != x.dtype() {
-        return Err(Error::model(format!(
-            "the data are {}, the zero point is {}",
-            x.dtype(),
-            zero.dtype()
-        )));
-    }
-    if zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0)) {
-        return Ok(None);
-    }
+    let Some(zero) = nonzero(x, zero)? else { return Ok(None) };
     match zero.rank() > 1 && dim::product(zero.shape()) == 1 {
         true => Compose::new(node, b).reshape::<Dim>(zero, &[]).map(Some),
         false => Ok(Some(zero.clone())),

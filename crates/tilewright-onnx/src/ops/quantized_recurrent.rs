@@ -11,8 +11,8 @@ use tilewright_ops::recurrent::{Cell, Direction, Recurrent, recurrent};
 use super::compose::{Compose, int};
 use super::recurrent::{activations, backward};
 use crate::import::{Importer, Stop};
-use crate::nested::{Repeat, looped};
 use crate::node::{Imported, Node};
+use crate::ops::nested::{Repeat, looped};
 use crate::sizes;
 
 /// Quantised weights: `[directions, rows, columns]`, with a scale and a zero point for each direction,

@@ -32,8 +32,12 @@ pub fn func<T: Borrow<Tensor>, U: Borrow<Tensor>>(
     inputs: impl IntoIterator<Item = T>,
     outputs: impl IntoIterator<Item = U>,
 ) -> Result<TensorFunc> {
-    let inputs: Vec<Tensor> = inputs.into_iter().map(|t| t.borrow().clone()).collect();
-    let outputs: Vec<Tensor> = outputs.into_iter().map(|t| t.borrow().clone()).collect();
+    let inputs = inputs.into_iter().map(|t| t.borrow().clone()).collect();
+    assemble(inputs, outputs.into_iter().map(|t| t.borrow().clone()).collect())
+}
+
+/// [`func`] of lists, compiled once.
+fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
     if outputs.is_empty() {
         return Err(Error::input("a tensor function needs an output"));
     }

@@ -385,9 +385,14 @@ pub fn compute_over<B: Into<Body>>(
     f: impl FnOnce(&[Expr]) -> B,
 ) -> Tensor {
     let axes: Vec<Axis> = axes.into_iter().collect();
-    let shape: Vec<Dim> = axes.iter().map(Axis::extent).collect();
     let indices: Vec<Expr> = axes.iter().map(Axis::expr).collect();
     let body = f(&indices).into();
+    computed(name.into(), axes, indices, body)
+}
+
+/// [`compute_over`] of a body, compiled once.
+fn computed(name: Arc<str>, axes: Vec<Axis>, indices: Vec<Expr>, body: Body) -> Tensor {
+    let shape: Vec<Dim> = axes.iter().map(Axis::extent).collect();
     let out = buffer(name, &shape, body.dtype());
     let stage = Stage::new(&out, axes, indices, body);
     Tensor::new(out, &shape, Some(vec![stage]))

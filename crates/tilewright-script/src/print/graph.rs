@@ -7,7 +7,7 @@ use tilewright_ir::text::{self, quote};
 use tilewright_ir::visit::{Visit, walk_attrs, walk_expr};
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType,
-    TensorType, Var,
+    TensorType, Var, graph,
 };
 
 mod control;
@@ -108,7 +108,7 @@ fn names_function(f: &GraphFunc) -> bool {
     f.for_each_expr(&mut |e| {
         names |= match e {
             GraphExpr::CallTir { .. } => true,
-            GraphExpr::Call { op, .. } => op.starts_with("cls."),
+            GraphExpr::Call { op, .. } => graph::callee(op).is_some(),
             _ => false,
         }
     });
@@ -347,7 +347,7 @@ impl Printer {
 
     /// The callee of an operator, and what comes before its arguments.
     fn callee(&self, op: &str) -> (String, Vec<String>) {
-        if let Some(name) = op.strip_prefix("cls.").and_then(|f| self.functions.get(f)) {
+        if let Some(name) = graph::callee(op).and_then(|f| self.functions.get(f)) {
             return (format!("cls.{name}"), Vec::new());
         }
         if let Some(name) = op.strip_prefix("R.") {

@@ -44,7 +44,7 @@ impl Program {
     /// Those of memory planning, and of [`control::program`].
     pub fn of(module: Lowered) -> Result<Program> {
         let entry = module.entry()?;
-        if !control::has_control(&module, entry) {
+        if !module.has_control(entry) {
             let plan = plan_memory(&module, entry)?;
             return Ok(Program { module, plan, control: None });
         }
@@ -140,7 +140,7 @@ pub fn staged(
 ) -> Result<Module> {
     let entry = module.entry()?;
     let stages = |module: &Module| run_stages(module, options, until, |_, _| Ok(()));
-    if !control::has_control(module, entry) {
+    if !module.has_control(entry) {
         return stages(&lay_out(module.clone(), None)?);
     }
     well_formed::check_module(module)?;

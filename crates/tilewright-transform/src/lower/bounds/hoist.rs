@@ -37,7 +37,7 @@ pub(super) fn flush(checks: Vec<Check>, s: Stmt) -> Stmt {
     Stmt::seq(checks.into_iter().map(|c| c.stmt).chain([s]))
 }
 
-/// What a statement does to the assertions that want to pass it.
+/// What keeps assertions from moving up over a statement.
 struct Barrier {
     writes: HashSet<Var>,
     /// It asserts, or calls what may do anything.
