@@ -18,7 +18,7 @@ use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::timings::{Basis, Timings, Unit};
 use tilewright::unstable::whole::{self, Whole};
 use tilewright::unstable::winograd::{self, Chosen};
-use tilewright::{Error, IoLayout, Module, Options, Result};
+use tilewright::{Error, IoLayout, Module, Options, Result, Target};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
@@ -94,6 +94,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
+    let timings = match arguments.rounding.fast_math {
+        Some(error) => timings.with_transforms(&module, error)?,
+        None => timings,
+    };
     let mut why = Remarks::new();
     let io = arguments.io_layout;
     let (after, plans, left) = match named {
@@ -109,7 +113,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         _ => [Vec::new(), Vec::new()],
     };
     let reduced = match arguments.rounding.fast_math {
-        Some(error) => reduced(&after, error, &arguments.cpu, &mut why)?,
+        Some(error) => reduced(&after, error, timings.target(), &mut why)?,
         None => Vec::new(),
     };
     if arguments.explain {
@@ -117,6 +121,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     let unit = timings.unit().name();
     let is_time = timings.unit() == Unit::Nanoseconds;
+    let by_transforms: Vec<&str> = reduced.iter().map(|c| &*c.value).collect();
+    let profile = profile.map(|profile| profile.joined(&by_transforms));
     let times: Vec<Times> = match &profile {
         Some(profile) => plans.iter().map(|p| Times::of(p, profile, is_time)).collect(),
         None => Vec::new(),
@@ -209,10 +215,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 }
 
 /// The convolutions of a laid out module that are computed by transforms.
-fn reduced(module: &Module, error: f64, cpu: &str, why: &mut Remarks) -> Result<Vec<Chosen>> {
-    let options = Options { target: Some(target(cpu)?), ..Options::default() };
+fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> Result<Vec<Chosen>> {
+    let options = Options { target: Some(target.clone()), ..Options::default() };
     let fused = run_stages(module, &options, Stage::Fuse, |_, _| Ok(()))?;
-    let made = winograd::apply(&fused, error, None, &options.target()?, why)?;
+    let made = winograd::apply(&fused, error, None, target, why)?;
     Ok(winograd::chosen(&made))
 }
 

@@ -10,11 +10,13 @@ use std::path::Path;
 
 use tilewright_auto::price::{self, Beside, Form, Price};
 use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
-use tilewright_ir::Result;
+use tilewright_graph::winograd::Allowed;
+use tilewright_ir::{Module, Result, TensorFunc};
 use tilewright_target::Target;
 use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
 
 use super::calibrated::{self, scope};
+use super::winograd;
 
 /// Measurements of a kind from which its own scale is taken; below, that of all kinds.
 const ENOUGH: usize = 5;
@@ -67,6 +69,8 @@ pub struct Timings {
     measured: BTreeMap<Key, Record>,
     /// Nanoseconds of an estimated cycle, by kind.
     scales: [f64; Kind::ALL.len()],
+    /// The convolutions that may be computed by transforms.
+    transforms: Allowed,
 }
 
 impl Timings {
@@ -75,7 +79,21 @@ impl Timings {
         let scope = scope(target, threads);
         let cycle = target.costs.cycle.unwrap_or(1.0);
         let (measured, scales) = (BTreeMap::new(), [cycle; Kind::ALL.len()]);
-        Timings { target: target.clone(), scope, measured, scales }
+        let transforms = Allowed::default();
+        Timings { target: target.clone(), scope, measured, scales, transforms }
+    }
+
+    /// The same for a module whose convolutions may be computed by transforms with an error. Whole
+    /// models were measured without.
+    ///
+    /// # Errors
+    /// Those of [`winograd::allowed`].
+    pub fn with_transforms(mut self, module: &Module, error: f64) -> Result<Timings> {
+        self.transforms = winograd::allowed(module, error)?;
+        if !self.transforms.is_empty() {
+            self.measured.retain(|_, record| record.kind != Kind::Model);
+        }
+        Ok(self)
     }
 
     /// Estimates, and the measurements of a file where it is there.
@@ -189,6 +207,11 @@ impl Timings {
         price::conversion(bytes, cells, from.run(to), constants, &self.target)
     }
 
+    /// An estimate in the unit of all costs.
+    fn estimated_cost(&self, price: &Price) -> f64 {
+        price.cycles * self.scales[kind(price) as usize]
+    }
+
     /// What counts for a key: its measurement, else the estimate in the unit of all.
     pub(super) fn cost(&self, key: &Key, kind: Kind, cycles: f64) -> f64 {
         self.nanoseconds(key).unwrap_or(cycles * self.scales[kind as usize])
@@ -197,12 +220,18 @@ impl Timings {
 
 impl Costs for Timings {
     fn call(&self, call: &Priced<'_>) -> f64 {
-        if self.measured.is_empty() {
-            let price = self.price(call);
-            return price.cycles * self.scales[kind(&price) as usize];
-        }
-        let (key, price) = self.estimate(call);
-        self.cost(&key, kind(&price), price.cycles)
+        let direct = if self.measured.is_empty() {
+            self.estimated_cost(&self.price(call))
+        } else {
+            let (key, price) = self.estimate(call);
+            self.cost(&key, kind(&price), price.cycles)
+        };
+        // As the pass decides that makes the transforms.
+        let part = |func: &TensorFunc, free: &[bool]| {
+            self.estimated_cost(&price::price(func, free, call.constants, &self.target))
+        };
+        let reduced = self.transforms.least(call.name, call.func, call.free, &part);
+        reduced.map_or(direct, |reduced| reduced.min(direct))
     }
 
     fn conversion(&self, moved: &Moved<'_>) -> f64 {
