@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tilewright_auto::price::{self, Beside, Form, Price};
-use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
+use tilewright_graph::layout::flow::{Costs, Moved, Priced};
 use tilewright_graph::winograd::Allowed;
 use tilewright_ir::{Module, Result, TensorFunc};
 use tilewright_target::Target;
@@ -69,6 +69,8 @@ pub struct Timings {
     measured: BTreeMap<Key, Record>,
     /// Nanoseconds of an estimated cycle, by kind.
     scales: [f64; Kind::ALL.len()],
+    /// Whether conversions were measured.
+    has_conversions: bool,
     /// The convolutions that may be computed by transforms.
     transforms: Allowed,
 }
@@ -80,7 +82,8 @@ impl Timings {
         let cycle = target.costs.cycle.unwrap_or(1.0);
         let (measured, scales) = (BTreeMap::new(), [cycle; Kind::ALL.len()]);
         let transforms = Allowed::default();
-        Timings { target: target.clone(), scope, measured, scales, transforms }
+        let (target, has_conversions) = (target.clone(), false);
+        Timings { target, scope, measured, scales, has_conversions, transforms }
     }
 
     /// The same for a module whose convolutions may be computed by transforms with an error. Whole
@@ -115,6 +118,7 @@ impl Timings {
         let target = calibrated::known(store, target)?;
         let mut timings = Timings::estimated(&target, threads);
         timings.measured = store.of_scope(&timings.scope)?;
+        timings.has_conversions = timings.measured.values().any(|r| r.kind == Kind::Conversion);
         let mut all: [Vec<f64>; Kind::ALL.len()] = Default::default();
         for record in timings.measured.values() {
             if let Measured::Nanoseconds(time) = record.measured
@@ -212,6 +216,13 @@ impl Timings {
         price.cycles * self.scales[kind(price) as usize]
     }
 
+    /// What a measurement of a conversion is kept under: plans ask for each pair of layouts of each value,
+    /// so that no function is made for it.
+    pub(super) fn conversion_key(&self, moved: &Moved<'_>) -> Key {
+        let Moved { dtype, from, to, .. } = moved;
+        self.scope.conversion(&format!("{dtype} {:?}: {from} to {to}", from.logical))
+    }
+
     /// What counts for a key: its measurement, else the estimate in the unit of all.
     pub(super) fn cost(&self, key: &Key, kind: Kind, cycles: f64) -> f64 {
         self.nanoseconds(key).unwrap_or(cycles * self.scales[kind as usize])
@@ -236,14 +247,9 @@ impl Costs for Timings {
 
     fn conversion(&self, moved: &Moved<'_>) -> f64 {
         let cycles = self.moving(moved);
-        if self.measured.is_empty() {
-            return cycles * self.scales[Kind::Conversion as usize];
-        }
-        let key = conversion(moved.dtype, moved.from, moved.to, None)
-            .map(|(f, _)| self.scope.function(&f, []));
-        match key {
-            Ok(key) => self.cost(&key, Kind::Conversion, cycles),
-            Err(_) => cycles * self.scales[Kind::Conversion as usize],
+        match self.has_conversions {
+            true => self.cost(&self.conversion_key(moved), Kind::Conversion, cycles),
+            false => cycles * self.scales[Kind::Conversion as usize],
         }
     }
 
