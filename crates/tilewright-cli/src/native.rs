@@ -137,7 +137,7 @@ impl Native {
             Some(PLAN) => self.chosen(module),
             Some(name) => match (ranked(name)?, policy(name)) {
                 (Some(place), _) if layout::has_choice(&module) => {
-                    let timings = self.options(&Bar::none())?.timings()?;
+                    let timings = self.options(&Bar::none())?.timings_of(&module)?;
                     layout::nth(&module, &timings, self.io_layout, place, &mut why)
                 }
                 (Some(_), _) => Ok((module, Vec::new())),
@@ -155,7 +155,7 @@ impl Native {
         if self.measure && layout::has_choice(&module) {
             super::tune::measure_first(&module, &options, MEASURE)?;
         }
-        layout::choose(&module, &options.timings()?, self.io_layout, &mut Remarks::new())
+        layout::choose(&module, &options.timings_of(&module)?, self.io_layout, &mut Remarks::new())
     }
 
     /// Whether what is made depends on nothing else than what was said: neither on measurements that

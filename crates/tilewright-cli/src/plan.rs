@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tilewright::unstable::compile;
 use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::ir::Remarks;
@@ -18,7 +19,7 @@ use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::timings::{Basis, Timings, Unit};
 use tilewright::unstable::whole::{self, Whole};
 use tilewright::unstable::winograd::{self, Chosen};
-use tilewright::{Error, IoLayout, Module, Options, Result};
+use tilewright::{Error, IoLayout, Module, Options, Result, Target};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
@@ -94,8 +95,18 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
+    let pieces = compile::pieces(&module)?;
+    if pieces.is_some() && arguments.price {
+        return Err(Error::input("--price: a model with control flow has no one plan").into());
+    }
+    // The ends of pieces are the model's own, so they stay logical.
+    let io = pieces.as_ref().map_or(arguments.io_layout, |_| IoLayout::Logical);
+    let module = pieces.unwrap_or(module);
+    let timings = match arguments.rounding.fast_math {
+        Some(error) => timings.with_transforms(&module, error)?,
+        None => timings,
+    };
     let mut why = Remarks::new();
-    let io = arguments.io_layout;
     let (after, plans, left) = match named {
         Some(None) => (module.clone(), Vec::new(), Vec::new()),
         Some(Some(policy)) => {
@@ -109,7 +120,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         _ => [Vec::new(), Vec::new()],
     };
     let reduced = match arguments.rounding.fast_math {
-        Some(error) => reduced(&after, error, &arguments.cpu, &mut why)?,
+        Some(error) => reduced(&after, error, timings.target(), &mut why)?,
         None => Vec::new(),
     };
     if arguments.explain {
@@ -117,6 +128,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     }
     let unit = timings.unit().name();
     let is_time = timings.unit() == Unit::Nanoseconds;
+    let by_transforms: Vec<&str> = reduced.iter().map(|c| &*c.value).collect();
+    let profile = profile.map(|profile| profile.joined(&by_transforms));
     let times: Vec<Times> = match &profile {
         Some(profile) => plans.iter().map(|p| Times::of(p, profile, is_time)).collect(),
         None => Vec::new(),
@@ -147,9 +160,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         _ => None,
     };
     match (arguments.json, &plans[..]) {
-        (true, []) => writeln!(out, "{:#}", list(&left))?,
+        (true, []) if named.is_some() => writeln!(out, "{:#}", list(&left))?,
         (true, [one]) => {
-            let mut object = object(one, unit, &left, &others);
+            let mut object = object(one, unit, &left, &others.iter().collect::<Vec<_>>());
             add_ports(&mut object, &ports);
             if let Some(prices) = &prices {
                 add_prices(&mut object, prices);
@@ -159,25 +172,35 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             }
             object["measured"] = measured_list(&whole, &plans);
             if arguments.rounding.fast_math.is_some() {
-                let one =
-                    |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error});
-                object["transforms"] = reduced.iter().map(one).collect();
+                object["transforms"] = transforms_list(&reduced);
             }
             object["costs"] = json!(timings.basis().to_string());
             writeln!(out, "{object:#}")?;
         }
         (true, several) => {
-            let mut all: Vec<Value> = several.iter().map(|p| object(p, unit, &[], &[])).collect();
+            let own = |p: &Planned| -> Vec<&WhatIf> {
+                let makes = |o: &&WhatIf| o.graph == p.graph;
+                others.iter().filter(makes).collect()
+            };
+            let mut all: Vec<Value> =
+                several.iter().map(|p| object(p, unit, &[], &own(p))).collect();
             for ((object, planned), times) in all.iter_mut().zip(several).zip(&times) {
                 add_times(object, planned, times);
             }
             let mut object = json!({"graphs": all, "left": list(&left)});
+            object["measured"] = measured_list(&whole, &plans);
+            if arguments.rounding.fast_math.is_some() {
+                object["transforms"] = transforms_list(&reduced);
+            }
             object["costs"] = json!(timings.basis().to_string());
             add_ports(&mut object, &ports);
             writeln!(out, "{object:#}")?;
         }
         (false, plans) => {
             for (k, planned) in plans.iter().enumerate() {
+                if plans.len() > 1 {
+                    writeln!(out, "graph function {}:", visible(&planned.graph))?;
+                }
                 calls(planned, unit, times.get(k), out)?;
                 tensors(planned, out)?;
             }
@@ -187,6 +210,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             conversions(&left, out)?;
             transforms(&reduced, out)?;
             for planned in plans {
+                if plans.len() > 1 {
+                    write!(out, "{}: ", visible(&planned.graph))?;
+                }
                 totals(planned, unit, out)?;
             }
             if !plans.is_empty() {
@@ -209,10 +235,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 }
 
 /// The convolutions of a laid out module that are computed by transforms.
-fn reduced(module: &Module, error: f64, cpu: &str, why: &mut Remarks) -> Result<Vec<Chosen>> {
-    let options = Options { target: Some(target(cpu)?), ..Options::default() };
+fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> Result<Vec<Chosen>> {
+    let options = Options { target: Some(target.clone()), ..Options::default() };
     let fused = run_stages(module, &options, Stage::Fuse, |_, _| Ok(()))?;
-    let made = winograd::apply(&fused, error, None, &options.target()?, why)?;
+    let made = winograd::apply(&fused, error, None, target, why)?;
     Ok(winograd::chosen(&made))
 }
 
@@ -223,6 +249,12 @@ fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
         writeln!(out, "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e}")?;
     }
     Ok(())
+}
+
+/// The same for tools.
+fn transforms_list(list: &[Chosen]) -> Value {
+    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error});
+    list.iter().map(one).collect()
 }
 
 /// What is known of times on a CPU.

@@ -1,11 +1,13 @@
 //! Plans for tools: as JSON, and with one choice fixed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Stored;
+use tilewright::unstable::ir::suggest::closest;
 use tilewright::unstable::layout::Port;
 use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
 use tilewright::unstable::pricing::{Change, Prices};
@@ -13,6 +15,8 @@ use tilewright::{Error, Result};
 
 /// A plan in which something is fixed.
 pub struct WhatIf {
+    /// The graph function that makes the value.
+    pub graph: Arc<str>,
     /// `VALUE=LAYOUT`.
     pub text: String,
     /// What it costs.
@@ -21,26 +25,38 @@ pub struct WhatIf {
     pub plan: u64,
 }
 
-/// Solves again with one choice fixed: `VALUE=LAYOUT`.
+/// Solves again with one choice fixed: `VALUE=LAYOUT`, a layout by its name or by its index map, as the
+/// plan says it of the call.
 ///
 /// # Errors
 /// [`Error::Input`] for a value that no call makes, or a layout that its call cannot be computed in.
 pub fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
-    let Some((value, wanted)) = text.split_once('=') else {
+    // Names may hold `=`, layouts do not.
+    let Some((value, wanted)) = text.rsplit_once('=') else {
         return Err(Error::input(format!("`{text}`: expected VALUE=LAYOUT")));
     };
-    if wanted != "none" {
-        wanted.parse::<Policy>()?;
-    }
     let found = plans.iter().find_map(|p| {
-        let call = p.problem.calls.iter().position(|c| c.name == value)?;
+        let call = p.problem.calls[..p.calls()].iter().position(|c| c.name == value)?;
         Some((p, call))
     });
     let Some((planned, call)) = found else {
-        return Err(Error::input(format!("`{text}`: no call makes `{value}`")));
+        let names = plans.iter().flat_map(|p| &p.problem.calls[..p.calls()]);
+        let near = closest(value, names.map(|c| &*c.name));
+        let error = Error::input(format!("`{text}`: no call makes `{value}`"));
+        return Err(match near {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        });
     };
     let ways = &planned.problem.calls[call].alternatives;
     let name = if wanted == "none" { LOGICAL } else { wanted };
+    if ways.iter().all(|a| a.name != name) {
+        let all: BTreeSet<&str> = ways.iter().map(|a| &*a.name).collect();
+        let all: Vec<&str> =
+            all.into_iter().map(|a| if a == LOGICAL { "none" } else { a }).collect();
+        let what = format!("`{text}`: `{value}` cannot be computed in `{wanted}`");
+        return Err(Error::input(what).note(format!("it can be computed in: {}", all.join("; "))));
+    }
     let mut costs = Vec::new();
     // An operand may keep its layout: there may be several ways of one name.
     for (way, _) in ways.iter().enumerate().filter(|(_, a)| a.name == name) {
@@ -48,18 +64,18 @@ pub fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
         costs.extend(solve(&planned.problem, &options).ok().map(|plan| plan.objective));
     }
     let Some(cost) = costs.into_iter().min() else {
-        let all: Vec<&str> = ways.iter().map(|a| &*a.name).collect();
-        return Err(Error::input(format!("the call that makes `{value}` cannot be computed so"))
-            .note(format!("it can be computed as: {}", all.join(", "))));
+        let what = format!("`{text}`: nothing around `{value}` can be computed then");
+        return Err(Error::input(what));
     };
-    Ok(WhatIf { text: text.to_owned(), cost, plan: planned.plan.objective })
+    let (graph, text) = (planned.graph.clone(), text.to_owned());
+    Ok(WhatIf { graph, text, cost, plan: planned.plan.objective })
 }
 
 /// What the model's own layout is called among the alternatives of a call.
 pub const LOGICAL: &str = "logical";
 
 /// A plan for tools.
-pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[WhatIf]) -> Value {
+pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[&WhatIf]) -> Value {
     let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
     let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
         let layout = &planned.layouts[k][t.layout];

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::graph::winograd;
 use tilewright::unstable::plan::Use;
 use tilewright::{Error, Result};
 
@@ -56,6 +57,28 @@ impl Profile {
             }
             None => Ok(profile),
         }
+    }
+
+    /// The profile in which a convolution by transforms, of which this lists the values, is one kernel: its
+    /// time is that of the two before it as well, which make what it reads and nothing else.
+    #[must_use]
+    pub fn joined(mut self, by_transforms: &[&str]) -> Profile {
+        let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());
+        for mut step in self.steps {
+            let parts = steps.len().saturating_sub(2);
+            if by_transforms.contains(&&*step.value)
+                && let [data, sums] = &steps[parts..]
+                && data.value.ends_with(winograd::TRANSFORMED)
+                && sums.value.ends_with(winograd::PRODUCTS)
+            {
+                step.median += data.median + sums.median;
+                step.least += data.least + sums.least;
+                steps.truncate(parts);
+            }
+            steps.push(step);
+        }
+        self.steps = steps;
+        self
     }
 
     /// The profile as JSON.
@@ -379,6 +402,20 @@ mod tests {
         let given = profile(&[("a", 75.0), ("b", 100.0), ("c", 150.0)]);
         let times = Times::of(&chain(), &given, false);
         assert_eq!((times.scale, times.near()), (0.5, (2, 3)));
+    }
+
+    #[test]
+    fn a_convolution_by_transforms_is_one_kernel() {
+        let parts = |n: f64| [("f_transformed", 10.0), ("f_products", 70.0), ("b", n)];
+        let other = [("f_products", 5.0), ("c", 310.0)];
+        let given = profile(&[&[("a", 40.0)][..], &parts(20.0), &other].concat());
+        let of = |p: Profile| -> Vec<(String, f64)> {
+            p.steps.into_iter().map(|s| (s.value, s.median)).collect()
+        };
+        let joined = given.clone().joined(&["b", "c"]);
+        let left = [("a", 40.0), ("b", 100.0), ("f_products", 5.0), ("c", 310.0)];
+        assert_eq!(of(joined), left.map(|(name, time)| (name.to_owned(), time)));
+        assert_eq!(given.clone().joined(&["c"]), given);
     }
 
     #[test]

@@ -52,6 +52,11 @@ impl Scope {
         self.key(&["function", &canonical(func), &format!("{free:?}")])
     }
 
+    /// The key of a conversion, by the text of its layouts.
+    pub fn conversion(&self, layouts: &str) -> Key {
+        self.key(&["conversion", layouts])
+    }
+
     /// The key of a whole model, by its text, in some layouts.
     pub fn model(&self, text: &str, layouts: &str) -> Key {
         self.key(&["model", text, layouts])

@@ -244,6 +244,23 @@ fn a_plan_lists_the_conversions_that_are_left_with_their_reasons() {
     plan(&["--layout", "round"]).code(2).complains("there is no layout `round`");
 }
 
+/// Each piece of a model with control flow is planned by itself, as it is compiled.
+#[test]
+fn a_model_with_control_flow_has_a_plan_for_each_piece() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/cases/control/run_if.py");
+    let plan = |more: &[&str]| tilewright(&[&["plan", root][..], more].concat());
+    plan(&[]).code(0).says("graph function main_0:\ncalls, in cycles:\n").says("main_0: plan: ");
+    let json = plan(&["--json", "--fast-math"]).code(0).out;
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let graphs = value["graphs"].as_array().expect("a list");
+    assert!(graphs.len() > 1 && graphs.iter().all(|g| g["objective"].is_u64()), "{json}");
+    assert_eq!(
+        (&value["costs"], &value["transforms"]),
+        (&"written".into(), &serde_json::json!([]))
+    );
+    plan(&["--price"]).code(2).complains("a model with control flow has no one plan");
+}
+
 #[test]
 fn a_plan_says_what_each_call_costs_and_its_rivals() {
     let model = digits("digits.onnx");
@@ -286,7 +303,22 @@ fn a_plan_says_what_each_call_costs_and_its_rivals() {
     assert_eq!(costs.iter().min(), Some(&best), "{costs:?}");
     plan(&["--what-if", "x"]).code(2).complains("expected VALUE=LAYOUT");
     plan(&["--what-if", "x=nhwc"]).code(2).complains("no call makes `x`");
-    plan(&["--what-if", &format!("{name}=round")]).code(2).complains("there is no layout `round`");
+    plan(&["--what-if", &format!("{name}_=nhwc")])
+        .code(2)
+        .complains(&format!("did you mean `{name}`?"));
+    plan(&["--what-if", &format!("{name}=round")])
+        .code(2)
+        .complains(&format!("`{name}` cannot be computed in `round`"))
+        .complains("it can be computed in: none; nchw16c; nchw8c; nhwc");
+    // Calls that follow have index maps in the place of names.
+    let calls = value["calls"].as_array().expect("a list");
+    let map = calls.iter().find_map(|c| {
+        let ways = c["alternatives"].as_object()?;
+        let map = ways.keys().find(|way| way.starts_with("lambda"))?;
+        Some(format!("{}={map}", c["name"].as_str()?))
+    });
+    let map = map.expect("a call that follows");
+    plan(&["--what-if", &map]).code(0).says(&format!("what if {map}: "));
     plan(&["--layout", "nhwc", "--what-if", "x=nhwc"]).code(2).complains("asks about the plan");
 }
 

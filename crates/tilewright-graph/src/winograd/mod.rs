@@ -17,6 +17,7 @@
 //! than the budget takes the smaller tile, or stays. Further a convolution stays where the three parts
 //! are estimated to take longer.
 
+mod allowed;
 mod build;
 mod error;
 mod points;
@@ -30,6 +31,7 @@ use tilewright_ir::{
     Tensor, TensorFunc, TensorType, dim,
 };
 
+pub use self::allowed::Allowed;
 use self::build::Tiles;
 use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
@@ -40,6 +42,11 @@ use crate::normal::changed_graphs;
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
 /// makes, the results of a tile along an axis, and the error.
 pub const WINOGRAD: &str = "tilewright.winograd";
+
+/// What the names of values end with that are transformed data, and their products with the weights.
+pub const TRANSFORMED: &str = "_transformed";
+/// See [`TRANSFORMED`].
+pub const PRODUCTS: &str = "_products";
 
 /// The results of a tile along an axis, the fewest products first.
 const TILES: [usize; 2] = [4, 2];
@@ -118,10 +125,35 @@ struct Call<'a> {
 
 /// What a call becomes.
 struct Made {
-    parts: [build::Part; 2],
-    products: TensorFunc,
+    parts: Parts,
     weights: Tensor,
     chosen: Chosen,
+}
+
+/// The functions that a convolution becomes.
+struct Parts {
+    input: build::Part,
+    products: TensorFunc,
+    output: build::Part,
+}
+
+impl Parts {
+    fn of(tiles: &Tiles<'_>) -> Option<Parts> {
+        let (input, output) = (tiles.input()?, tiles.output()?);
+        Some(Parts { input, products: tiles.products_of_planes()?, output })
+    }
+
+    /// What they cost together; `free` says which arguments of the convolution are constants.
+    fn cost(&self, free: &[bool], price: &dyn Fn(&TensorFunc, &[bool]) -> f64) -> f64 {
+        let free = |first: usize, kept: &[usize]| -> Vec<bool> {
+            let given = kept.iter().map(|k| free.get(*k).copied().unwrap_or(false));
+            vec![false; first].into_iter().chain(given).collect()
+        };
+        let Parts { input, products, output } = self;
+        price(&input.func, &free(0, &input.kept))
+            + price(products, &[false, true])
+            + price(&output.func, &free(1, &output.kept))
+    }
 }
 
 impl State<'_, '_, '_> {
@@ -220,17 +252,10 @@ impl State<'_, '_, '_> {
         for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
             let f = Matrices::of_three(tile);
             let tiles = Tiles::new(call.func, call.conv, &f);
-            let parts = tiles.input().zip(tiles.output()).zip(tiles.products_of_planes());
-            let Some(((input, output), products)) = parts else { continue };
+            let Some(parts) = Parts::of(&tiles) else { continue };
             let price =
                 |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, call.constants);
-            let free = |first: usize, kept: &[usize]| -> Vec<bool> {
-                let given = kept.iter().map(|k| call.free[*k]);
-                vec![false; first].into_iter().chain(given).collect()
-            };
-            let cost = price(&input.func, &free(0, &input.kept))
-                + price(&products, &[false, true])
-                + price(&output.func, &free(1, &output.kept));
+            let cost = parts.cost(&call.free, &price);
             if self.asked.tile.is_none() && cost >= direct {
                 reason = reason.or(Some(format!(
                     "it is estimated to take {direct:.0} cycles, and {cost:.0} by tiles of {tile} x {tile}"
@@ -253,7 +278,7 @@ impl State<'_, '_, '_> {
             };
             let Some(weights) = tiles.transform(&call.weights) else { continue };
             let chosen = Chosen { value: b.var.name().clone(), tile, error };
-            best = Some((cost, Made { parts: [input, output], products, weights, chosen }));
+            best = Some((cost, Made { parts, weights, chosen }));
         }
         best.map(|b| b.1).ok_or_else(|| reason.unwrap_or_else(|| "it has another form".to_owned()))
     }
@@ -269,15 +294,15 @@ impl State<'_, '_, '_> {
         let GraphExpr::CallTir { args, outs, .. } = &b.value else {
             return Err(Error::internal("no call"));
         };
-        let [input, output] = &made.parts;
+        let Parts { input, products, output } = &made.parts;
         let given = |kept: &[usize]| -> Vec<GraphExpr> {
             kept.iter().filter_map(|k| args.get(*k).cloned()).collect()
         };
-        let transformed = format!("{name}_transformed");
+        let transformed = format!("{name}{TRANSFORMED}");
         let data = self.value(bindings, &input.func, &transformed, given(&input.kept))?;
         let weights = GraphExpr::Const(made.weights.clone());
-        let sums =
-            self.value(bindings, &made.products, &format!("{name}_products"), vec![data, weights])?;
+        let summed = format!("{name}{PRODUCTS}");
+        let sums = self.value(bindings, products, &summed, vec![data, weights])?;
         let args = [sums].into_iter().chain(given(&output.kept)).collect();
         let func = self.functions.add(output.func.clone(), &format!("{name}_results"));
         let value = self.functions.call(func, args, outs.clone())?;

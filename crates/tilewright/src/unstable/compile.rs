@@ -150,6 +150,22 @@ pub fn staged(
     Ok(Cut::join(pieces, name, entry))
 }
 
+/// The pieces into which control flow of a module is cut, each of which is planned by itself; `None` for
+/// a module without.
+///
+/// # Errors
+/// Those of [`control::cut`], and [`Error::Malformed`](tilewright_ir::Error::Malformed) if the module
+/// breaks a rule.
+pub fn pieces(module: &Module) -> Result<Option<Module>> {
+    match module.entry() {
+        Ok(entry) if control::has_control(module, entry) => {
+            well_formed::check_module(module)?;
+            Ok(Some(control::cut(&name_outputs(module), entry)?.module))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// Compiles a module and loads it into this process.
 ///
 /// # Errors

@@ -46,9 +46,9 @@ impl Options {
     /// A module in a layout.
     ///
     /// # Errors
-    /// Those of [`Layout::apply`] and of [`Options::timings`].
+    /// Those of [`Layout::apply`] and of [`Options::timings_of`].
     pub fn lay_out(&self, layout: Layout, module: &Module) -> Result<Module> {
-        layout.apply(module, &self.timings()?, self.io_layout, &mut Remarks::new())
+        layout.apply(module, &self.timings_of(module)?, self.io_layout, &mut Remarks::new())
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tilewright_codegen::LlvmBackend;
 pub use tilewright_graph::layout::IoLayout;
-use tilewright_ir::Result;
+use tilewright_ir::{Module, Result};
 use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 
 use super::calibrated;
@@ -198,6 +198,19 @@ impl Options {
             }
             None => Timings::estimated(&target, threads),
         })
+    }
+
+    /// What calls and conversions of a module cost on the target, by transforms where that takes less
+    /// and the options allow an error.
+    ///
+    /// # Errors
+    /// Those of [`Options::timings`] and of [`Timings::with_transforms`].
+    pub fn timings_of(&self, module: &Module) -> Result<Timings> {
+        let timings = self.timings()?;
+        match self.fast_math.filter(|_| self.schedule) {
+            Some(error) => timings.with_transforms(module, error),
+            None => Ok(timings),
+        }
     }
 
     /// Threads that a run uses.

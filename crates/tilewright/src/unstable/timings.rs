@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use tilewright_auto::price::{self, Beside, Form, Price};
-use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
-use tilewright_ir::Result;
+use tilewright_graph::layout::flow::{Costs, Moved, Priced};
+use tilewright_graph::winograd::Allowed;
+use tilewright_ir::{Module, Result, TensorFunc};
 use tilewright_target::Target;
 use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};
 
 use super::calibrated::{self, scope};
+use super::winograd;
 
 /// Measurements of a kind from which its own scale is taken; below, that of all kinds.
 const ENOUGH: usize = 5;
@@ -67,6 +69,10 @@ pub struct Timings {
     measured: BTreeMap<Key, Record>,
     /// Nanoseconds of an estimated cycle, by kind.
     scales: [f64; Kind::ALL.len()],
+    /// Whether conversions were measured.
+    has_conversions: bool,
+    /// The convolutions that may be computed by transforms.
+    transforms: Allowed,
 }
 
 impl Timings {
@@ -75,7 +81,22 @@ impl Timings {
         let scope = scope(target, threads);
         let cycle = target.costs.cycle.unwrap_or(1.0);
         let (measured, scales) = (BTreeMap::new(), [cycle; Kind::ALL.len()]);
-        Timings { target: target.clone(), scope, measured, scales }
+        let transforms = Allowed::default();
+        let (target, has_conversions) = (target.clone(), false);
+        Timings { target, scope, measured, scales, has_conversions, transforms }
+    }
+
+    /// The same for a module whose convolutions may be computed by transforms with an error. Whole
+    /// models were measured without.
+    ///
+    /// # Errors
+    /// Those of [`winograd::allowed`].
+    pub fn with_transforms(mut self, module: &Module, error: f64) -> Result<Timings> {
+        self.transforms = winograd::allowed(module, error)?;
+        if !self.transforms.is_empty() {
+            self.measured.retain(|_, record| record.kind != Kind::Model);
+        }
+        Ok(self)
     }
 
     /// Estimates, and the measurements of a file where it is there.
@@ -97,6 +118,7 @@ impl Timings {
         let target = calibrated::known(store, target)?;
         let mut timings = Timings::estimated(&target, threads);
         timings.measured = store.of_scope(&timings.scope)?;
+        timings.has_conversions = timings.measured.values().any(|r| r.kind == Kind::Conversion);
         let mut all: [Vec<f64>; Kind::ALL.len()] = Default::default();
         for record in timings.measured.values() {
             if let Measured::Nanoseconds(time) = record.measured
@@ -189,6 +211,18 @@ impl Timings {
         price::conversion(bytes, cells, from.run(to), constants, &self.target)
     }
 
+    /// An estimate in the unit of all costs.
+    fn estimated_cost(&self, price: &Price) -> f64 {
+        price.cycles * self.scales[kind(price) as usize]
+    }
+
+    /// What a measurement of a conversion is kept under: plans ask for each pair of layouts of each value,
+    /// so that no function is made for it.
+    pub(super) fn conversion_key(&self, moved: &Moved<'_>) -> Key {
+        let Moved { dtype, from, to, .. } = moved;
+        self.scope.conversion(&format!("{dtype} {:?}: {from} to {to}", from.logical))
+    }
+
     /// What counts for a key: its measurement, else the estimate in the unit of all.
     pub(super) fn cost(&self, key: &Key, kind: Kind, cycles: f64) -> f64 {
         self.nanoseconds(key).unwrap_or(cycles * self.scales[kind as usize])
@@ -197,24 +231,25 @@ impl Timings {
 
 impl Costs for Timings {
     fn call(&self, call: &Priced<'_>) -> f64 {
-        if self.measured.is_empty() {
-            let price = self.price(call);
-            return price.cycles * self.scales[kind(&price) as usize];
-        }
-        let (key, price) = self.estimate(call);
-        self.cost(&key, kind(&price), price.cycles)
+        let direct = if self.measured.is_empty() {
+            self.estimated_cost(&self.price(call))
+        } else {
+            let (key, price) = self.estimate(call);
+            self.cost(&key, kind(&price), price.cycles)
+        };
+        // As the pass decides that makes the transforms.
+        let part = |func: &TensorFunc, free: &[bool]| {
+            self.estimated_cost(&price::price(func, free, call.constants, &self.target))
+        };
+        let reduced = self.transforms.least(call.name, call.func, call.free, &part);
+        reduced.map_or(direct, |reduced| reduced.min(direct))
     }
 
     fn conversion(&self, moved: &Moved<'_>) -> f64 {
         let cycles = self.moving(moved);
-        if self.measured.is_empty() {
-            return cycles * self.scales[Kind::Conversion as usize];
-        }
-        let key = conversion(moved.dtype, moved.from, moved.to, None)
-            .map(|(f, _)| self.scope.function(&f, []));
-        match key {
-            Ok(key) => self.cost(&key, Kind::Conversion, cycles),
-            Err(_) => cycles * self.scales[Kind::Conversion as usize],
+        match self.has_conversions {
+            true => self.cost(&self.conversion_key(moved), Kind::Conversion, cycles),
+            false => cycles * self.scales[Kind::Conversion as usize],
         }
     }
 

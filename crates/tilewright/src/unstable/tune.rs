@@ -13,11 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tilewright_graph::layout::Layout;
 use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
 use tilewright_graph::sizes;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param,
-    Remarks, Result, Tensor, TensorFunc, TensorType,
+    Attrs, Binding, BindingBlock, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
+    Param, Remarks, Result, Tensor, TensorFunc, TensorType,
 };
 use tilewright_script::print_func;
 use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
@@ -341,11 +342,37 @@ struct Recorder<'a> {
 struct Found {
     /// By the function that is called, each way once.
     calls: BTreeMap<String, Vec<Candidate>>,
-    conversions: Vec<Candidate>,
+    conversions: Vec<Converted>,
     seen: HashSet<Key>,
 }
 
+/// A conversion that a plan may need.
+struct Converted {
+    key: Key,
+    dtype: DType,
+    from: Layout,
+    to: Layout,
+    estimate: f64,
+}
+
 impl Recorder<'_> {
+    /// What there is to measure of a conversion; `None` where that cannot be asked for.
+    fn converted(&self, converted: Converted) -> Option<Candidate> {
+        let Converted { key, dtype, from, to, estimate } = converted;
+        let (func, what) = conversion(dtype, &from, &to, None).ok()?;
+        let request = self.request(&func, &[false])?;
+        Some(Candidate {
+            key,
+            kind: Kind::Conversion,
+            what: format!("{what} {from} -> {to}"),
+            estimate,
+            request,
+            weight: estimate,
+            call: None,
+            is_wanted: true,
+        })
+    }
+
     fn found(&self) -> std::sync::MutexGuard<'_, Found> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -388,27 +415,14 @@ impl Costs for Recorder<'_> {
 
     fn conversion(&self, moved: &Moved<'_>) -> f64 {
         let Moved { dtype, from, to, .. } = *moved;
-        if let Ok((func, what)) = conversion(dtype, from, to, None)
-            && let Some(request) = self.request(&func, &[false])
-        {
-            let key = self.timings.scope().function(&func, []);
+        let key = self.timings.conversion_key(moved);
+        let mut found = self.found();
+        if found.seen.insert(key.clone()) {
+            let (from, to) = (from.clone(), to.clone());
             let estimate = self.timings.moving(moved);
-            if self.found().seen.insert(key.clone()) {
-                let what = format!("{what} {from} -> {to}");
-                let kind = Kind::Conversion;
-                let new = Candidate {
-                    key,
-                    kind,
-                    what,
-                    estimate,
-                    request,
-                    weight: estimate,
-                    call: None,
-                    is_wanted: true,
-                };
-                self.found().conversions.push(new);
-            }
+            found.conversions.push(Converted { key, dtype, from, to, estimate });
         }
+        drop(found);
         self.timings.conversion(moved)
     }
 
@@ -421,7 +435,7 @@ impl Costs for Recorder<'_> {
 fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<Candidate>> {
     let recorder = Recorder { timings, threads, found: Mutex::default() };
     plan(module, &recorder, IoLayout::Logical, &mut Remarks::new())?;
-    let found = recorder.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = std::mem::take(&mut *recorder.found());
     let mut calls: HashMap<&str, f64> = HashMap::new();
     for (_, graph) in module.graphs() {
         for b in graph.bindings() {
@@ -442,9 +456,9 @@ fn candidates(module: &Module, timings: &Timings, threads: usize) -> Result<Vec<
         }));
     }
     let mut conversions = found.conversions;
-    conversions.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-    conversions.truncate(CONVERSIONS);
-    all.extend(conversions);
+    conversions.sort_by(|a, b| b.estimate.total_cmp(&a.estimate));
+    let largest = conversions.into_iter().take(CONVERSIONS);
+    all.extend(largest.filter_map(|converted| recorder.converted(converted)));
     all.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     Ok(all)
 }

@@ -2,7 +2,7 @@
 
 use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_auto::price::price;
-use tilewright_graph::winograd::{Choice, winograd};
+use tilewright_graph::winograd::{Allowed, Choice, winograd};
 pub use tilewright_graph::winograd::{Chosen, chosen};
 use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_target::Target;
@@ -77,12 +77,26 @@ pub fn apply(
     target: &Target,
     why: &mut Remarks,
 ) -> Result<Module> {
-    let mut random = Random::new(0);
     let mut choice = Choice {
         budget: error,
         tile,
         price: &|func, free, constants| price(func, free, constants, target).cycles,
-        noise: &mut || random.unit().mul_add(0.5, 0.5),
+        noise: &mut noise(),
     };
     winograd(module, &mut choice, why)
+}
+
+/// In which tiles the convolutions of a module may be computed within an error, before layouts are
+/// chosen.
+///
+/// # Errors
+/// Those of [`Allowed::of`].
+pub fn allowed(module: &Module, error: f64) -> Result<Allowed> {
+    Allowed::of(module, error, &mut noise())
+}
+
+/// The data that errors are measured on.
+fn noise() -> impl FnMut() -> f64 {
+    let mut random = Random::new(0);
+    move || random.unit().mul_add(0.5, 0.5)
 }

@@ -125,6 +125,12 @@ fn what_is_measured_is_kept_and_counts() {
         }
     }
     assert!(convolutions > 0);
+    // So does every conversion that was.
+    let moved: Vec<u64> = of(Kind::Conversion).collect();
+    let tensors = &plans[0].problem.tensors;
+    let all = tensors.iter().flat_map(|t| t.conversions.iter().flatten());
+    let found = all.filter(|c| c.get().is_some_and(|c| moved.contains(&c))).count();
+    assert!(!moved.is_empty() && found >= moved.len(), "{found} of {moved:?}");
 }
 
 #[test]

@@ -4,13 +4,14 @@ use tilewright::unstable::interp;
 use tilewright::unstable::ir::{
     Attrs, Binding, BindingBlock, GraphExpr, GraphFunc, GraphVar, Module, Remarks, TensorType,
 };
+use tilewright::unstable::layout;
 use tilewright::unstable::ops::Operand;
 use tilewright::unstable::ops::contraction::{Conv, conv};
 use tilewright::unstable::ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::random::Random;
-use tilewright::unstable::winograd::{Chosen, apply, chosen};
-use tilewright::{DType, Layout, Options, Target, Tensor, compile};
+use tilewright::unstable::winograd::{Chosen, allowed, apply, chosen};
+use tilewright::{DType, IoLayout, Layout, Options, Target, Tensor, compile};
 
 /// The largest error, as a part of the largest result.
 const ERROR: f64 = 2e-5;
@@ -299,4 +300,66 @@ fn the_option_decides() {
         chosen(&staged.expect("stages")).len()
     };
     assert_eq!((of(None), of(Some(1e-3))), (0, 1));
+}
+
+/// What a plan costs: that of a convolution by transforms where an error allows it, and that of the sums
+/// otherwise; and the pass computes what the plan counts on.
+#[test]
+fn plans_are_priced_with_transforms() {
+    let mut random = Random::new(7);
+    let case = Case { relu: true, ..Case::new(128, 28) };
+    let (module, _) = case.module(&mut random);
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let planned = |module: &Module, fast_math| {
+        let options =
+            Options { fast_math, target: Some(target.clone()), ..Options::with_threads(1) };
+        let timings = options.timings_of(module).expect("timings");
+        let (io, mut why) = (IoLayout::Logical, Remarks::new());
+        let (after, plans, _) = layout::plan(module, &timings, io, &mut why).expect("a plan");
+        let staged = run_stages(&after, &options, Stage::Winograd, |_, _| Ok(())).expect("stages");
+        let plan = &plans[0].plan;
+        assert!(plan.alternatives.values().all(|c| c.get().is_none_or(|c| c >= plan.objective)));
+        (plan.objective, chosen(&staged).len())
+    };
+    let direct = planned(&module, None);
+    let (cost, count) = planned(&module, Some(1e-3));
+    assert!(count == 1 && cost * 10 < direct.0 * 9, "{cost} of {}", direct.0);
+    // No tile is exact enough, or the weights are not known.
+    assert_eq!(planned(&module, Some(1e-12)), direct);
+    let given = Case { given: true, ..case }.module(&mut random).0;
+    assert_eq!(planned(&given, Some(1e-3)), planned(&given, None));
+}
+
+/// Of calls of one function, all have to be within the error.
+#[test]
+fn a_function_is_priced_by_the_worst_of_its_weights() {
+    let mut random = Random::new(8);
+    let (module, _) = Case::new(64, 14).module(&mut random);
+    let worst = |module: &Module| {
+        let (_, list) = transformed(module, None, 1e-3, Some(4), &mut Remarks::new());
+        list.iter().map(|c| c.error).fold(0.0, f64::max)
+    };
+    let error = worst(&module);
+    let is_allowed = |module: &Module, error| !allowed(module, error).expect("errors").is_empty();
+    // Tiles of 2 x 2 are more exact.
+    assert!(is_allowed(&module, error * 4.0) && is_allowed(&module, error));
+    assert!(!is_allowed(&module, error / 1e4));
+    // A second call, whose weights are given when it runs.
+    let entry = module.graph("main").expect("a graph").clone();
+    let mut two = module.clone();
+    let mut main = (*entry).clone();
+    let block = &mut main.blocks[0];
+    let first = block.bindings[0].clone();
+    let GraphExpr::CallTir { func, args, outs, .. } = &first.value else { panic!("no call") };
+    let w = GraphVar::tensor("w", TensorType::fixed(&[64, 64, 3, 3], DType::F32));
+    let mut args = args.clone();
+    args[1] = w.expr();
+    let value = GraphExpr::call_tir(&**func, args, outs.clone());
+    let var = GraphVar::tensor("second", outs[0].clone());
+    block.bindings.push(Binding { var: var.clone(), value, span: None });
+    block.outputs = vec![var.clone()];
+    main.params.push(w);
+    main.ret = var.expr();
+    two.insert("main", main);
+    assert!(!is_allowed(&two, error * 4.0));
 }

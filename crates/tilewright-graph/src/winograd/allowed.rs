@@ -1,0 +1,108 @@
+//! What transforms make of the prices of layouts, before layouts are chosen.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::{GraphExpr, Module, Result, Tensor, TensorFunc};
+
+use super::build::Tiles;
+use super::points::Matrices;
+use super::recognise::Convolution;
+use super::{Parts, TILES, error};
+use crate::call_sizes::unify_sizes;
+
+/// In which tiles the convolutions of a module may be computed, within an error.
+///
+/// How large the error is depends on the weights, and not on the layout.
+#[derive(Clone, Debug, Default)]
+pub struct Allowed {
+    /// By the name of a function: the tiles in which all its calls may be computed.
+    of: HashMap<Arc<str>, Vec<usize>>,
+    /// The tiles of a function that the module does not have: those of all others.
+    others: Vec<usize>,
+}
+
+impl Allowed {
+    /// Measures the errors of a module's convolutions; `noise` gives numbers in [0, 1).
+    ///
+    /// # Errors
+    /// Those of [`unify_sizes`].
+    pub fn of(module: &Module, budget: f64, noise: &mut dyn FnMut() -> f64) -> Result<Allowed> {
+        let module = &unify_sizes(module)?;
+        let found = module.tensors().filter_map(|(name, f)| Some((name, Convolution::of(f).ok()?)));
+        let convolutions: HashMap<&Arc<str>, Convolution> =
+            found.filter(|(_, conv)| conv.depth().is_some_and(|n| n >= 2)).collect();
+        let mut of: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+        for (_, graph) in module.graphs() {
+            let mut constants: HashMap<u64, &Tensor> = HashMap::new();
+            for b in graph.bindings() {
+                match &b.value {
+                    GraphExpr::Const(t) => drop(constants.insert(b.var.id(), t)),
+                    GraphExpr::CallTir { func, args, .. } => {
+                        let Some(conv) = convolutions.get(func) else { continue };
+                        let weights = match args.get(conv.param) {
+                            Some(GraphExpr::Const(t)) => Some(t),
+                            Some(GraphExpr::Var(v)) => constants.get(&v.id()).copied(),
+                            _ => None,
+                        };
+                        let all = of.entry(func.clone()).or_insert_with(|| TILES.to_vec());
+                        *all = weights.map_or(Vec::new(), |w| tiles(conv, w, budget, all, noise));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        of.retain(|_, tiles| !tiles.is_empty());
+        let all: HashSet<usize> = of.values().flatten().copied().collect();
+        let mut others: Vec<usize> = all.into_iter().collect();
+        others.retain(|tile| of.values().all(|tiles| tiles.contains(tile)));
+        Ok(Allowed { of, others })
+    }
+
+    /// Whether nothing may be computed by transforms.
+    pub fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// What a call of a function costs in the tiles in which that is least, in some layout; `None`
+    /// where it may not be computed by transforms. `free` says which arguments are constants, and `price`,
+    /// which is told the same, what a call of a part costs.
+    pub fn least(
+        &self,
+        name: &str,
+        func: &TensorFunc,
+        free: &[bool],
+        price: &dyn Fn(&TensorFunc, &[bool]) -> f64,
+    ) -> Option<f64> {
+        if self.is_empty() {
+            return None;
+        }
+        let conv = Convolution::of(func).ok()?;
+        if !free.get(conv.param).copied().unwrap_or(false) {
+            return None;
+        }
+        let cost = |tile: &usize| {
+            let f = Matrices::of_three(*tile);
+            Some(Parts::of(&Tiles::new(func, &conv, &f))?.cost(free, price))
+        };
+        let tiles = self.of.get(name).unwrap_or(&self.others);
+        tiles.iter().filter_map(cost).min_by(f64::total_cmp)
+    }
+}
+
+/// Those of some tiles in which a convolution with these weights is within an error.
+fn tiles(
+    conv: &Convolution,
+    weights: &Tensor,
+    budget: f64,
+    among: &[usize],
+    noise: &mut dyn FnMut() -> f64,
+) -> Vec<usize> {
+    let mut is_within = |tile: &usize| {
+        error::measured(conv, &Matrices::of_three(*tile), weights, noise)
+            .is_some_and(|e| e <= budget)
+    };
+    // Fewer results of a tile take fewer steps: where the most are within the error, all are.
+    let first = among.iter().position(&mut is_within);
+    first.map_or(Vec::new(), |first| among[first..].to_vec())
+}
