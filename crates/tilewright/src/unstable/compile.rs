@@ -158,7 +158,7 @@ pub fn staged(
 /// breaks a rule.
 pub fn pieces(module: &Module) -> Result<Option<Module>> {
     match module.entry() {
-        Ok(entry) if control::has_control(module, entry) => {
+        Ok(entry) if module.has_control(entry) => {
             well_formed::check_module(module)?;
             Ok(Some(control::cut(&name_outputs(module), entry)?.module))
         }
