@@ -19,7 +19,7 @@ def auto_schedule(
     features: str = "+avx2,+fma",
     triple: str = "x86_64-unknown-linux-gnu",
 ) -> Transformed:
-    """Give contractions and stages without reduction loops that suit a processor, by schedule primitives.
+    """Give stages in canonical form loops that suit a processor, by schedule primitives.
 
     Args:
         module: What to change.
@@ -460,7 +460,7 @@ def schedule_stages(
     features: str = "+avx2,+fma",
     triple: str = "x86_64-unknown-linux-gnu",
 ) -> Transformed:
-    """Give stages in canonical form loops that suit a processor.
+    """Give stages that are no contractions in tiles loops that suit a processor.
 
     Args:
         module: What to change.

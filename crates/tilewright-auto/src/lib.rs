@@ -85,7 +85,7 @@ pub const PASS: Pass = Pass {
 /// `schedule_stages` by name.
 pub const STAGES: Pass = Pass {
     name: "schedule_stages",
-    summary: "the same for stages that are no contractions, and for those that are marked to be lifted",
+    summary: "give stages that are no contractions in tiles loops that suit a processor",
     options: &[&CPU, &FEATURES, &TRIPLE],
     run: Run::Tensor(|f, given, why| others(f, &target(given)?, why)),
 };

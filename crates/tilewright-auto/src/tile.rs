@@ -598,7 +598,7 @@ fn new_lines(
     let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
     let lines = 1.0 + (rows - 1.0) * apart;
     match lines <= together(step.abs() * c.bytes as i64, target) {
-        true => lines * fresh(c, operand, reduce, 1),
+        true => lines * fresh(c, operand, reduce, 1) * jump(c, operand, reduce, target),
         false => lines,
     }
 }
@@ -611,19 +611,38 @@ fn together(bytes: i64, target: &Target) -> f64 {
     places.min(PAGE_BYTES as f64 / LINE_BYTES) * (target.caches.l1 as i64 / PAGE_BYTES) as f64
 }
 
-/// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
-/// moves that moves the least, with those that go on where it ends.
-fn fresh(c: &Contraction, operand: usize, reduce: &[usize], width: i64) -> f64 {
+/// The steps by which the axes of the reduction move an operand, each with how many steps of this length follow
+/// one another, those of other axes that go on where it ends among them.
+fn runs(c: &Contraction, operand: usize, reduce: &[usize]) -> Vec<(i64, i64)> {
     let step = |k: usize| c.operands[operand].steps[k].abs();
     let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
-    let nearest = reduce.iter().filter(moves).map(|k| {
+    let run = |k: &usize| {
         let mut run = c.axes[*k].extent;
         let goes_on = |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
         while let Some(next) = goes_on(run) {
             run *= c.axes[*next].extent;
         }
-        let cells = (LINE_BYTES / c.bytes as f64).max(width as f64);
-        (step(*k) as f64 / cells).max(1.0 / run as f64).min(1.0)
-    });
-    nearest.fold(1.0, f64::min)
+        (step(*k), run)
+    };
+    reduce.iter().filter(moves).map(run).collect()
+}
+
+/// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
+/// moves that moves the least, with those that go on where it ends.
+fn fresh(c: &Contraction, operand: usize, reduce: &[usize], width: i64) -> f64 {
+    let cells = (LINE_BYTES / c.bytes as f64).max(width as f64);
+    let part = |(step, run): (i64, i64)| (step as f64 / cells).max(1.0 / run as f64).min(1.0);
+    runs(c, operand, reduce).into_iter().map(part).fold(1.0, f64::min)
+}
+
+/// How much longer than others a new line takes: where the reduction leaves lines before their end, it comes to
+/// lines that are far apart, which count where the first cache does not hold the operand.
+fn jump(c: &Contraction, operand: usize, reduce: &[usize], target: &Target) -> f64 {
+    let nearest = runs(c, operand, reduce).into_iter().min();
+    let cells = (LINE_BYTES / c.bytes as f64) as i64;
+    let ends = nearest.is_some_and(|(step, run)| step.saturating_mul(run) < cells);
+    match ends && c.size(operand) > target.caches.l1 as i64 {
+        true => target.costs.line_apart / target.costs.line,
+        false => 1.0,
+    }
 }

@@ -103,36 +103,34 @@ class Module:
         B_pad = T.decl_buffer((1, 18, 64, 4), "int8")
         for i0, i1 in T.grid(72, 64):
             B_pad[0, i0 // 4, i1, i0 % 4] = T.if_then_else(i0 < 70 and i1 < 50, B[i0, i1], T.int8(0))
-        for i1_0 in range(1):
-            for i0_0 in range(2):
-                C_products_pad = T.decl_buffer((1, 5, 64), "int32", scope="local")
+        for i0_0 in range(2):
+            C_products_pad = T.decl_buffer((1, 5, 64), "int32", scope="local")
+            for i0_1 in T.unroll(5):
+                for i1_1_0 in T.unroll(4):
+                    for i1_1_1 in T.vectorized(16):
+                        C_products_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = 0
+            for i2_0 in T.serial(18, annotations={"pragma_unroll_count": 4}):
                 for i0_1 in T.unroll(5):
                     for i1_1_0 in T.unroll(4):
-                        for i1_1_1 in T.vectorized(16):
-                            C_products_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = 0
-                for i2_0 in T.serial(18, annotations={"pragma_unroll_count": 4}):
-                    for i0_1 in T.unroll(5):
-                        for i1_1_0 in T.unroll(4):
-                            for j in T.vectorized(16):
-                                C_products_pad[0, i0_1, i1_1_0 * 16 + j] = C_products_pad[0, i0_1, i1_1_0 * 16 + j] + (T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0]) + T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4 + 1]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4 + 2]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 2]) + T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4 + 3]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 3]))
-                for ax0 in T.unroll(5):
-                    for ax1_0 in T.unroll(4):
-                        for ax1_1 in T.vectorized(16):
-                            if ax1_0 * 16 + ax1_1 < 50:
-                                C[i0_0 * 5 + ax0, ax1_0 * 16 + ax1_1] = C_products_pad[0, ax0, ax1_0 * 16 + ax1_1] - T.Cast("int32", a_zero[()]) * C_B_sums[ax1_0 * 16 + ax1_1]
-            for i0_0 in range(1):
-                C_products_pad = T.decl_buffer((1, 3, 64), "int32", scope="local")
-                for i0_1 in T.unroll(3):
-                    for i1_1_0 in T.unroll(4):
-                        for i1_1_1 in T.vectorized(16):
-                            C_products_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = 0
-                for i2_0 in T.serial(18, annotations={"pragma_unroll_count": 4}):
-                    for i0_1 in T.unroll(3):
-                        for i1_1_0 in T.unroll(4):
-                            for j in T.vectorized(16):
-                                C_products_pad[0, i0_1, i1_1_0 * 16 + j] = C_products_pad[0, i0_1, i1_1_0 * 16 + j] + (T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0]) + T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4 + 1]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4 + 2]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 2]) + T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4 + 3]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 3]))
-                for ax0 in T.unroll(3):
-                    for ax1_0 in T.unroll(4):
-                        for ax1_1 in T.vectorized(16):
-                            if ax1_0 * 16 + ax1_1 < 50:
-                                C[ax0 + 10, ax1_0 * 16 + ax1_1] = C_products_pad[0, ax0, ax1_0 * 16 + ax1_1] - T.Cast("int32", a_zero[()]) * C_B_sums[ax1_0 * 16 + ax1_1]
+                        for j in T.vectorized(16):
+                            C_products_pad[0, i0_1, i1_1_0 * 16 + j] = C_products_pad[0, i0_1, i1_1_0 * 16 + j] + (T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0]) + T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4 + 1]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4 + 2]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 2]) + T.Cast("int32", A_pad[i0_0 * 5 + i0_1, i2_0 * 4 + 3]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 3]))
+            for ax0 in T.unroll(5):
+                for ax1_0 in T.unroll(4):
+                    for ax1_1 in T.vectorized(16):
+                        if ax1_0 * 16 + ax1_1 < 50:
+                            C[i0_0 * 5 + ax0, ax1_0 * 16 + ax1_1] = C_products_pad[0, ax0, ax1_0 * 16 + ax1_1] - T.Cast("int32", a_zero[()]) * C_B_sums[ax1_0 * 16 + ax1_1]
+        C_products_pad = T.decl_buffer((1, 3, 64), "int32", scope="local")
+        for i0_1 in T.unroll(3):
+            for i1_1_0 in T.unroll(4):
+                for i1_1_1 in T.vectorized(16):
+                    C_products_pad[0, i0_1, i1_1_0 * 16 + i1_1_1] = 0
+        for i2_0 in T.serial(18, annotations={"pragma_unroll_count": 4}):
+            for i0_1 in T.unroll(3):
+                for i1_1_0 in T.unroll(4):
+                    for j in T.vectorized(16):
+                        C_products_pad[0, i0_1, i1_1_0 * 16 + j] = C_products_pad[0, i0_1, i1_1_0 * 16 + j] + (T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 0]) + T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4 + 1]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 1]) + T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4 + 2]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 2]) + T.Cast("int32", A_pad[i0_1 + 10, i2_0 * 4 + 3]) * T.Cast("int32", B_pad[0, i2_0, i1_1_0 * 16 + j, 3]))
+        for ax0 in T.unroll(3):
+            for ax1_0 in T.unroll(4):
+                for ax1_1 in T.vectorized(16):
+                    if ax1_0 * 16 + ax1_1 < 50:
+                        C[ax0 + 10, ax1_0 * 16 + ax1_1] = C_products_pad[0, ax0, ax1_0 * 16 + ax1_1] - T.Cast("int32", a_zero[()]) * C_B_sums[ax1_0 * 16 + ax1_1]
