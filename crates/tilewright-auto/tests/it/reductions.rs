@@ -3,12 +3,14 @@
 //! Inputs are small whole numbers, so that sums are exact in any order and results must be equal.
 
 use proptest::prelude::*;
-use tilewright_auto::others;
+use tilewright_auto::{auto_schedule, others};
 use tilewright_interp::run_module;
+use tilewright_ir::equal::{Equality, tensor_funcs};
 use tilewright_ir::{DType, Module, Remarks, Result, Source, Tensor, TensorFunc};
 use tilewright_ops::contraction::{Conv, Gemm, conv, gemm, matmul};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::{Operand, norm, reduce};
+use tilewright_schedule::{Permissions, Schedule};
 use tilewright_script::{parse_module, print_module};
 use tilewright_target::Target;
 use tilewright_transform::lower;
@@ -61,10 +63,24 @@ pub fn auto(func: &TensorFunc, target: &Target) -> TensorFunc {
     scheduled
 }
 
+/// The trace of a function's schedule gives the same function when it is replayed.
+fn replays(func: &TensorFunc, target: &Target) {
+    let mut module = Module::new();
+    module.insert("main", func.clone());
+    let mut why = Remarks::new();
+    let (traced, trace) = auto_schedule(&module, target, &mut why).expect("a schedule");
+    let mut replayed = Schedule::new(module, Permissions::default());
+    replayed.replay(&trace).expect("the trace runs");
+    let traced = traced.tensor("main").expect("a function");
+    let again = replayed.func("main").expect("a function");
+    tensor_funcs(traced, again, &Equality::default()).expect("the same function");
+}
+
 /// Runs a function as it is, scheduled, and scheduled and lowered, on every machine.
 pub fn check(func: &TensorFunc, tolerance: f64) {
     let inputs = inputs(func).expect("inputs");
     let expected = run(func.clone(), &inputs).expect("the function runs");
+    replays(func, &targets()[0]);
     for target in &targets() {
         let scheduled = auto(func, target);
         let lowered = lower(&scheduled).expect("lowers");
