@@ -3,7 +3,7 @@
 //! Primitives bind the variables of blocks to expressions of loops, guard the ends of loops that do
 //! not divide, and leave local buffers their full extent. That ends here, where blocks are gone and
 //! buffers still have their axes:
-//! 0. loops that become statements, and alone decide conditions, become them ([`super::unroll`]);
+//! 0. loops that become statements, and alone decide conditions, become them (`lower::unroll`);
 //! 1. intervals simplify indices and decide conditions;
 //! 2. the guards that splits left go where running without them changes nothing
 //!    ([`overcompute`], [`tails`](overcompute::OvercomputeOptions)), and loops run only where the
