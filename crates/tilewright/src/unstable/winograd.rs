@@ -10,9 +10,6 @@ use tilewright_transform::pass::{OneOf, Pass, Run, Text};
 
 use super::random::Random;
 
-/// The error that is allowed where no other is said.
-pub const DEFAULT_ERROR: f64 = 1e-3;
-
 /// The error that is allowed.
 const ERROR: Text = Text {
     name: "error",
