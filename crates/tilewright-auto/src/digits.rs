@@ -140,7 +140,8 @@ pub struct Parts {
 
 /// The parts of a stage. A variable is cut where the first and the last whole quotient of it begin and end,
 /// and where a condition that needs another variable as well is decided, such as that of padding in
-/// blocks: of `i * 16 + j < 65`, with `j < 16`, only `i = 4` leaves something open.
+/// blocks: of `i * 16 + j < 65`, with `j < 16`, only `i = 4` leaves something open. The innermost one is cut
+/// where minima and maxima of it change sides, too, as those of mirrored padding do.
 pub fn parts(iters: &Iters, value: &Expr, indices: &[Expr]) -> Parts {
     let extents: HashMap<&Var, i64> = iters
         .iter()
@@ -152,6 +153,7 @@ pub fn parts(iters: &Iters, value: &Expr, indices: &[Expr]) -> Parts {
             cuts.entry(v.clone()).or_default().insert(at);
         }
     };
+    let innermost = iters.last().and_then(|(v, ..)| Some((v, *extents.get(v)?)));
     let mut look = |e: &Expr| {
         e.any(|e| {
             let ExprKind::Binary(op, x, y) = e.kind() else { return false };
@@ -167,6 +169,15 @@ pub fn parts(iters: &Iters, value: &Expr, indices: &[Expr]) -> Parts {
                 }
                 BinOp::Lt | BinOp::Ge => decided(x, y, &extents, &mut cut),
                 BinOp::Le | BinOp::Gt => decided(y, x, &extents, &mut cut),
+                BinOp::Min | BinOp::Max => {
+                    if let Some((v, n)) = innermost
+                        && e.dtype().is_int()
+                        && let Some(turns) = turns(e, v, n)
+                    {
+                        turns.into_iter().for_each(|at| cut(v, at));
+                        return true;
+                    }
+                }
                 _ => {}
             }
             false
@@ -231,6 +242,40 @@ fn decided(x: &Expr, y: &Expr, extents: &HashMap<&Var, i64>, cut: &mut impl FnMu
         };
         i64::try_from(at).into_iter().for_each(|at| cut(v, at));
     }
+}
+
+/// Where a value of a variable below `n` turns: in between it is linear, or what it is made of is. `None` where it
+/// depends on something else.
+fn turns(e: &Expr, v: &Var, n: i64) -> Option<BTreeSet<i64>> {
+    let (op, x, y) = match e.kind() {
+        ExprKind::Binary(op, x, y) => (op, x, y),
+        ExprKind::Var(_) | ExprKind::Int(_) => return Some(BTreeSet::new()),
+        _ => return None,
+    };
+    let mut all = turns(x, v, n)?;
+    all.append(&mut turns(y, v, n)?);
+    match op {
+        BinOp::Add | BinOp::Sub | BinOp::Mul => return Some(all),
+        BinOp::Min | BinOp::Max => {}
+        _ => return None,
+    }
+    let difference = x.clone() - y.clone();
+    let at = |k: i64| {
+        let here = Subst::vars([(v.clone(), Expr::int(k, v.dtype()))]).expr(&difference);
+        simplify(&here, &Ranges::default()).as_int()
+    };
+    let starts: Vec<i64> = [0].into_iter().chain(all.iter().copied()).collect();
+    let ends = starts.iter().skip(1).copied().chain([n]);
+    for (from, to) in starts.iter().zip(ends) {
+        let (first, last) = (at(*from)?, at(to - 1)?);
+        if first.signum() * last.signum() < 0 {
+            // The first place at which the sign is another one, or the difference is zero.
+            let steps = (to - 1 - from).checked_mul(first.checked_abs()?)?;
+            let rise = last.checked_sub(first)?.checked_abs()?;
+            all.insert(from + (steps + rise - 1) / rise);
+        }
+    }
+    Some(all)
 }
 
 /// `v` and `c` of `v + c`.

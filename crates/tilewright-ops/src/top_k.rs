@@ -4,7 +4,8 @@
 //! Williams, *Heapsort*, 1964; built bottom up as Floyd does). Each further element that comes
 //! before the root takes its place and sinks. At the end the root goes last, again and again, as in
 //! heapsort. A row of `n` elements takes `O(n log k)` steps, and no memory but the results, which
-//! hold the heap.
+//! hold the heap. Few elements of a long row come before the root: whether one of a chunk does is asked
+//! first, by a loop of comparisons only, which runs in vectors.
 
 use tilewright_ir::dim::Integer;
 use tilewright_ir::well_formed::check_tensor;
@@ -52,10 +53,11 @@ pub fn top_k(x: &Operand, axis: i64, k: impl Into<Dim>, largest: bool) -> Result
     for (a, _, v) in &rows {
         at[*a] = v.expr();
     }
-    let node = Buffer::with_extents("node", &[1], DType::I32);
-    let heap = Heap { values, positions, node: node.clone(), at, axis, k, largest };
+    let [node, found] = ["node", "found"].map(|n| Buffer::with_extents(n, &[1], DType::I32));
+    let allocs = vec![node.clone(), found.clone()];
+    let heap = Heap { values, positions, node, found, at, axis, k, largest };
     let mut block = Block::new(name, heap.select(&from, extent));
-    block.allocs = vec![node];
+    block.allocs = allocs;
     let whole = |a: usize| x.shape[a].expr();
     block.iters = rows
         .iter()
@@ -73,12 +75,17 @@ pub fn top_k(x: &Operand, axis: i64, k: impl Into<Dim>, largest: bool) -> Result
     Ok(func)
 }
 
+/// How many elements are compared with the root before one of them is taken in.
+const CHUNK: usize = 16;
+
 /// The heap of one row.
 struct Heap {
     values: Buffer,
     positions: Buffer,
     /// One cell: the node that sinks, or the size of the heap once it has come to rest.
     node: Buffer,
+    /// One cell: whether a chunk has an element that comes before the root.
+    found: Buffer,
     /// The row: indices, of which the one along the axis is to be filled in.
     at: Vec<Expr>,
     axis: usize,
@@ -169,10 +176,44 @@ impl Heap {
         ])
     }
 
+    /// Takes in the elements of a row of `extent` that are not in the heap yet.
+    fn stream(&self, from: &Buffer, extent: Dim) -> Stmt {
+        let root = Expr::i32(0);
+        let load = |along: &Expr| Expr::load(from, self.index(along));
+        // It comes later than all that are there, so only its value may put it before them.
+        let comes = |at: &Expr| self.before(&load(at), &self.value(&root));
+        let take = |at: &Expr| {
+            let put = self.put(&root, load(at), at.clone().cast(DType::I64));
+            Stmt::guard(comes(at), Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]))
+        };
+        let [chunk, ahead, taken, more] = ["chunk", "ahead", "taken", "more"].map(Var::index);
+        let chunks = (extent - self.k).floordiv(CHUNK);
+        let left = extent - self.k - chunks * CHUNK;
+        let found = || Expr::load(&self.found, vec![Expr::i32(0)]);
+        let set = |value: Expr| Stmt::store(&self.found, vec![Expr::i32(0)], value);
+        let chunk_size = || Expr::i32(CHUNK as i32);
+        let at = |step: &Var| self.k.expr() + chunk.expr() * CHUNK as i64 + step.expr();
+        let ask = set(found().max(comes(&at(&ahead)).cast(DType::I32)));
+        let whole = Stmt::seq([
+            set(Expr::i32(0)),
+            Stmt::serial(&ahead, chunk_size(), ask),
+            Stmt::guard(
+                found().greater(Expr::i32(0)),
+                Stmt::serial(&taken, chunk_size(), take(&at(&taken))),
+            ),
+        ]);
+        let at = self.k.expr() + (chunks * CHUNK).expr() + more.expr();
+        Stmt::seq([
+            runs(chunks, Stmt::serial(&chunk, chunks.expr(), whole)),
+            runs(left, Stmt::serial(&more, left.expr(), take(&at))),
+        ])
+    }
+
     /// The whole computation for a row of `extent` elements of `from`.
     fn select(&self, from: &Buffer, extent: Dim) -> Stmt {
         let (k, half) = (self.k.expr(), self.k.floordiv(2).expr());
-        let [first, inner, more, last] = ["first", "inner", "more", "last"].map(Var::index);
+        let root = Expr::i32(0);
+        let [first, inner, last] = ["first", "inner", "last"].map(Var::index);
         let load = |along: &Expr| Expr::load(from, self.index(along));
         let at = first.expr();
         let fill = self.put(&at, load(&at), at.clone().cast(DType::I64));
@@ -182,25 +223,15 @@ impl Heap {
         }
         let build = self.sink(half.clone() - 1 - inner.expr(), &k);
         let build = Stmt::serial(&inner, half, build);
-        let at = more.expr() + &k;
-        let root = Expr::i32(0);
-        let replace = Stmt::seq([
-            self.put(&root, load(&at), at.clone().cast(DType::I64)),
-            self.sink(root.clone(), &k),
-        ]);
-        // It comes later than all that are there, so only its value may put it before them.
-        let stream = Stmt::guard(self.before(&load(&at), &self.value(&root)), replace);
-        let stream = Stmt::serial(&more, extent.expr() - &k, stream);
+        let stream = self.stream(from, extent);
         let size = k.clone() - 1 - last.expr();
         let sort = Stmt::seq([self.swap(&root, &size), self.sink(root.clone(), &size)]);
         let sort = Stmt::serial(&last, k - 1, sort);
-        // A loop that never runs would have nothing to bind.
-        let runs = |n: Option<usize>, s: Stmt| if n == Some(0) { Stmt::nop() } else { s };
-        Stmt::seq([
-            fill,
-            runs(self.k.floordiv(2).known(), build),
-            runs((extent - self.k).known(), stream),
-            runs((self.k - 1).known(), sort),
-        ])
+        Stmt::seq([fill, runs(self.k.floordiv(2), build), stream, runs(self.k - 1, sort)])
     }
+}
+
+/// A loop that runs so often; nothing where that is never, as it would have nothing to bind.
+fn runs(times: Dim, body: Stmt) -> Stmt {
+    if times == 0 { Stmt::nop() } else { body }
 }
