@@ -70,11 +70,12 @@ def start_peers(names, case, inputs, args, cores):
     return started
 
 
-def compare(program, case, names, args, cores, most, options):
+def compare(program, case, names, args, cores, most, rate, options):
     """One row: what everybody took in every round."""
     model = onnx.load(case.path)
     shapes = {name: value.shape for name, value in case.inputs.items()}
-    row = {"model": case.name, "inputs": case.about(), "flops": work.flops(model, shapes), "peak": most}
+    row = {"model": case.name, "inputs": case.about(), "flops": work.flops(model, shapes), "peak": most,
+           "floor": work.floor(model, shapes, most, rate, peak.last_cache())}
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "in.npz"
         harness.save_npz(inputs, case.inputs)
@@ -159,14 +160,15 @@ def main():
         names = [name for name in names if name in peers.AVX2]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        def alone(path):
-            return peers.Tilewright(program, path, None, 1, cores, ["--no-schedule", *narrow])
+        def alone(path, threads=1):
+            return peers.Tilewright(program, path, None, threads, cores, ["--no-schedule", *narrow])
 
         most = peak.measure(alone, folder) * args.threads
-        say(f"peak: {most / 1e9:.1f} GFLOP/s on {args.threads} cores")
+        rate = peak.read_rate(lambda path: alone(path, args.threads), folder, args.threads)
+        say(f"peak: {most / 1e9:.1f} GFLOP/s, memory: {rate / 1e9:.1f} GB/s on {args.threads} cores")
         for case in cases(folder, args.only):
             say(f"{case.name} {case.about()}")
-            rows.append(compare(program, case, names, args, cores, most, options))
+            rows.append(compare(program, case, names, args, cores, most, rate, options))
     print(harness.table(report.HEADER, [report.cells(row) for row in rows]))
     ratios = [row["ratio"] for row in rows if "ratio" in row]
     if ratios:

@@ -1,4 +1,4 @@
-"""The most additions and multiplications that a core does in a second, by a kernel of our own.
+"""The most additions and multiplications that a core does in a second, and bytes that it reads, by kernels of our own.
 
 A product from packed panels whose tile stays in registers, and whose panels stay in the first cache.
 Which tile is the best depends on the processor: the fastest counts.
@@ -49,3 +49,44 @@ def measure(make, folder, seconds=0.3):
         _, shortest = make(path).turn(seconds)
         best = max(best, operations / shortest)
     return best
+
+
+# Rows of 64 numbers: no cache holds them all.
+LINES = 1 << 20
+
+READ = """\
+from tvm.script import ir as I
+from tvm.script import tir as T
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer(({parts}, {rows}, 64), "float32"), C: T.Buffer(({parts}, 64), "float32")):
+        for p in T.parallel({parts}):
+            sums = T.decl_buffer((4, 16), "float32", scope="local")
+            for v in T.unroll(4):
+                for l in T.vectorized(16):
+                    sums[v, l] = T.float32(0)
+            for i in range({rows}):
+                for v in T.unroll(4):
+                    for l in T.vectorized(16):
+                        sums[v, l] = sums[v, l] + A[p, i, v * 16 + l]
+            for v in T.unroll(4):
+                for l in T.vectorized(16):
+                    C[p, v * 16 + l] = sums[v, l]
+"""
+
+
+def read_rate(make, folder, threads, seconds=0.5):
+    """Bytes of memory that so many threads read in a second. `make` gives a timer for a file."""
+    path = Path(folder) / "read.py"
+    path.write_text(READ.format(parts=threads, rows=LINES // threads))
+    _, shortest = make(path).turn(seconds)
+    return LINES * 64 * 4 / shortest
+
+
+def last_cache():
+    """Bytes of the largest cache, where the system tells; else what servers of today have."""
+    sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    units = {"K": 1 << 10, "M": 1 << 20}
+    found = [text.strip() for text in (path.read_text() for path in sizes)]
+    return max((int(t[:-1]) * units[t[-1]] for t in found if t[-1:] in units), default=32 << 20)

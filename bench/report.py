@@ -9,8 +9,8 @@ import peers
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HEADER = [
-    "model", "inputs", "ms", "best ms", "GFLOP/s", "of peak", "best peer", "its ms", "ratio",
-    "compile s", "memory MB",
+    "model", "inputs", "ms", "best ms", "GFLOP/s", "of peak", "of floor", "best peer", "its ms", "of floor",
+    "ratio", "compile s", "memory MB",
 ]
 
 
@@ -33,8 +33,10 @@ def cells(row):
         f"{1e3 * own['best']:.3f}",
         f"{rate / 1e9:.1f}",
         f"{rate / row['peak']:.2f}",
+        f"{row['floor'] / own['median']:.2f}" if row["floor"] else "-",
         peers.NAMES[peer[0]] if peer else "-",
         f"{1e3 * peer[1]:.3f}" if peer else "-",
+        f"{row['floor'] / peer[1]:.2f}" if peer and row["floor"] else "-",
         f"{row['ratio']:.2f}" if "ratio" in row else "-",
         f"{own['compile']:.2f}",
         f"{own['memory'] / 1e6:.0f}",
@@ -66,7 +68,9 @@ def write(rows, kernels, args):
         f"{args.threads} thread(s) each on the same cores, {args.rounds} rounds of {args.seconds:g} s; "
         f"{processor()}; peak of these cores by a kernel of our own {flops / 1e9:.1f} GFLOP/s. "
         "A time is the median of the rounds' medians; the ratio is our time over that of the best "
-        "peer, the median over the rounds. GFLOP/s count useful operations of contractions only.",
+        "peer, the median over the rounds. GFLOP/s count useful operations of contractions only. *Of floor* is what part of a time the contractions take "
+        "at the least: their operations at the peak, or their weights as fast as memory is read, where no cache holds "
+        "those of the model.",
         markdown(HEADER, [cells(row) for row in rows]),
     ]
     if ratios:

@@ -26,19 +26,36 @@ def shapes(model, inputs):
     return found
 
 
-def flops(model, inputs):
-    """Useful operations of one inference; contractions whose shapes are not known are left out."""
-    known, total = shapes(model, inputs), 0
+def contractions(model, inputs):
+    """Useful operations and bytes of constant weights of every contraction; those whose shapes are not known are left out."""
+    known = shapes(model, inputs)
+    weights = {w.name: len(w.raw_data) or 4 * math.prod(w.dims) for w in model.graph.initializer}
     for node in model.graph.node:
         operands = [known.get(name) for name in [*node.input[:2], node.output[0]]]
         if node.op_type not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or None in operands:
             continue
         left, right, result = operands
         if node.op_type == "Conv":
-            total += 2 * math.prod(result) * math.prod(right[1:])
+            count = math.prod(result) * math.prod(right[1:])
         elif node.op_type == "ConvTranspose":
-            total += 2 * math.prod(left) * math.prod(right[1:])
+            count = math.prod(left) * math.prod(right[1:])
         else:
             transposed = any(a.name == "transA" and a.i for a in node.attribute)
-            total += 2 * math.prod(result) * (left[0] if transposed else left[-1])
-    return total
+            count = math.prod(result) * (left[0] if transposed else left[-1])
+        yield 2 * count, weights.get(node.input[1], 0)
+
+
+def flops(model, inputs):
+    """Useful operations of one inference."""
+    return sum(count for count, _ in contractions(model, inputs))
+
+
+def floor(model, inputs, peak, rate, cache):
+    """Seconds below which no inference can be that computes every product of its contractions.
+
+    Each takes as long as its operations at the peak, or as its weights at the rate at which memory is
+    read, where those of the model together are larger than the cache and come from there every time.
+    """
+    every = list(contractions(model, inputs))
+    far = sum(weights for _, weights in every) > cache
+    return sum(max(count / peak, weights / rate if far else 0.0) for count, weights in every)
