@@ -36,7 +36,9 @@ use std::sync::Arc;
 use tilewright_analysis::Stage;
 use tilewright_analysis::affine::Affine;
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Attr, BinOp, DType, Dim, Error, Expr, Fold, IterKind, Result, Var};
+use tilewright_ir::{
+    Attr, BinOp, CallTarget, DType, Dim, Error, Expr, ExprKind, Fold, IterKind, Result, Var,
+};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
@@ -83,6 +85,8 @@ pub(crate) struct Reduction<'a> {
     /// How the result that is stored at last moves.
     store: Option<Affine>,
     dtype: DType,
+    /// Bytes of the narrowest type in which the value has a function that takes many operations.
+    function: Option<usize>,
     /// Variables whose values are used directly, also in bounds.
     loose: HashSet<Var>,
     /// Those of them that decide between values: lanes of a vector would not do the same.
@@ -148,6 +152,7 @@ impl<'a> Reduction<'a> {
             loads,
             store,
             dtype,
+            function: narrowest_function(value),
             loose,
             deciding,
             is_bounded,
@@ -202,9 +207,12 @@ impl<'a> Reduction<'a> {
         self.axes[axis].extent.estimate()
     }
 
+    /// Lanes of a vector: those of the widest type, or of that in which functions are computed, since these take
+    /// longer than a sum in two vectors of a wider type.
     fn lanes(&self, target: &Target) -> i64 {
         let widest = self.loads.iter().map(|l| l.buffer.dtype().bytes()).max().unwrap_or(1);
-        target.vectors.lanes(widest.max(self.dtype.bytes()))
+        let widest = widest.max(self.dtype.bytes());
+        target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
     }
 
     /// By how much each load moves along an axis; `None` where it does not move evenly.
@@ -413,4 +421,22 @@ fn layout(
             all.iter().map(|g| LambdaItem::from(crate::parts::as_one(at, g))).collect()
         })
     })
+}
+
+/// Bytes of the narrowest type in which a value has a function that takes more operations than a sum in two
+/// vectors instead of one.
+fn narrowest_function(value: &Expr) -> Option<usize> {
+    const FEW: usize = 4;
+    let mut narrowest: Option<usize> = None;
+    value.any(|e| {
+        if let ExprKind::Call(CallTarget::Intrin(f), _) = e.kind()
+            && f.cost() > FEW
+            && e.dtype().is_float()
+        {
+            let bytes = e.dtype().bytes();
+            narrowest = Some(narrowest.map_or(bytes, |n| n.min(bytes)));
+        }
+        false
+    });
+    narrowest
 }
