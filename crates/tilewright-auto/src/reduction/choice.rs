@@ -15,7 +15,7 @@ use crate::axes::Access;
 pub(crate) const STRIDES: RangeInclusive<i64> = 2..=4;
 
 /// The most updates of vectors in a tile of rows whose windows overlap.
-const OVERLAPPING: i64 = 200;
+const OVERLAPPING: i64 = 400;
 
 /// A loop around a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
