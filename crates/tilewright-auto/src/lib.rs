@@ -53,6 +53,7 @@ mod spatial;
 pub mod tile;
 mod transforms;
 mod transpose;
+mod weave;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@
 //! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
 //! whole.
 //!
-//! What copies across runs in square tiles ([`Tile`]).
+//! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]).
 //!
 //! Padding, `if_then_else(inside, value, constant)` where `inside` bounds single variables, runs
 //! as two nests without conditions (`decompose_padding`): the constant everywhere, then the value
@@ -30,6 +30,7 @@ use crate::canonical::Stages;
 use crate::digits::{Digits, digits, parts};
 use crate::parts::{apart, number};
 use crate::transpose::Tile;
+use crate::weave::Weave;
 
 /// The longest innermost loop that LLVM unrolls to interleave vectors along the one around it.
 pub const INTERLEAVED: usize = 8;
@@ -187,6 +188,12 @@ impl Spatial<'_> {
             own.push(&loops[loops.len() - last..]);
             own.iter().filter(|own| own.len() > 1).try_for_each(|own| sch.fuse(own).map(drop))?;
             return tile.loops(sch, block, &axes);
+        }
+        if let Some(weave) = Weave::of(self.stage, &value, &axes, &accesses, self.target)
+            && self.cut
+        {
+            own.iter().filter(|own| own.len() > 1).try_for_each(|own| sch.fuse(own).map(drop))?;
+            return weave.loops(sch, block, &axes);
         }
         let extents: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
         let work = dim::product(extents.iter().copied()).estimate();

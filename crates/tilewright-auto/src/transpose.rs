@@ -126,13 +126,13 @@ impl Tile {
 }
 
 /// A part of an axis: how many tiles of which width.
-struct Piece {
-    count: i64,
-    width: i64,
+pub(crate) struct Piece {
+    pub(crate) count: i64,
+    pub(crate) width: i64,
 }
 
 /// An axis in tiles of a width, half of it and so on; what is left is single.
-fn pieces(extent: i64, width: i64) -> Vec<Piece> {
+pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
     let widths = std::iter::successors(Some(width), |w| Some(w / 2)).take_while(|w| *w >= LEAST);
     let (mut start, mut all) = (0, Vec::new());
     for width in widths.chain([1]) {

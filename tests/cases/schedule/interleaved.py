@@ -33,11 +33,18 @@ from tvm.script import tir as T
 class Module:
     @T.prim_func
     def shuffle(x: T.Buffer((5, 24), "float32"), y: T.Buffer((5, 24), "float32")):
-        for i, c_0, c_1 in T.grid(5, 6, 4):
-            with T.block("y"):
-                vi = T.axis.spatial(5, i)
-                vc = T.axis.spatial(24, c_0 * 4 + c_1)
-                y[vi, vc] = x[vi, vc * 6 - vc // 4 * 23]
+        for i, c_0_c_1_fused_0 in T.grid(5, 1):
+            for c_0_c_1_fused_1 in T.vectorized(16):
+                with T.block("y"):
+                    vi = T.axis.spatial(5, i)
+                    vc = T.axis.spatial(24, (c_0_c_1_fused_0 * 16 + c_0_c_1_fused_1) // 4 * 4 + (c_0_c_1_fused_0 * 16 + c_0_c_1_fused_1) % 4)
+                    y[vi, vc] = x[vi, vc * 6 - vc // 4 * 23]
+        for i, c_0_c_1_fused_0 in T.grid(5, 1):
+            for c_0_c_1_fused_1 in T.vectorized(8):
+                with T.block("y_1"):
+                    vi = T.axis.spatial(5, i)
+                    vc = T.axis.spatial(24, (c_0_c_1_fused_0 * 8 + c_0_c_1_fused_1 + 16) // 4 * 4 + (c_0_c_1_fused_0 * 8 + c_0_c_1_fused_1 + 16) % 4)
+                    y[vi, vc] = x[vi, vc * 6 - vc // 4 * 23]
 
     @T.prim_func
     def repeat(x: T.Buffer((10, 12), "float32"), y: T.Buffer((10, 24), "float32")):

@@ -6,7 +6,8 @@
 //!
 //! A vector index is taken apart into a first element and a stride where it has one. Stride 1 is
 //! one vector load or store with the alignment of an element, stride 0 a scalar, stride -1 a
-//! vector in reverse; everything else goes lane by lane, or through a gather or scatter where a
+//! vector in reverse; loads at constant distances are woven from runs of neighbours
+//! ([`runs`]); everything else goes lane by lane, or through a gather or scatter where a
 //! mask says which lanes take part.
 
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,7 @@ use tilewright_ir::{
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::func::Func;
 use super::half;
+use super::runs;
 use super::strided;
 use super::types::{is_narrow_float, memory, register};
 
@@ -28,6 +30,8 @@ enum Addresses {
     One(Val),
     /// At `base`, `base + stride`, ...
     Strided { base: Val, stride: Val },
+    /// At constant distances from `base`.
+    Lanes { base: Val, apart: Vec<i64> },
     /// Each at its own.
     Any(Val),
 }
@@ -194,6 +198,9 @@ impl Func<'_> {
         let stays = self.stays_in_index(e);
         // In 64 bits a first element and a stride that wrap give lanes that wrap.
         let exact = scalar == DType::I64 || stays;
+        if let Some(apart) = constant_lanes(e).filter(|a| exact && !is_progression(a)) {
+            return Ok(Addresses::Lanes { base: Val::int(Ty::I64, 0), apart });
+        }
         match e.kind() {
             ExprKind::Broadcast(x) => return Ok(Addresses::One(self.index64(x)?)),
             ExprKind::Ramp(base, stride) if exact => {
@@ -237,6 +244,19 @@ impl Func<'_> {
                 base: self.code.mul_index(&base, k, stays),
                 stride: product(&mut self.code, &stride, k, false),
             },
+            Addresses::Lanes { base, apart } => {
+                let times = |k: i64| apart.iter().map(|a| a.checked_mul(k)).collect();
+                match constant(k).and_then(times) {
+                    Some(apart) => {
+                        Addresses::Lanes { base: self.code.mul_index(&base, k, stays), apart }
+                    }
+                    None => {
+                        let lanes = apart.len() as u16;
+                        let all = spread(&mut self.code, Addresses::Lanes { base, apart }, lanes);
+                        self.scaled(Addresses::Any(all), k, stays)
+                    }
+                }
+            }
             Addresses::Any(v) => {
                 let k = self.code.splat(k, v.lanes());
                 Addresses::Any(self.code.bin("mul", &v, &k))
@@ -257,10 +277,16 @@ impl Func<'_> {
                 Addresses::Strided { base: a, stride: s },
                 Addresses::Strided { base: b, stride: t },
             ) => Addresses::Strided { base: c.add_index(&a, &b, stays), stride: total(c, &s, &t) },
-            (a, b) => {
-                let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
-                Addresses::Any(c.bin("add", &a, &b))
-            }
+            (a, b) => match (distances(&a, lanes), distances(&b, lanes)) {
+                (Some((a, left)), Some((b, right))) => Addresses::Lanes {
+                    base: c.add_index(&a, &b, stays),
+                    apart: left.iter().zip(right).map(|(a, b)| a.wrapping_add(b)).collect(),
+                },
+                _ => {
+                    let (a, b) = (spread(c, a, lanes), spread(c, b, lanes));
+                    Addresses::Any(c.bin("add", &a, &b))
+                }
+            },
         }
     }
 
@@ -337,7 +363,7 @@ impl Func<'_> {
             Addresses::One(at) | Addresses::Strided { base: at, .. } => {
                 Ok(self.address(buffer, &at)?.0)
             }
-            Addresses::Any(_) => {
+            Addresses::Lanes { .. } | Addresses::Any(_) => {
                 Err(Error::unsupported("there is no single address of a vector of elements"))
             }
         }
@@ -401,6 +427,10 @@ impl Func<'_> {
             (Addresses::Strided { base, stride }, None) if strided::step(&stride).is_some() => {
                 let step = strided::step(&stride).unwrap_or(1);
                 self.every(b, &base, step, ty)?
+            }
+            (Addresses::Lanes { base, apart }, None) if runs::runs(&apart).is_some() => {
+                let runs = runs::runs(&apart).unwrap_or_default();
+                self.woven(b, (&base, &apart), &runs, ty)?
             }
             (place, mask) => {
                 let at = spread(&mut self.code, place, ty.lanes);
@@ -596,7 +626,52 @@ fn has_stride(e: &Expr) -> bool {
                 && has_stride(b)
                 && [a, b].iter().any(|e| matches!(e.kind(), ExprKind::Broadcast(_)))
         }
-        _ => false,
+        _ => constant_lanes(e).is_some(),
+    }
+}
+
+/// The lanes of an index that depends on nothing but the lane.
+fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
+    let lanes = e.dtype().lanes;
+    match e.kind() {
+        ExprKind::Int(v) => Some(vec![*v; usize::from(lanes)]),
+        ExprKind::Broadcast(x) => Some(vec![x.as_int()?; usize::from(lanes)]),
+        ExprKind::Ramp(base, stride) => {
+            let (base, stride) = (base.as_int()?, stride.as_int()?);
+            (0..i64::from(lanes)).map(|l| base.checked_add(stride.checked_mul(l)?)).collect()
+        }
+        ExprKind::Binary(op, a, b) if lanes > 1 => {
+            let at = |(a, b): (&i64, &i64)| match op {
+                BinOp::Add => a.checked_add(*b),
+                BinOp::Sub => a.checked_sub(*b),
+                BinOp::Mul => a.checked_mul(*b),
+                BinOp::FloorDiv if *b > 0 => Some(a.div_euclid(*b)),
+                BinOp::FloorMod if *b > 0 => Some(a.rem_euclid(*b)),
+                _ => None,
+            };
+            constant_lanes(a)?.iter().zip(&constant_lanes(b)?).map(at).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Whether all lanes lie as far apart as the first two.
+fn is_progression(lanes: &[i64]) -> bool {
+    let step = |w: &[i64]| w[1].wrapping_sub(w[0]);
+    lanes.windows(2).all(|w| step(w) == step(lanes))
+}
+
+/// The first place, and how far the lanes lie from it, where that is constant.
+fn distances(p: &Addresses, lanes: u16) -> Option<(Val, Vec<i64>)> {
+    match p {
+        Addresses::One(v) => Some((v.clone(), vec![0; usize::from(lanes)])),
+        Addresses::Strided { base, stride } => {
+            let step = constant(stride)?;
+            let apart: Option<_> = (0..i64::from(lanes)).map(|l| step.checked_mul(l)).collect();
+            Some((base.clone(), apart?))
+        }
+        Addresses::Lanes { base, apart } => Some((base.clone(), apart.clone())),
+        Addresses::Any(_) => None,
     }
 }
 
@@ -605,6 +680,11 @@ fn spread(c: &mut Code<'_>, p: Addresses, lanes: u16) -> Val {
     match p {
         Addresses::Any(v) => v,
         Addresses::One(v) => c.splat(&v, lanes),
+        Addresses::Lanes { base, apart } => {
+            let base = c.splat(&base, lanes);
+            let apart = constants(base.ty, &apart);
+            c.bin("add", &base, &apart)
+        }
         Addresses::Strided { base, stride } => {
             let (base, stride) = (c.splat(&base, lanes), c.splat(&stride, lanes));
             let steps = iota(base.ty);
@@ -616,8 +696,14 @@ fn spread(c: &mut Code<'_>, p: Addresses, lanes: u16) -> Val {
 
 /// `0, 1, 2, ...`
 pub(super) fn iota(ty: Ty) -> Val {
+    let lanes: Vec<i64> = (0..ty.lanes.into()).collect();
+    constants(ty, &lanes)
+}
+
+/// A vector of constants.
+fn constants(ty: Ty, lanes: &[i64]) -> Val {
     let scalar = ty.with_lanes(1);
-    let lanes: Vec<String> = (0..ty.lanes).map(|l| format!("{scalar} {l}")).collect();
+    let lanes: Vec<String> = lanes.iter().map(|l| format!("{scalar} {l}")).collect();
     Val::new(ty, format!("<{}>", lanes.join(", ")))
 }
 

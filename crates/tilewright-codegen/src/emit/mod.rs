@@ -55,6 +55,7 @@ mod memory;
 mod names;
 mod parallel;
 
+mod runs;
 mod stmt;
 mod strided;
 mod transpose;

@@ -61,6 +61,34 @@ fn every_type_is_loaded_and_stored() {
     }
 }
 
+/// Lanes at constant distances: rows in turn, one row twice, rows of which one is used once, and distances that
+/// are no runs.
+#[test]
+fn runs_of_neighbours_are_woven() {
+    for dtype in ["bool", "int8", "int32", "uint16", "int64", "float16", "float32", "float64"] {
+        let dtype: DType = dtype.parse().expect("a type");
+        let (a, b) = (buffer("A", &[200], dtype), buffer("B", &[40], dtype));
+        let i = Var::index("i");
+        for (rows, n) in [(2, 16u16), (3, 12), (4, 8), (3, 7), (2, 5), (5, 10)] {
+            let all = |k: i32| Expr::broadcast(int(k), n);
+            let (turn, step) =
+                (lanes(0, 1, n).floormod(all(rows)), lanes(0, 1, n).floordiv(all(rows)));
+            let start = Expr::broadcast(i.expr() * 3, n);
+            let indices = [
+                start.clone() + turn.clone() * all(37) + step.clone(),
+                start.clone() + step.clone(),
+                start.clone() + turn.clone() * all(20) + lanes(1, 1, n),
+                start.clone() + step * all(5) + turn,
+                lanes(int(199) - i.expr(), -1, n) - start,
+            ];
+            for index in indices {
+                let body = Stmt::store(&b, vec![lanes(i.expr(), 1, n)], a.load([index]));
+                check(&[&a, &b], Stmt::serial(&i, int(8), body));
+            }
+        }
+    }
+}
+
 #[test]
 fn views_at_offsets_with_strides_and_other_types_share_memory() {
     // W: float32[64]; X: its elements 8.. as [3, 4] with row stride 6; Y: 40.. as [3, 4]; Z: all

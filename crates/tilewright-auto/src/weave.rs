@@ -1,0 +1,97 @@
+//! Stages that weave rows: what lies side by side in the result comes from a few places in turn, at each of which
+//! it lies side by side as well.
+//!
+//! Both axes run as one, in vectors of the result; code generation reads each row in vectors and shuffles them.
+//! What vectors of all rows leave over runs in shorter ones, and the last few elements one by one.
+//!
+//! ```text
+//! for tiles: for lane in vectorized(rows * T):
+//!     B[.., tile + lane] = f(A[.., (tile + lane) % rows, .., (tile + lane) // rows])
+//! ```
+
+use crate::axes::{Access, Axis};
+use crate::share::{share, shared};
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{DType, Dim, Expr, ExprKind, Result};
+use tilewright_schedule::{BlockRef, Schedule};
+use tilewright_target::Target;
+
+use crate::parts::{apart, number};
+use crate::transpose::pieces;
+
+/// How many rows are woven.
+const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
+
+/// The vectors of a stage whose last two axes are woven.
+pub struct Weave {
+    /// Values along both axes.
+    extent: i64,
+    /// Lanes of a vector of the result: those of one vector for each row.
+    width: i64,
+}
+
+impl Weave {
+    /// The vectors of a stage over axes, where it weaves; `accesses` are its loads and, last, its store.
+    pub fn of(
+        stage: &Stage,
+        value: &Expr,
+        axes: &[Axis],
+        accesses: &[Access],
+        target: &Target,
+    ) -> Option<Weave> {
+        let (store, loads) = accesses.split_last()?;
+        let [.., beside, rows] = axes else { return None };
+        let extent = |a: &Axis| a.extent.known().and_then(|n| i64::try_from(n).ok());
+        let (n, r) = (extent(beside)?, extent(rows)?);
+        let steps =
+            |a: &Access| Some((beside.step(a.offset.as_ref()?)?, rows.step(a.offset.as_ref()?)?));
+        if !ROWS.contains(&r) || steps(store)? != (r, 1) {
+            return None;
+        }
+        let mut weaves = false;
+        for load in loads {
+            match steps(load)? {
+                (1, across) => weaves |= across != 0,
+                (0, _) => {}
+                step if step == (r, 1) => {}
+                _ => return None,
+            }
+        }
+        let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
+        // A condition of single elements is no condition of vectors.
+        let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
+        let own = loads.iter().any(|a| a.buffer == stage.buffer);
+        let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
+        let kinds = || accesses.iter().map(|a| a.buffer.dtype());
+        let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
+        let width = target.vectors.lanes(kinds().map(DType::bytes).max()?) * r;
+        let extent = n.checked_mul(r)?;
+        (weaves && fits && extent >= width / 2).then_some(Weave { extent, width })
+    }
+
+    /// The loops of a block, one for each axis.
+    pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
+        let loops = sch.get_loops(block)?;
+        let around = axes.len() - 2;
+        sch.fuse(&loops[around..])?;
+        let pieces = pieces(self.extent, self.width);
+        let sizes: Vec<_> = pieces.iter().map(|p| number(p.count * p.width)).collect();
+        for (piece, block) in pieces.iter().zip(apart(sch, block, (0, around), &sizes)?) {
+            let mut loops = sch.get_loops(&block)?;
+            let mut extents: Vec<Dim> = axes[..around].iter().map(|a| a.extent).collect();
+            extents.push(piece.count.dim());
+            if let (true, Some(last)) = (piece.width > 1, loops.pop()) {
+                let split = sch.split(&last, &[number(piece.count), number(piece.width)])?;
+                if let [tile, lane] = &split[..] {
+                    loops.push(tile.clone());
+                    sch.vectorize(lane)?;
+                }
+            }
+            let cells = extents.iter().fold(piece.width.dim(), |n, e| n * *e);
+            let fusible = around.max(1);
+            share(sch, &loops[..shared(&extents, fusible, cells.estimate())])?;
+        }
+        Ok(())
+    }
+}
