@@ -18,13 +18,14 @@ use std::sync::Arc;
 use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
-use crate::build::{Budget, Builder, name_list, tensor_type};
+use crate::build::{Budget, Builder, name_list};
 use crate::data;
 use crate::dims::{self, Equalities};
 use crate::extents::{MAX_RANK, check_extents};
+use crate::imported::{Element, Imported, tensor_type};
 use crate::model::{Model, ValueKind, ValueType};
-use crate::node::{Element, Imported, Node};
-use crate::ops::{list, movement};
+use crate::node::Node;
+use crate::ops::value;
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry::{self, Import, Operator, Plain};
 use crate::sizes;
@@ -302,7 +303,7 @@ impl<'a> Importer<'a> {
                         shape: rank.map(|n| vec![None; n]),
                         ..Element::default()
                     };
-                    list::given(&mut builder, kind, values, declared)?
+                    value::given(&mut builder, kind, values, declared)?
                 }
             };
             scope.values.insert(proto.name.as_str(), value);
@@ -454,7 +455,7 @@ impl<'a> Importer<'a> {
     }
 
     fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
-        let opset = self.model.opset_of(&node.domain);
+        let opset = opset_of(self.model, &node.domain);
         if opset == 0 && registry::has_domain(&node.domain) {
             let whose = match registry::versions_of(&node.domain) {
                 "" => "ONNX's operators".to_owned(),
@@ -559,7 +560,7 @@ impl<'a> Importer<'a> {
         };
         let fixed = dim::known(shape).unwrap_or_default();
         let (value, dtype) = (value.clone(), *dtype);
-        let flat = movement::reshape_to(&mut self.builder, &value, &[count])?;
+        let flat = value::reshape_to(&mut self.builder, &value, &[count])?;
         let sizes = self.builder.sizes_of(&flat, count)?;
         let sizes = sizes.into_iter().map(Integer::from).collect();
         node.with_input(at, sizes::value(&fixed, sizes, dtype)?).map(Some)
@@ -648,7 +649,7 @@ impl<'a> Importer<'a> {
             inputs.push(Some(value));
         }
         let label = label(proto, at, self.model);
-        let opset = self.model.opset_of(&proto.domain);
+        let opset = opset_of(self.model, &proto.domain);
         Node::new(proto, label, opset, inputs, self.model.folder.as_ref())
     }
 
@@ -687,9 +688,17 @@ impl<'a> Importer<'a> {
     }
 }
 
+/// The version that operators of a domain are written in; 0 where the file does not say it.
+fn opset_of(model: &Model, domain: &str) -> i64 {
+    match registry::versions_of(domain) {
+        "" => model.opset(),
+        other => model.opsets.get(other).copied().unwrap_or(0),
+    }
+}
+
 /// How messages name a node with its operator.
 fn label(node: &NodeProto, at: usize, model: &Model) -> String {
-    let opset = model.opset_of(&node.domain);
+    let opset = opset_of(model, &node.domain);
     let operator = operator_name(&node.domain, &node.op_type);
     format!("{} ({operator}, opset {opset})", node_name(node, at))
 }

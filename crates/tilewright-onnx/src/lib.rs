@@ -37,6 +37,7 @@ mod extents;
 mod fold;
 mod functions;
 mod import;
+mod imported;
 mod model;
 mod narrow;
 mod node;

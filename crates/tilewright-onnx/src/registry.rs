@@ -6,7 +6,8 @@ use tilewright_ops::reduce::{Arg, Reduction};
 
 use crate::build::Builder;
 use crate::import::{Importer, Stop};
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
 use crate::ops::norm::Family;
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft, ml,

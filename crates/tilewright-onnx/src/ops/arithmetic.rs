@@ -1,28 +1,20 @@
 //! Operators on elements: arithmetic, activations, comparisons, conversions.
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ops::Operand;
 use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
-use tilewright_ops::{Operand, Scalar};
 
 use super::check::demand;
 use super::narrow::{self, Element};
 use super::one;
-use crate::build::{Builder, operand};
-use crate::fold;
-use crate::node::{Imported, Node};
+use super::value::{self, convert, scalar};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 /// Operands that one function combines at most, so that expressions stay shallow.
 const COMBINED: usize = 64;
-
-/// The element of a tensor with one element.
-pub(crate) fn scalar(t: &Tensor) -> Scalar {
-    match t.dtype().is_float() {
-        true => Scalar::Float(t.get_f64(0)),
-        // An unsigned number above the signed range goes by its bits.
-        false => Scalar::Int(t.get_i128(0) as i64),
-    }
-}
 
 /// Calls a function of one operand.
 pub(crate) fn apply(
@@ -203,7 +195,7 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     for (bound, base, op) in [(low, "max", Binary::Max), (high, "min", Binary::Min)] {
         if let Some(bound) = bound {
             // A bound may have axes of extent one: it must not add axes.
-            let bound = super::movement::reshape_to::<Dim>(b, bound, &[])?;
+            let bound = value::reshape_to::<Dim>(b, bound, &[])?;
             value = combine(b, base, op, &value, &bound)?;
         }
     }
@@ -265,19 +257,6 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     one(b.call("where", &(&cond, &of, &with), &args, || elementwise::where_(&cond, &of, &with))?)
 }
 
-/// Converts a value; a constant at once.
-pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Imported> {
-    let of = operand(x);
-    match x {
-        _ if of.dtype == to => Ok(x.clone()),
-        Imported::Const(t) => {
-            b.budget.charge(&Operand { shape: of.shape, dtype: to })?;
-            fold::cast(t, to).map(Imported::Const)
-        }
-        _ => b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to)),
-    }
-}
-
 pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
     let number = i32::try_from(to).unwrap_or(-1);
@@ -315,7 +294,7 @@ pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return one(x);
     }
     let yes = Tensor::from_bytes(DType::BOOL, &[1], &[1])?;
-    let mask = super::constants::full(b, &x.shape(), &yes)?;
+    let mask = value::full(b, &x.shape(), &yes)?;
     // The mask was of the data's type at first.
     let of = if node.opset < 10 { x.dtype() } else { DType::BOOL };
     let mask = convert(b, &mask, of)?;

@@ -1,24 +1,14 @@
 //! Matrix products and convolutions.
 
-use tilewright_ir::{DType, Error, GraphVar, Result, Tensor, dim};
+use tilewright_ir::{DType, Error, Result, Tensor, dim};
 use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
 use tilewright_ops::subpixel::{Subpixel, subpixel};
 use tilewright_ops::{Operand, einsum};
 
 use super::{one, window};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
-
-/// A convolution with constant weights, kept so that a batch normalisation can join it.
-pub(crate) struct Convolution {
-    params: Conv,
-    x: Imported,
-    weights: Tensor,
-    bias: Option<Tensor>,
-    result: GraphVar,
-    /// How often the graph reads the result.
-    pub(crate) uses: usize,
-}
+use crate::build::{Builder, Convolution};
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);

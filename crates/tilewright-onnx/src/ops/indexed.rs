@@ -8,9 +8,10 @@ use tilewright_ops::movement::{self, ScatterMode};
 
 use super::check::demand;
 use super::one;
-use crate::build::{Builder, operand};
+use crate::build::Builder;
 use crate::extents::{MAX_RANK, too_many_axes};
-use crate::node::{Imported, Node, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axis};
 
 /// Slices of a value along an axis.
 pub(crate) fn gather_along(

@@ -5,9 +5,10 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
+use crate::imported::{Element, Imported, ItemType};
 use crate::model::{ValueKind, described};
-use crate::node::{Element, Imported, ItemType, Node, axis};
-use crate::ops::nested::numbers;
+use crate::node::{Node, axis};
+use crate::ops::value::numbers;
 
 /// The list of an input, and what it holds.
 fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
@@ -16,35 +17,6 @@ fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
             Ok((value.clone(), element.clone()))
         }
         _ => Err(Error::model(format!("input {at} is no sequence"))),
-    }
-}
-
-/// What is given for an input of the model that is a sequence or an optional, which may be absent.
-pub(crate) fn given(
-    b: &mut Builder,
-    kind: ValueKind,
-    values: &[Imported],
-    declared: Element,
-) -> Result<Imported> {
-    let none = Attrs::new();
-    match kind {
-        ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalTensor(declared))
-        }
-        ValueKind::OptionalSequence if values.is_empty() => {
-            let declared = Element { shape: None, ..declared };
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalList(declared))
-        }
-        ValueKind::Sequence | ValueKind::OptionalSequence => {
-            let element = match values {
-                // It may come to hold tensors of any shape.
-                [] => Element { shape: None, ..declared },
-                [first, rest @ ..] => {
-                    rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
-                }
-            };
-            b.list(ListOp::Of, values, none, ItemType::List(element))
-        }
     }
 }
 

@@ -3,8 +3,9 @@
 use tilewright_ir::{Error, Result};
 
 use super::compose::{Compose, int};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 /// Minus the logarithm of the probability of the right class. `p` are the logarithms, the classes
 /// along axis 1.

@@ -5,8 +5,9 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
 use super::one;
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 /// The names of a convolution's attributes.
 const WINDOW: [&str; 6] = ["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"];
@@ -187,7 +188,7 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         }
         _ => {
             let zero = Tensor::zeros(DType::I32, &[1])?;
-            super::constants::full(c.b, &[batch], &zero)?
+            super::value::full(c.b, &[batch], &zero)?
         }
     };
     Ok(vec![y, counts, sum])

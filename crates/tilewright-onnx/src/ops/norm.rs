@@ -5,10 +5,11 @@ use tilewright_ops::elementwise::Binary;
 use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
 
 use super::compose::Compose;
-use super::{arithmetic, contraction, movement, one};
-use crate::build::{Builder, operand};
+use super::{arithmetic, contraction, one, value};
+use crate::build::Builder;
 use crate::fold;
-use crate::node::{Imported, Node, axes, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axes, axis};
 
 /// The functions of the softmax family: their names, and how they come about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,11 +57,11 @@ pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Ve
         Family::Hardmax => {
             let rows = dim::product(of.shape[..at].iter().copied());
             let columns = dim::product(of.shape[at..].iter().copied());
-            let flat = movement::reshape_to(b, x, &[rows, columns])?;
+            let flat = value::reshape_to(b, x, &[rows, columns])?;
             let flat_of = operand(&flat);
             let found =
                 b.call("hardmax", &(&flat_of, 1i64), &[flat], || norm::hardmax(&flat_of, 1))?;
-            movement::reshape_to(b, &found, &of.shape)
+            value::reshape_to(b, &found, &of.shape)
         }
     }?)
 }

@@ -4,8 +4,9 @@ use tilewright_ir::{Error, Result};
 use tilewright_ops::pool::{self, Pool};
 
 use super::{one, window};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 /// Reads what all pools share.
 fn parameters(node: &Node) -> Result<Pool> {

@@ -5,8 +5,9 @@ use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
 use super::{contraction, one};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 /// Integers less their zero point, in `int32`. The zero point is one number, or one for each position
 /// along an axis.

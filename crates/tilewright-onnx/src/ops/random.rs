@@ -11,7 +11,8 @@ use crate::build::Builder;
 use crate::data;
 use crate::extents::{self, check_extents};
 use crate::fold;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
 
 struct Generator(u64);
 

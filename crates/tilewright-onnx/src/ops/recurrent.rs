@@ -9,7 +9,8 @@ use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurren
 
 use super::compose::{Compose, int};
 use crate::build::Builder;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
 
 pub(crate) fn rnn(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     network(node, b, Cell::Rnn, &["Tanh"])

@@ -6,8 +6,9 @@ use tilewright_ops::Operand;
 use tilewright_ops::reduce::{self, Arg, Reduction};
 
 use super::one;
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node, axes, axis};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axes, axis};
 
 /// The axes are an attribute before the opset `inputs_from`, an input from then on.
 pub(crate) fn reduce(

@@ -8,9 +8,10 @@ use tilewright_ops::sample::{self, DeformConv, GridSample, Outside, Sampling};
 
 use super::compose::{Compose, int};
 use super::{one, window};
-use crate::build::{Builder, operand};
+use crate::build::Builder;
 use crate::extents;
-use crate::node::{Imported, Node};
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 pub(crate) fn grid_sample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, grid) = (node.input(0)?, node.input(1)?);

@@ -9,12 +9,13 @@ use std::f64::consts::PI;
 use tilewright_ir::{DType, Error, Result, Tensor, dim};
 
 use super::compose::{Compose, int};
-use super::{constants, one};
-use crate::build::{Builder, operand};
+use super::{one, value};
+use crate::build::Builder;
 use crate::data;
 use crate::extents::check_extents;
 use crate::fold;
-use crate::node::{Imported, Node, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axis};
 use tilewright_ops::Operand;
 
 /// Most points of a transform that is one product.
@@ -186,7 +187,7 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         None => c.slice(&flat, 1, 0, wanted)?,
         Some(0) => flat,
         Some(more) => {
-            let pads = constants::list(&[0, 0, 0, 0, more as i64, 0])?;
+            let pads = value::list(&[0, 0, 0, 0, more as i64, 0])?;
             c.op("Pad", &[&flat, &pads])?
         }
     };

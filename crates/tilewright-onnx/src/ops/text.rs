@@ -8,7 +8,8 @@ use tilewright_ir::{Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
 use crate::texts::Texts;
 use tilewright_ops::elementwise::Binary;
 
