@@ -18,9 +18,9 @@ use tilewright_ir::{
 };
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::marks::{COPY, VIEW};
 use crate::normal::{dataflow_graphs, normalize};
 use crate::view::relabels;
-use crate::{COPY, VIEW};
 
 /// `legalize` by name.
 pub const PASS: Pass = Pass {
