@@ -58,10 +58,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 
-/// Levels of an expression.
-pub const EXPR_DEPTH: usize = 1500;
-/// Levels of a statement.
-pub const STMT_DEPTH: usize = 500;
+pub use tensor::{EXPR_DEPTH, STMT_DEPTH};
 
 /// Checks every function of a module. Fails with [`Error::Malformed`] at the first node that
 /// breaks a rule.

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::control::{Branches, Loop, MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span, graph,
+Branches, Loop,     Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span, graph,
 };
 
 use super::pieces::tuple;
