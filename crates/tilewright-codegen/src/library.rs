@@ -14,6 +14,7 @@
 //! is a plan with kernels and constants of its own.
 
 mod control;
+mod given;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -22,8 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Result, Tensor, TensorFunc, tensor};
-use tilewright_target::Target;
+use tilewright_ir::{Error, Result, Tensor, tensor};
 
 use crate::cache::ObjectCache;
 use crate::emit::{assertions, check_prefix};
@@ -32,38 +32,14 @@ use crate::header::Version;
 use crate::llvm::{Llvm, OptLevel};
 use crate::{entry, header};
 
-pub use control::{Control, signature};
+pub use control::signature;
+pub use given::{Control, Library, Program};
 
 /// What values of models with control flow are.
 const VALUES: &str = include_str!("library/values.c");
 
 /// Most bytes of constants: code reaches them by offsets of 32 bits.
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
-
-/// What a library is made from.
-pub struct Library<'a> {
-    /// Prefix of all symbols, a C identifier.
-    pub name: &'a str,
-    /// What to run; of a model with control flow the inputs and outputs, as [`signature`] says.
-    pub program: Program<'a>,
-    /// What runs instead where it fits: the same for some of the sizes that are open in `program`.
-    pub versions: &'a [Program<'a>],
-    /// What runs instead, where there is control flow; then versions are not looked at.
-    pub control: Option<&'a Control<'a>>,
-    /// Objects and libraries with the C functions that the functions call.
-    pub link: &'a [PathBuf],
-    /// The machine, which has to be one that the C compiler generates code for.
-    pub target: &'a Target,
-}
-
-/// A plan with what it calls.
-#[derive(Clone, Copy)]
-pub struct Program<'a> {
-    /// The steps.
-    pub plan: &'a Planned,
-    /// The lowered functions that they call.
-    pub funcs: &'a [(Arc<str>, &'a TensorFunc)],
-}
 
 /// All constants of a library, each once.
 struct Constants<'a> {
