@@ -147,6 +147,12 @@ pub fn fuse(
     axes
 }
 
+/// The largest number up to `max` for the parts that `total` is cut into evenly.
+pub(crate) fn balanced(total: i64, max: i64) -> i64 {
+    let parts = (total as u64).div_ceil(max.max(1) as u64).max(1);
+    (total as u64).div_ceil(parts) as i64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,7 +29,7 @@
 //! * [`options`]: the target as options of a pass.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
-//! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
+//! [`FREE_LAYOUT`](tilewright_schedule::FREE_LAYOUT) of the function: the copy that such an argument is packed into is marked, so that
 //! it can be lifted out of the function and made once.
 
 mod axes;
@@ -58,15 +58,15 @@ use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::names::unique_blocks;
-use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
+use tilewright_schedule::{Permissions, Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::follows;
-use crate::contraction::{Contraction, steps};
+use crate::contraction::{Contraction, is_free, steps};
 use crate::groups::Apart;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::tile::Tile;
@@ -292,15 +292,6 @@ fn contraction<'a>(
         };
     }
     Some((c, epilogue))
-}
-
-/// Whether a buffer is an argument whose layout is free.
-fn is_free(func: &TensorFunc, buffer: &Buffer) -> bool {
-    let Some(Attr::List(free)) = func.attrs.get(FREE_LAYOUT) else { return false };
-    let at = func.params.iter().position(|p| p.buffer() == Some(buffer));
-    at.is_some_and(|at| {
-        free.iter().any(|f| matches!(f, Attr::Int(k) if usize::try_from(*k) == Ok(at)))
-    })
 }
 
 /// The stage that alone reads the result of a stage, point by point, if there is one.

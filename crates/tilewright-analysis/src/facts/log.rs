@@ -12,8 +12,10 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
 use tilewright_sets::{AccessRelation, Domain, Known, Set};
 
-use super::MAX_FACTS;
 use crate::points::Points;
+
+/// Most facts about one buffer.
+pub const MAX_FACTS: usize = 16;
 
 /// For all points, `buffer[indices]` is the value.
 #[derive(Clone)]

@@ -67,11 +67,9 @@ use tilewright_ir::{
 use crate::place::{Place, Placed, Step, walk_stmt_placed};
 use crate::points::Points;
 use crate::scope::{MAX_VALUE, Scope};
+pub use log::MAX_FACTS;
 use log::{Change, Fact, Log, Others, Read, Write};
 use terms::{folded, in_lane, loads};
-
-/// Most facts about one buffer.
-pub const MAX_FACTS: usize = 16;
 
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {

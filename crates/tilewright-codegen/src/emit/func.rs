@@ -15,10 +15,10 @@ use tilewright_ir::{
     Attr, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc, Var, text,
 };
 
+use super::aliases::Aliases;
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
-use super::memory::{Aliases, element_count};
-use super::types::{is_narrow_float, is_signed, register};
+use super::types::{element_count, is_narrow_float, is_signed, register};
 use tilewright_ir::interval::{Interval, Ranges};
 
 /// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.

@@ -42,6 +42,7 @@
 //!
 //! **Architecture invariant:** nothing here calls LLVM; text is all that leaves.
 
+mod aliases;
 mod arith;
 mod call;
 mod code;

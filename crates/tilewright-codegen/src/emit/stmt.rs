@@ -27,7 +27,7 @@ use tilewright_ir::{
 
 use super::code::{Scalar, Shared, Val};
 use super::func::{Assertion, Func, MAX_VALUES};
-use super::memory::element_count;
+use super::types::element_count;
 use super::types::{is_signed, memory};
 
 /// Most bytes of stack memory for the allocations of one function.

@@ -158,6 +158,7 @@ fn first_name(file: &Path, seen: &mut HashMap<PathBuf, PathBuf>) -> Option<PathB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llvm::Llvm;
     use std::ffi::OsString;
 
     fn directory() -> tempfile::TempDir {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
 use tilewright_ir::{
-Branches, Loop,     Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span, graph,
+    Attrs, Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
+    Span, graph,
 };
 
 use super::pieces::tuple;
