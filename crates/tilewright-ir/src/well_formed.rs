@@ -101,6 +101,6 @@ pub fn check_tensor(name: &str, func: &TensorFunc) -> Result<()> {
 
 /// Checks a graph function and its calls of other functions of the module. `name` is for the
 /// message.
-pub fn check_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<()> {
+pub(crate) fn check_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<()> {
     graph::check(module, func).map_err(|e| e.context(format!("function `{name}`")).at(func.span))
 }

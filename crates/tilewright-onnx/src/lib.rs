@@ -50,4 +50,4 @@ mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
 pub use model::{Dim, Model, Signature, ValueKind, ValueType, plain_file};
-pub use registry::{OPSETS, SupportedOp, supported_ops};
+pub use registry::{SupportedOp, supported_ops};

@@ -17,7 +17,7 @@ use crate::ops::{
 
 /// Versions of ONNX's operator set that are supported, first and last. Before the seventh, few
 /// operators are.
-pub const OPSETS: (i64, i64) = (1, 28);
+pub(crate) const OPSETS: (i64, i64) = (1, 28);
 
 /// Most inputs of an operator that takes any number, and most outputs.
 pub(crate) const MANY: usize = 1024;

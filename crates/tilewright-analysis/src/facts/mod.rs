@@ -46,7 +46,7 @@
 //! ```
 //!
 //! **Limits.** Indices, ranges and guards count if they are affine and do not read memory. Facts
-//! that a loop leaves for its own later iterations are not found. [`MAX_FACTS`] are kept for each
+//! that a loop leaves for its own later iterations are not found. Sixteen are kept for each
 //! buffer, the latest ones.
 
 mod log;
@@ -67,7 +67,6 @@ use tilewright_ir::{
 use crate::place::{Place, Placed, Step, walk_stmt_placed};
 use crate::points::Points;
 use crate::scope::{MAX_VALUE, Scope};
-pub use log::MAX_FACTS;
 use log::{Change, Fact, Log, Others, Read, Write};
 use terms::{folded, in_lane, loads};
 

@@ -127,7 +127,7 @@ impl Conversion {
     ///
     /// # Errors
     /// `Toolchain` where libisl is missing.
-    pub fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Result<Option<Conversion>> {
+    pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Result<Option<Conversion>> {
         let (Some(from_shape), Some(to_shape)) = (extents(from), extents(to)) else {
             return Ok(None);
         };

@@ -68,7 +68,7 @@ pub const PASS: Pass = Pass {
 pub use tilewright_schedule::{POST, PRE};
 
 /// What TVM annotates stages with that convert an argument.
-pub const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";
+pub(crate) const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";
 
 /// What a function is told of the padding of an argument when the stage that wrote it leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -109,7 +109,11 @@ impl Content {
     ///
     /// # Errors
     /// Those of [`Options::target`].
-    pub fn without_code(lowered: &Lowered, options: &Options, note: &str) -> Result<Content> {
+    pub(crate) fn without_code(
+        lowered: &Lowered,
+        options: &Options,
+        note: &str,
+    ) -> Result<Content> {
         let mut table = ConstTable::default();
         let text = print_module_with(lowered, &mut table);
         Content::of(&[(text, Vec::new())], &table, &options.target()?, options, note)
@@ -257,7 +261,11 @@ pub struct Opened {
 ///
 /// # Safety
 /// The content is what [`Content::write`] wrote: the code in it is run.
-pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check) -> Result<Opened> {
+pub(crate) unsafe fn open_noted(
+    content: &Tensor,
+    threads: Option<usize>,
+    check: Check,
+) -> Result<Opened> {
     let Parts { header, programs, table } = parts(content, check)?;
     check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
     let threads = match threads.unwrap_or(header.threads) {
