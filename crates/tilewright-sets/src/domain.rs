@@ -439,17 +439,6 @@ impl Domain {
             .into()
     }
 
-    /// Whether two conditions never hold together.
-    pub fn disjoint(&self, a: &Expr, b: &Expr) -> Proof {
-        self.engine
-            .ask(|| {
-                let mut normalizer = self.engine.normalizer();
-                let both = Pred::and([normalizer.pred(a)?, normalizer.pred(b)?]);
-                self.with_lane(&normalizer)?.refute(both)
-            })
-            .into()
-    }
-
     /// Whether the domain has no point; the witness of a no is one.
     pub fn is_empty(&self) -> Proof {
         self.engine.ask(|| self.refute(Pred::Bool(true))).into()
