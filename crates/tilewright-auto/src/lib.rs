@@ -65,7 +65,7 @@ use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::canonical::follows;
+use crate::canonical::{epilogue, follows};
 use crate::contraction::{Contraction, is_free, steps};
 use crate::groups::Apart;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
@@ -280,7 +280,9 @@ fn contraction<'a>(
             |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
         o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
     }
-    let epilogue = epilogue(func, stages, k);
+    let mut others = stages.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
+    let read = |b: &Buffer| others.any(|(_, s)| s.loads().iter().any(|(x, _)| x == b));
+    let epilogue = stages.get(k + 1).and_then(|next| epilogue(allocs, &stages[k], next, read));
     if let Some(next) = epilogue
         && let Some(map) = follows(&stages[k], next)
     {
@@ -292,15 +294,4 @@ fn contraction<'a>(
         };
     }
     Some((c, epilogue))
-}
-
-/// The stage that alone reads the result of a stage, point by point, if there is one.
-fn epilogue<'a>(func: &TensorFunc, stages: &'a [Stage], k: usize) -> Option<&'a Stage> {
-    let (allocs, _) = func.root_parts();
-    let stage = &stages[k];
-    let next = stages.get(k + 1)?;
-    let unread = |s: &Stage| s.loads().iter().all(|(b, _)| *b != stage.buffer);
-    let alone = allocs.contains(&stage.buffer)
-        && stages.iter().enumerate().all(|(i, s)| i == k || i == k + 1 || unread(s));
-    (alone && follows(stage, next).is_some()).then_some(next)
 }
