@@ -95,6 +95,18 @@ pub struct Built {
     pub header: String,
 }
 
+/// The programs of a library in C.
+struct Programs {
+    /// Their functions.
+    declared: String,
+    /// Their constants.
+    tables: String,
+    /// What their results mean, as cases.
+    messages: String,
+    /// Where the results of each begin, and where the last ones end.
+    bases: Vec<usize>,
+}
+
 impl Library<'_> {
     /// Makes the library and its header.
     ///
@@ -201,9 +213,9 @@ SYMBOL:
         )
     }
 
-    /// The C file.
-    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> Result<String> {
-        let (name, upper) = (self.name, self.name.to_ascii_uppercase());
+    /// What is declared for the programs.
+    fn declarations(&self, constants: &Constants<'_>) -> Result<Programs> {
+        let name = self.name;
         let (mut declared, mut tables, mut messages) =
             (String::new(), String::new(), String::new());
         // The results of a program come behind those of the ones before it.
@@ -248,6 +260,13 @@ SYMBOL:
             );
         }
         bases.push(base);
+        Ok(Programs { declared, tables, messages, bases })
+    }
+
+    /// The function that computes sizes, where they are open, and the code that runs the program, or the
+    /// version, for these sizes.
+    fn choice(&self, bases: &[usize], versions: &[Version]) -> (String, String) {
+        let name = self.name;
         // A result of one of the programs as one of the library.
         let result = |k: usize| match bases[k] {
             0 => String::new(),
@@ -257,16 +276,8 @@ SYMBOL:
             let inner = entry::symbol(&self.inner(k));
             format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
         };
-        // Where sizes are open, what a run takes before its inputs.
         let shapes = self.program.plan.shapes();
-        let (parameter, passed, arena) = match shapes {
-            Some(shapes) => (
-                "const int64_t *shapes, ",
-                "shapes, ",
-                format!("(size_t)shapes[{}]", shapes.arena_bytes),
-            ),
-            None => ("", "", format!("{upper}_ARENA_BYTES")),
-        };
+        let passed = if shapes.is_some() { "shapes, " } else { "" };
         let mut shape_func = String::new();
         let mut chosen = format!("    int result = {};\n", run(0, passed));
         if let Some(shapes) = shapes {
@@ -330,6 +341,22 @@ static int version(const int64_t *shapes) {\n";
             }
             shape_func += "    return result;\n}\n\n";
         }
+        (shape_func, chosen)
+    }
+
+    /// The C file.
+    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> Result<String> {
+        let (name, upper) = (self.name, self.name.to_ascii_uppercase());
+        let Programs { declared, tables, mut messages, bases } = self.declarations(constants)?;
+        let base = bases.last().copied().unwrap_or(0);
+        // Where sizes are open, what a run takes before its inputs.
+        let (parameter, arena) = match self.program.plan.shapes() {
+            Some(shapes) => {
+                ("const int64_t *shapes, ", format!("(size_t)shapes[{}]", shapes.arena_bytes))
+            }
+            None => ("", format!("{upper}_ARENA_BYTES")),
+        };
+        let (shape_func, chosen) = self.choice(&bases, versions);
         let (mut values, mut functions) = ("", String::new());
         let run = match self.control {
             None => format!(
