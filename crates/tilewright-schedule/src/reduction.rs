@@ -41,7 +41,7 @@ primitives! {
 }
 
 /// A block whose initialisation goes before a loop.
-struct Parts<'a> {
+struct Decomposed<'a> {
     /// The block in its scope.
     cursor: &'a Cursor,
     b: &'a Block,
@@ -78,7 +78,7 @@ fn decompose(
             b.name
         )));
     };
-    let parts = Parts { cursor: &cursor, b: &b, bindings, init, outer: &outer, l };
+    let parts = Decomposed { cursor: &cursor, b: &b, bindings, init, outer: &outer, l };
     parts.begins_once(&scope_loops, first)?;
     parts.nothing_else_sees_it()?;
     // The initialisation over the loops that its spatial variables use.
@@ -111,7 +111,7 @@ fn is_spatial(i: &IterVar) -> bool {
     i.kind != IterKind::Reduce
 }
 
-impl Parts<'_> {
+impl Decomposed<'_> {
     fn refuse(&self, why: String) -> Error {
         Error::refused(why).at(self.cursor.stmt.span())
     }
@@ -161,7 +161,7 @@ impl Parts<'_> {
     /// Nothing else in the loop may see the cells early, nor may the initialisation read what the loop has
     /// not written yet.
     fn nothing_else_sees_it(&self) -> Result<()> {
-        let Parts { cursor, b, outer, l, .. } = *self;
+        let Decomposed { cursor, b, outer, l, .. } = *self;
         let StmtKind::Store { buffer: target, .. } = self.init.kind() else {
             return Err(self.refuse(format!("the initialisation of `{}` is not one store", b.name)));
         };
