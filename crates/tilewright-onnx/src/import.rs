@@ -25,9 +25,10 @@ use crate::extents::{MAX_RANK, check_extents};
 use crate::imported::{Element, Imported, tensor_type};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
+use crate::operator::{MANY, OPSETS, Operator, Plain};
 use crate::ops::value;
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
-use crate::registry::{self, Import, Operator, Plain};
+use crate::registry::{self, Import};
 use crate::sizes;
 use crate::texts::Texts;
 use tilewright_ops::{Operand, Unequal};
@@ -233,7 +234,7 @@ impl<'a> Importer<'a> {
         fixed: &'a BTreeSet<Arc<str>>,
         equal: &mut Equalities,
     ) -> Result<Self> {
-        let (low, high) = registry::OPSETS;
+        let (low, high) = OPSETS;
         if model.opset != 0 && !(low..=high).contains(&model.opset) {
             return Err(Error::unsupported(format!(
                 "opset {} is not supported; opsets {low} to {high} are",
@@ -454,7 +455,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
+    fn operator(&self, node: &NodeProto) -> Result<&'static Operator<Import>> {
         let opset = opset_of(self.model, &node.domain);
         if opset == 0 && registry::has_domain(&node.domain) {
             let whose = match registry::versions_of(&node.domain) {
@@ -596,14 +597,14 @@ impl<'a> Importer<'a> {
         &mut self,
         proto: &'a NodeProto,
         at: usize,
-        operator: &Operator,
+        operator: &Operator<Import>,
     ) -> Result<Node<'a>> {
         if proto.input.len() > operator.max_inputs {
             return Err(match operator.max_inputs {
-                registry::MANY => Error::unsupported(format!(
+                MANY => Error::unsupported(format!(
                     "{} inputs are not supported; at most {} are",
                     proto.input.len(),
-                    registry::MANY
+                    MANY
                 )),
                 most => Error::model(format!(
                     "there are {} inputs, but the operator takes at most {most}",
@@ -611,11 +612,11 @@ impl<'a> Importer<'a> {
                 )),
             });
         }
-        if proto.output.len() > registry::MANY {
+        if proto.output.len() > MANY {
             return Err(Error::unsupported(format!(
                 "{} outputs are not supported; at most {} are",
                 proto.output.len(),
-                registry::MANY
+                MANY
             )));
         }
         let mut inputs = Vec::with_capacity(proto.input.len());

@@ -41,6 +41,7 @@ mod imported;
 mod model;
 mod narrow;
 mod node;
+mod operator;
 mod ops;
 pub mod proto;
 mod registry;

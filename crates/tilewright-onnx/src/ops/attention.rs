@@ -10,6 +10,16 @@ use crate::data;
 use crate::import::{Importer, Stop};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Attention", 23, 7, attention),
+    op("CausalConvWithState", 27, 4, causal_conv),
+    op("LinearAttention", 27, 6, linear),
+    op("RotaryEmbedding", 23, 4, rotary_embedding),
+    op("TensorScatter", 24, 3, tensor_scatter),
+];
 
 /// A number of heads, which a tensor of three axes needs.
 fn heads(node: &Node, name: &'static str, hidden: usize) -> Result<usize> {

@@ -12,8 +12,9 @@ use crate::build::Builder;
 use crate::fold;
 use crate::imported::Imported;
 use crate::node::Node;
+use crate::operator::OPSETS;
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
-use crate::registry::{self, Import, OPSETS};
+use crate::registry::{self, Import};
 use crate::sizes;
 
 /// A node that is imported as several others.

@@ -11,8 +11,19 @@ use crate::data;
 use crate::extents;
 use crate::imported::Imported;
 use crate::node::Node;
+use crate::operator::{Operator, op, texts};
 use crate::sizes;
 use crate::texts::Texts;
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Constant", 7, 0, constant),
+    op("ConstantOfShape", 9, 1, constant_of_shape),
+    op("EyeLike", 9, 1, eye_like),
+    op("Range", 11, 3, range),
+    texts(op("Shape", 1, 1, shape)),
+    texts(op("Size", 1, 1, size)),
+];
 
 pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let text = node.text_or("value_string", "")?;

@@ -9,6 +9,16 @@ use super::{one, window};
 use crate::build::{Builder, Convolution};
 use crate::imported::{Imported, operand};
 use crate::node::Node;
+use crate::operator::{MANY, Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Conv", 7, 3, conv),
+    op("ConvTranspose", 7, 3, conv_transpose),
+    op("Einsum", 12, MANY, einsum),
+    op("Gemm", 7, 3, gemm),
+    op("MatMul", 7, 2, matmul),
+];
 
 pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);

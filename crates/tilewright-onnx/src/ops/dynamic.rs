@@ -9,6 +9,15 @@ use super::{one, value};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Compress", 9, 2, compress),
+    op("NonMaxSuppression", 10, 5, non_max_suppression),
+    op("NonZero", 9, 1, non_zero),
+    op("Unique", 11, 1, unique),
+];
 
 /// A tensor as a list.
 fn flat(b: &mut Builder, x: &Imported) -> Result<Imported> {

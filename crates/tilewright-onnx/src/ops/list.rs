@@ -8,7 +8,24 @@ use crate::build::Builder;
 use crate::imported::{Element, Imported, ItemType};
 use crate::model::{ValueKind, described};
 use crate::node::{Node, axis};
+use crate::operator::{MANY, Operator, lists, texts};
 use crate::ops::value::numbers;
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    lists("ConcatFromSequence", 11, 1, concat_from),
+    texts(lists("Identity", 1, 1, identity)),
+    lists("Optional", 15, 1, optional),
+    lists("OptionalGetElement", 15, 1, optional_get),
+    lists("OptionalHasElement", 15, 1, optional_has),
+    lists("SequenceAt", 11, 2, at),
+    lists("SequenceConstruct", 11, MANY, construct),
+    lists("SequenceEmpty", 11, 0, empty),
+    lists("SequenceErase", 11, 2, erase),
+    lists("SequenceInsert", 11, 3, insert),
+    lists("SequenceLength", 11, 1, length),
+    lists("SplitToSequence", 11, 2, split_to),
+];
 
 /// The list of an input, and what it holds.
 fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {

@@ -10,7 +10,18 @@ use crate::build::Builder;
 use crate::fold;
 use crate::imported::{Imported, operand};
 use crate::node::Node;
+use crate::operator::{Operator, op, texts, until};
 use crate::texts::Texts;
+
+/// Those of the domain `ai.onnx.ml`; their versions are those of the domain.
+pub(crate) static ML: &[Operator] = &[
+    until(5, op("ArrayFeatureExtractor", 1, 2, array_feature_extractor)),
+    until(5, op("Binarizer", 1, 1, binarizer)),
+    until(5, texts(op("LabelEncoder", 2, 1, label_encoder))),
+];
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[texts(op("TfIdfVectorizer", 9, 1, tf_idf))];
 
 /// Values of one kind: strings or numbers.
 enum Values {

@@ -18,6 +18,27 @@ use crate::extents::{MAX_RANK, check_extents, checked_dims, too_many_axes};
 use crate::fold::{self, View, row_major};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes, axis};
+use crate::operator::{MANY, Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Concat", 7, MANY, concat),
+    op("DepthToSpace", 7, 1, depth_to_space),
+    op("Expand", 8, 2, expand),
+    op("Flatten", 7, 1, flatten),
+    op("OneHot", 9, 3, one_hot),
+    op("Pad", 7, 4, pad),
+    op("Reshape", 7, 2, reshape),
+    op("ReverseSequence", 10, 2, reverse_sequence),
+    op("Slice", 7, 5, slice),
+    op("SpaceToDepth", 7, 1, space_to_depth),
+    op("Split", 7, 2, split),
+    op("Squeeze", 7, 2, squeeze),
+    op("Tile", 7, 2, tile),
+    op("Transpose", 7, 1, transpose),
+    op("Trilu", 14, 2, trilu),
+    op("Unsqueeze", 7, 2, unsqueeze),
+];
 
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.
 pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

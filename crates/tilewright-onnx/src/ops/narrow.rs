@@ -11,6 +11,10 @@ use crate::data;
 use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
 use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[op("BitCast", 26, 1, bit_cast)];
 
 /// An element type of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

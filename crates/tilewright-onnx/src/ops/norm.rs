@@ -10,6 +10,22 @@ use crate::build::Builder;
 use crate::fold;
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("BatchNormalization", 7, 5, batch_norm),
+    op("GroupNormalization", 18, 3, group_norm),
+    op("Hardmax", 7, 1, |n, b| softmax(n, b, Family::Hardmax)),
+    op("InstanceNormalization", 7, 3, instance_norm),
+    op("LRN", 7, 1, lrn),
+    op("LayerNormalization", 17, 3, layer_norm),
+    op("LogSoftmax", 7, 1, |n, b| softmax(n, b, Family::LogSoftmax)),
+    op("LpNormalization", 7, 1, lp_norm),
+    op("MeanVarianceNormalization", 9, 1, mean_variance_norm),
+    op("RMSNormalization", 23, 2, rms_norm),
+    op("Softmax", 7, 1, |n, b| softmax(n, b, Family::Softmax)),
+];
 
 /// The functions of the softmax family: their names, and how they come about.
 #[derive(Clone, Copy, PartialEq, Eq)]

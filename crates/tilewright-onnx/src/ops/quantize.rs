@@ -9,6 +9,14 @@ use crate::build::Builder;
 use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
 use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("DequantizeLinear", 10, 3, dequantize_linear),
+    op("MatMulInteger", 10, 4, matmul_integer),
+    op("QuantizeLinear", 10, 3, quantize_linear),
+];
 
 /// Inputs of a quantisation in the form that the operators take.
 struct Parts {

@@ -8,6 +8,15 @@ use super::{contraction, one};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
 use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("ConvInteger", 10, 4, conv_integer),
+    op("DynamicQuantizeLinear", 11, 1, dynamic_quantize),
+    op("QLinearConv", 10, 9, qlinear_conv),
+    op("QLinearMatMul", 10, 8, qlinear_matmul),
+];
 
 /// Integers less their zero point, in `int32`. The zero point is one number, or one for each position
 /// along an axis.

@@ -9,6 +9,11 @@ use crate::build::Builder;
 use crate::extents::{self, check_extents};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes};
+use crate::operator::{Operator, op, until};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] =
+    &[op("Resize", 10, 4, resize), until(9, op("Upsample", 7, 2, upsample))];
 
 /// Calls the function, whose tables are constants.
 fn call(b: &mut Builder, x: &Imported, params: &Resize) -> Result<Vec<Imported>> {

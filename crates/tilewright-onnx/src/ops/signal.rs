@@ -16,7 +16,18 @@ use crate::extents::check_extents;
 use crate::fold;
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
 use tilewright_ops::Operand;
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("BlackmanWindow", 17, 1, blackman),
+    op("DFT", 17, 3, dft),
+    op("HammingWindow", 17, 1, hamming),
+    op("HannWindow", 17, 1, hann),
+    op("MelWeightMatrix", 17, 5, mel_weight_matrix),
+    op("STFT", 17, 4, stft),
+];
 
 /// Most points of a transform that is one product.
 const DIRECT: usize = 256;
