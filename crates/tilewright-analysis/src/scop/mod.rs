@@ -106,15 +106,12 @@ pub fn rewrite(s: &Stmt, edit: &mut dyn FnMut(usize, &Stmt) -> Option<Stmt>) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use tilewright_ir::{
         Block, Buffer, CallTarget, DType, Expr, ExprKind, Range, Stmt, StmtKind, TensorFunc, Var,
     };
-    use tilewright_sets::Statement;
-
-    use super::*;
     use tilewright_ir::{IterKind, Param};
-    use tilewright_sets::Flow;
-    use tilewright_sets::Uninitialised;
+    use tilewright_sets::{Flow, Statement, Uninitialised};
 
     fn ints(name: &str) -> Buffer {
         Buffer::with_extents(name, &[16], DType::I32)
