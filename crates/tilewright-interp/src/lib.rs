@@ -59,6 +59,8 @@
 //! Parameters that are written are outputs. [`run_module`] takes the inputs of a graph function,
 //! or the parameters of a tensor function that are not written, and returns the outputs. A
 //! tensor function that updates a parameter takes all its parameters as inputs.
+//!
+//! [`Error::Execution`]: tilewright_ir::Error::Execution
 
 use tilewright_ir::{Result, TensorFunc};
 
@@ -89,6 +91,11 @@ pub use tilewright_ir::scalar::{self, Scalar};
 /// [`Error::Unsupported`] where it does something that the interpreter does not know,
 /// [`Error::Input`] where the arguments do not fit, and [`Error::Execution`] where it does
 /// something illegal.
+///
+/// [`Error::Malformed`]: tilewright_ir::Error::Malformed
+/// [`Error::Unsupported`]: tilewright_ir::Error::Unsupported
+/// [`Error::Input`]: tilewright_ir::Error::Input
+/// [`Error::Execution`]: tilewright_ir::Error::Execution
 pub fn run_func(func: &TensorFunc, args: &[Arg], options: &RunOptions) -> Result<Outcome> {
     let name = func.attr_str("global_symbol").unwrap_or("main");
     let modes: Vec<Mode> = args.iter().filter_map(Arg::mode).collect();

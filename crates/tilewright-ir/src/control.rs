@@ -1,10 +1,10 @@
 //! Control flow of graph functions: branches and loops, whose bodies see the values around them.
 //!
 //! A [`Body`] is bindings and a result, as a graph function has them. What it binds is not known
-//! after it; what was bound before it is known inside. [`Branches`] runs one of two bodies. A
-//! [`Loop`] runs its body again and again: it hands values on from one iteration to the next
-//! (*carried* values, whose shapes may change where their types say so), and stacks what an iteration
-//! gives beyond them along a new first axis (*scanned* values).
+//! after it; what was bound before it is known inside. [`Branches`](crate::Branches) runs one of two
+//! bodies. A [`Loop`](crate::Loop) runs its body again and again: it hands values on from one iteration
+//! to the next (*carried* values, whose shapes may change where their types say so), and stacks what an
+//! iteration gives beyond them along a new first axis (*scanned* values).
 //!
 //! Values other than tensors are lists and optionals ([`crate::list`]) and shapes: what is bound to
 //! a variable of the type [`GraphType::Shape`](crate::GraphType::Shape) gives variables of sizes

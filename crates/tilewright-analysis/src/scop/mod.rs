@@ -3,8 +3,8 @@
 //! A [`Scop`] has a [`ScopStmt`] for each store, each assumption about a cell, each read that
 //! decides something and each call: when it runs (its loops and guards as a
 //! [`Domain`], its place in time as a schedule vector) and its accesses. That is what
-//! [`tilewright_sets::Flow`] wants; [`Scop::restricted`] cuts out what concerns one memory,
-//! [`Scop::observer`] reads what the caller will see at the end.
+//! [`tilewright_sets::Flow`] wants; `Scop::restricted` cuts out what concerns one memory,
+//! `Scop::observer` reads what the caller will see at the end.
 //!
 //! ```text
 //! for i in range(8):           place 1

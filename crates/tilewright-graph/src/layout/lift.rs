@@ -8,7 +8,7 @@
 //!     C = unpack(Q)     # marked
 //! ```
 //!
-//! A stage is marked by an annotation of its block ([`PRE`], [`POST`]; [`LAYOUT_REWRITE`] as TVM
+//! A stage is marked by an annotation of its block ([`PRE`], [`POST`]; `meta_schedule.layout_rewrite_preproc` as TVM
 //! has it). It leaves if it only moves data: a `pre` stage from an argument into a buffer that is
 //! nothing but its result, a `post` stage from such a buffer into a result of the function.
 //!

@@ -81,7 +81,7 @@ pub(crate) fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     }
 }
 
-/// How many assertions of [`check_bounds`] a function has.
+/// How many assertions of `check_bounds` a function has.
 pub fn count(func: &TensorFunc) -> usize {
     let mut count = 0;
     func.body.for_each(|s| {

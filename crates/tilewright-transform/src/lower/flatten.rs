@@ -8,7 +8,7 @@
 //!
 //! Where the number of elements may pass `i32::MAX`, the flat index is computed in 64 bits. As a
 //! pass, [`flatten_buffers`] takes a buffer whose open extents are all `int32` at its word, that
-//! its elements are counted by `int32`; before code generation, [`flatten_for_code`] computes in 64
+//! its elements are counted by `int32`; before code generation, `flatten_for_code` computes in 64
 //! bits whatever is not known to stay in 32.
 
 use std::collections::HashMap;
