@@ -3,6 +3,7 @@
 //! The classes are Python's, in `tilewright.errors`: one a kind, each with the fields of the
 //! diagnostic.
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tilewright::Error;
@@ -93,4 +94,9 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 /// Remarks as exception objects, which are not raised.
 pub fn remarks<'py>(py: Python<'py>, all: &[Error]) -> PyResult<Vec<Bound<'py, PyAny>>> {
     all.iter().map(|e| object(py, e, "remark")).collect()
+}
+
+/// The error of something that was closed.
+pub fn closed(what: &str) -> Fault {
+    PyRuntimeError::new_err(format!("this {what} is closed")).into()
 }

@@ -9,9 +9,11 @@ use tilewright::unstable::{ir, saved};
 use tilewright::{Error, Options, Tensor};
 
 use crate::array;
-use crate::error::Result;
-use crate::module::{Port, closed};
+use crate::error::{Result, closed};
 use crate::work::away;
+
+/// A port: name, element type, and sizes as numbers or names.
+pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
 
 /// A compiled module. Safe from several threads.
 #[pyclass(frozen, module = "tilewright._native")]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tilewright::unstable::graph::layout::Policy;
@@ -22,8 +21,8 @@ use tilewright::{
 };
 
 use crate::array;
-use crate::error::{Fault, Result, remarks};
-use crate::executable::Executable;
+use crate::error::{Result, remarks};
+use crate::executable::{Executable, Port};
 use crate::work::away;
 
 /// A module, or a file whose sizes are not settled yet.
@@ -36,9 +35,6 @@ pub struct Module {
     /// The inputs that are constants, where a program that was kept says it.
     fixed: OnceLock<Vec<String>>,
 }
-
-/// A port: name, element type, and sizes as numbers or names.
-pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
 
 impl Module {
     pub fn of(module: tilewright::Module) -> Module {
@@ -501,9 +497,4 @@ pub fn laid_out(
         Some(layout) => options.lay_out(layout, module),
         None => Ok(module.clone()),
     }
-}
-
-/// The error of something that was closed.
-pub fn closed(what: &str) -> Fault {
-    PyRuntimeError::new_err(format!("this {what} is closed")).into()
 }

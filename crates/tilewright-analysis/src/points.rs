@@ -103,7 +103,7 @@ impl Points {
     }
 
     /// Whether a place is this one or inside of it.
-    pub fn contain(&self, place: &Points) -> bool {
+    pub(crate) fn contain(&self, place: &Points) -> bool {
         place.outwards().any(|p| Rc::ptr_eq(&p.0, &self.0))
     }
 }

@@ -68,37 +68,24 @@ impl Access {
 
 /// Variables whose values an expression uses directly, not only to say where it loads from.
 pub fn loose_vars(e: &Expr) -> HashSet<Var> {
-    struct Loose(HashSet<Var>);
-    impl Visit for Loose {
-        fn expr(&mut self, e: &Expr) {
-            match e.kind() {
-                ExprKind::Var(v) => {
-                    self.0.insert(v.clone());
-                }
-                ExprKind::Load(b, indices) if Affine::of_access(b, indices).is_some() => {}
-                _ => walk_expr(self, e),
-            }
-        }
-    }
-    let mut loose = Loose(HashSet::new());
-    loose.expr(e);
-    loose.0
+    let mut loose = HashSet::new();
+    e.for_each(|e| {
+        loose.extend(e.as_var().cloned());
+        !matches!(e.kind(), ExprKind::Load(b, indices) if Affine::of_access(b, indices).is_some())
+    });
+    loose
 }
 
 /// Variables that decide which of two values an expression has, or whether it is computed.
 pub fn deciding_vars(e: &Expr) -> HashSet<Var> {
-    struct Deciding(HashSet<Var>);
-    impl Visit for Deciding {
-        fn expr(&mut self, e: &Expr) {
-            if let ExprKind::IfThenElse(cond, ..) | ExprKind::Select(cond, ..) = e.kind() {
-                self.0.extend(loose_vars(cond));
-            }
-            walk_expr(self, e);
+    let mut deciding = HashSet::new();
+    e.for_each(|e| {
+        if let ExprKind::IfThenElse(cond, ..) | ExprKind::Select(cond, ..) = e.kind() {
+            deciding.extend(loose_vars(cond));
         }
-    }
-    let mut deciding = Deciding(HashSet::new());
-    deciding.expr(e);
-    deciding.0
+        true
+    });
+    deciding
 }
 
 /// Groups iteration variables (outermost first, with extents and kinds) into axes. Variables of
@@ -145,6 +132,12 @@ pub fn fuse(
         }
     }
     axes
+}
+
+/// The largest number up to `max` for the parts that `total` is cut into evenly.
+pub(crate) fn balanced(total: i64, max: i64) -> i64 {
+    let parts = (total as u64).div_ceil(max.max(1) as u64).max(1);
+    (total as u64).div_ceil(parts) as i64
 }
 
 #[cfg(test)]

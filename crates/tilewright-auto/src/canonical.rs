@@ -53,11 +53,9 @@ impl Stages {
 
     /// The stage that alone reads the result of a reduction, point by point, and comes right after it.
     pub(crate) fn epilogue(&self, k: usize) -> Option<&Stage> {
-        let (stage, next) = (self.get(k)?, self.get(k + 1)?);
-        let others = self.list.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
-        let alone = self.is_local(&stage.buffer)
-            && others.into_iter().all(|(_, s)| !accessed(s).0.contains(&stage.buffer));
-        (alone && follows(stage, next).is_some()).then_some(next)
+        let mut others = self.list.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
+        let read = |b: &Buffer| others.any(|(_, s)| accessed(s).0.contains(b));
+        epilogue(&self.allocs, self.get(k)?, self.get(k + 1)?, read)
     }
 
     /// The pairs of a stage without reduction and the reduction that alone reads it, by their numbers.
@@ -77,6 +75,18 @@ impl Stages {
         };
         self.each(false).filter_map(found).collect()
     }
+}
+
+/// `next`, where it only maps the result of `stage` point by point, and nothing else reads that; `read`
+/// says whether another statement reads a buffer.
+pub(crate) fn epilogue<'a>(
+    allocs: &[Buffer],
+    stage: &Stage,
+    next: &'a Stage,
+    read: impl FnOnce(&Buffer) -> bool,
+) -> Option<&'a Stage> {
+    let alone = allocs.contains(&stage.buffer) && !read(&stage.buffer);
+    (alone && follows(stage, next).is_some()).then_some(next)
 }
 
 /// Whether `next` only maps the result of the reduction `stage` point by point: for each of its

@@ -21,7 +21,10 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::affine::Affine;
-use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, Var, dim};
+use tilewright_ir::{
+    Attr, BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim,
+};
+use tilewright_schedule::FREE_LAYOUT;
 use tilewright_target::{Target, TensorInstruction};
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
@@ -323,4 +326,13 @@ pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64
         step => step,
     };
     axes.iter().map(step).collect()
+}
+
+/// Whether a buffer is an argument whose layout is free.
+pub(crate) fn is_free(func: &TensorFunc, buffer: &Buffer) -> bool {
+    let Some(Attr::List(free)) = func.attrs.get(FREE_LAYOUT) else { return false };
+    let at = func.params.iter().position(|p| p.buffer() == Some(buffer));
+    at.is_some_and(|at| {
+        free.iter().any(|f| matches!(f, Attr::Int(k) if usize::try_from(*k) == Ok(at)))
+    })
 }

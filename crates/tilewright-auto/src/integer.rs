@@ -30,7 +30,7 @@ use tilewright_schedule::PRE;
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::is_free;
+use crate::contraction::is_free;
 
 /// `expand_products` by name.
 pub const PASS: Pass = Pass {

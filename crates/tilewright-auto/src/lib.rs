@@ -29,7 +29,7 @@
 //! * [`options`]: the target as options of a pass.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
-//! [`FREE_LAYOUT`] of the function: the copy that such an argument is packed into is marked, so that
+//! [`FREE_LAYOUT`](tilewright_schedule::FREE_LAYOUT) of the function: the copy that such an argument is packed into is marked, so that
 //! it can be lifted out of the function and made once.
 
 mod axes;
@@ -59,15 +59,15 @@ use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::names::unique_blocks;
-use tilewright_schedule::{FREE_LAYOUT, Permissions, Schedule, Trace};
+use tilewright_schedule::{Permissions, Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::canonical::follows;
-use crate::contraction::{Contraction, steps};
+use crate::canonical::{epilogue, follows};
+use crate::contraction::{Contraction, is_free, steps};
 use crate::groups::Apart;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::tile::Tile;
@@ -281,7 +281,9 @@ fn contraction<'a>(
             |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
         o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
     }
-    let epilogue = epilogue(func, stages, k);
+    let mut others = stages.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
+    let read = |b: &Buffer| others.any(|(_, s)| s.loads().iter().any(|(x, _)| x == b));
+    let epilogue = stages.get(k + 1).and_then(|next| epilogue(allocs, &stages[k], next, read));
     if let Some(next) = epilogue
         && let Some(map) = follows(&stages[k], next)
     {
@@ -293,24 +295,4 @@ fn contraction<'a>(
         };
     }
     Some((c, epilogue))
-}
-
-/// Whether a buffer is an argument whose layout is free.
-fn is_free(func: &TensorFunc, buffer: &Buffer) -> bool {
-    let Some(Attr::List(free)) = func.attrs.get(FREE_LAYOUT) else { return false };
-    let at = func.params.iter().position(|p| p.buffer() == Some(buffer));
-    at.is_some_and(|at| {
-        free.iter().any(|f| matches!(f, Attr::Int(k) if usize::try_from(*k) == Ok(at)))
-    })
-}
-
-/// The stage that alone reads the result of a stage, point by point, if there is one.
-fn epilogue<'a>(func: &TensorFunc, stages: &'a [Stage], k: usize) -> Option<&'a Stage> {
-    let (allocs, _) = func.root_parts();
-    let stage = &stages[k];
-    let next = stages.get(k + 1)?;
-    let unread = |s: &Stage| s.loads().iter().all(|(b, _)| *b != stage.buffer);
-    let alone = allocs.contains(&stage.buffer)
-        && stages.iter().enumerate().all(|(i, s)| i == k || i == k + 1 || unread(s));
-    (alone && follows(stage, next).is_some()).then_some(next)
 }

@@ -18,11 +18,11 @@ use tilewright::unstable::runtime::file;
 use tilewright::unstable::winograd;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
 
+use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
 use super::native::Native;
 use super::progress::Bar;
 use super::versions::Versions;
-use super::{Answer, Outcome, talk};
 
 /// Compile a model to a shared library with a C header, or to one of the forms on the way there.
 #[derive(clap::Args)]

@@ -8,7 +8,8 @@ use tilewright::unstable::ir::equal::{self, Difference};
 use tilewright::unstable::ir::show::{shortened, visible};
 use tilewright::unstable::ir::{Source, Span};
 
-use super::{Answer, Outcome, read_module};
+use super::answer::{Answer, Outcome};
+use super::sizes::read_module;
 
 /// Compare two modules: exit code 0 if they are structurally equal, 1 and the first difference if
 /// not.

@@ -12,7 +12,7 @@ use tilewright::unstable::runtime::pool::cores;
 use tilewright::unstable::sets::Engine;
 use tilewright::unstable::target::Caches;
 
-use super::{Answer, Outcome};
+use super::answer::{Answer, Outcome};
 
 /// Show what was found on this machine: LLVM, the C compiler, isl, the CPU.
 ///

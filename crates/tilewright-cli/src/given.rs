@@ -14,7 +14,8 @@ use tilewright::unstable::onnx::ValueType;
 use tilewright::unstable::runtime::{npy, npz};
 use tilewright::{Error, Module, Result, Sizes, Tensor};
 
-use super::{Extent, draft, extent, talk};
+use super::answer::talk;
+use super::sizes::{Extent, draft, extent, sizes};
 
 /// What is known of the inputs.
 #[derive(clap::Args, Default)]
@@ -104,7 +105,7 @@ impl Given {
     /// # Errors
     /// Those of reading the headers.
     pub fn told(&self) -> Result<Option<String>> {
-        let sizes = super::sizes(&self.dims)?;
+        let sizes = sizes(&self.dims)?;
         let mut text = format!("{:?} {:?}", sizes.dims, sizes.ranges);
         for path in &self.inputs {
             if !path.is_file() {
@@ -151,7 +152,7 @@ impl Given {
             true => BTreeMap::new(),
             false => self.values(&draft.inputs()?)?,
         };
-        let sizes = super::sizes(&self.dims)?;
+        let sizes = sizes(&self.dims)?;
         let sizes = values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
         Ok((draft, sizes))
     }

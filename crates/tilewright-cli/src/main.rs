@@ -3,10 +3,12 @@
 //! Data goes to standard output, talk to standard error. Exit code 0 means done, 1 "no" (it
 //! differs, something is missing), 2 refused or bad input, 3 undecided.
 
+mod answer;
 mod compile;
 mod diff;
 mod doctor;
 mod given;
+mod measure;
 mod native;
 mod ops;
 mod opt;
@@ -14,6 +16,7 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+mod sizes;
 mod summary;
 mod texts;
 mod timing;
@@ -21,13 +24,12 @@ mod tune;
 mod verify;
 mod versions;
 
-use std::io::{self, BufWriter, Read, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use tilewright::unstable::load::Draft;
-use tilewright::{Error, Module, SizeRange, Sizes};
+use answer::{Answer, Failure};
+use clap::{CommandFactory, Parser, Subcommand};
+use tilewright::Error;
 
 /// Compile and run tensor programs.
 ///
@@ -65,40 +67,6 @@ enum Command {
     Completions(texts::Completions),
     Man(texts::Man),
 }
-
-/// What a command has to say by its exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// It is done, or the answer is yes.
-    Yes,
-    /// The answer is no.
-    No,
-    /// There is no answer.
-    Undecided,
-}
-
-/// Why a command ended early.
-enum Failure {
-    /// It refused.
-    Error(Box<Error>),
-    /// Standard output cannot be written.
-    Output(io::Error),
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Failure::Error(Box::new(error))
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Failure::Output(error)
-    }
-}
-
-/// What a command gives.
-type Outcome = Result<Answer, Failure>;
 
 /// Refused or bad input.
 const REFUSED: u8 = 2;
@@ -141,8 +109,8 @@ fn execute(arguments: Arguments) -> u8 {
         Command::Verify(a) => verify::execute(&a, &mut out),
         Command::Doctor(a) => doctor::execute(&a, &mut out),
         Command::Ops(a) => ops::execute(&a, &mut out),
-        Command::Completions(a) => texts::completions(&a, &mut out),
-        Command::Man(a) => texts::man(&a, &mut out),
+        Command::Completions(a) => texts::completions(&a, Arguments::command(), &mut out),
+        Command::Man(a) => texts::man(&a, Arguments::command(), &mut out),
     };
     let flushed = out.flush().map_err(Failure::from);
     match outcome.and_then(|answer| flushed.map(|()| answer)) {
@@ -164,72 +132,4 @@ fn execute(arguments: Arguments) -> u8 {
             REFUSED
         }
     }
-}
-
-/// Says something on standard error, on one line. What cannot be said is not said.
-macro_rules! talk {
-    ($($part:tt)*) => {{
-        use std::io::Write as _;
-        use tilewright::unstable::ir::show::{shortened, visible};
-        let text = format!($($part)*);
-        let _ = writeln!(std::io::stderr(), "{}", visible(&shortened(&text)));
-    }};
-}
-use talk;
-
-/// Reads `NAME=VALUE`; the name may contain `=` itself.
-fn pair(text: &str) -> Result<(String, String), String> {
-    match text.rsplit_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE".to_owned()),
-    }
-}
-
-/// What `--dim` says of a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    Size(usize),
-    Range(SizeRange),
-}
-
-/// Reads `NAME=SIZE` or `NAME=LEAST..MOST`.
-fn extent(text: &str) -> Result<(String, Extent), String> {
-    let (name, size) =
-        text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=SIZE")?;
-    let extent = match size.contains("..") {
-        true => Extent::Range(size.parse().map_err(|e: Error| e.to_string())?),
-        false => Extent::Size(size.parse().map_err(|_| format!("`{size}` is not a size"))?),
-    };
-    Ok((name.to_owned(), extent))
-}
-
-/// Sizes and ranges by name; one that is given twice is an error.
-fn sizes(given: &[(String, Extent)]) -> Result<Sizes, Error> {
-    let mut sizes = Sizes::new();
-    for (name, extent) in given {
-        let is_twice = match *extent {
-            Extent::Size(n) => sizes.dims.insert(name.clone(), n).is_some_and(|old| old != n),
-            Extent::Range(r) => sizes.ranges.insert(name.clone(), r).is_some_and(|old| old != r),
-        };
-        if is_twice {
-            return Err(Error::input(format!("--dim {name} is given twice")));
-        }
-    }
-    Ok(sizes)
-}
-
-/// Reads a file as it is, without sizes; `-` stands for TVMScript from standard input.
-fn read_module(path: &Path) -> Result<Module, Error> {
-    draft(path)?.module(&Sizes::new())
-}
-
-/// Reads a file whose sizes may be open; `-` stands for TVMScript from standard input.
-fn draft(path: &Path) -> Result<Draft, Error> {
-    if path != Path::new("-") {
-        return Draft::read(path);
-    }
-    let mut text = String::new();
-    let read = io::stdin().lock().read_to_string(&mut text);
-    read.map_err(|e| Error::io(format!("cannot read standard input: {e}")))?;
-    Draft::parse("<stdin>", text)
 }

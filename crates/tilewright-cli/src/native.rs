@@ -17,8 +17,9 @@ use tilewright::unstable::tune::PLANS;
 use tilewright::unstable::winograd;
 use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
 
+use super::answer::talk;
+use super::measure::measure_first;
 use super::progress::Bar;
-use super::talk;
 
 /// The layouts that are chosen by estimated time.
 pub const PLAN: &str = "plan";
@@ -153,7 +154,7 @@ impl Native {
     fn chosen(&self, module: Module) -> Result<(Module, Vec<Left>)> {
         let options = self.options(&Bar::none())?;
         if self.measure && layout::has_choice(&module) {
-            super::tune::measure_first(&module, &options, MEASURE)?;
+            measure_first(&module, &options, MEASURE)?;
         }
         layout::choose(&module, &options.timings_of(&module)?, self.io_layout, &mut Remarks::new())
     }

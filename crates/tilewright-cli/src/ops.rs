@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Answer, Outcome};
+use super::answer::{Answer, Outcome};
 
 /// List the operators that are supported: name, with its domain unless that is ONNX's own, oldest and
 /// newest version of the domain (of ONNX itself for `com.microsoft`).

@@ -11,8 +11,10 @@ use tilewright::unstable::schedule::table;
 use tilewright::unstable::schedule_script::apply;
 use tilewright::{Error, Module, print};
 
+use super::answer::{Answer, Failure, Outcome};
 use super::given::Given;
-use super::{Answer, Failure, Outcome, pair, report};
+use super::report;
+use super::sizes::pair;
 
 /// Run passes over a module of TVMScript and print the result.
 #[derive(clap::Args)]

@@ -25,10 +25,11 @@ use tilewright_report::{
     what_if,
 };
 
+use super::answer::{Answer, Outcome};
 use super::given::Given;
 use super::native::{PLAN, Rounding, io_layout, policy, target};
 use super::progress::Bar;
-use super::{Answer, Outcome, report};
+use super::report;
 
 /// Show the layouts of a model: what each call is computed in and costs, and what is left to convert.
 #[derive(clap::Args)]

@@ -20,12 +20,13 @@ use tilewright::unstable::runtime::npz::{self, Archive};
 use tilewright::unstable::winograd;
 use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
 
+use super::answer::{Answer, Outcome, talk};
 use super::given::{Given, Loaded, not_an_input};
 use super::native::{LaidOut, Native};
 use super::progress::Bar;
+use super::summary;
 use super::timing::{self, Show, Times};
 use super::versions::Versions;
-use super::{Answer, Outcome, summary, talk};
 
 /// Run a model.
 ///

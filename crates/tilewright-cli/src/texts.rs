@@ -3,10 +3,10 @@
 
 use std::io::Write;
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
-use super::{Answer, Outcome};
+use super::answer::{Answer, Outcome};
 
 /// Print a script with which a shell completes commands and options.
 ///
@@ -26,8 +26,7 @@ pub struct Man {
     command: Option<String>,
 }
 
-pub fn completions(arguments: &Completions, out: &mut impl Write) -> Outcome {
-    let mut command = super::Arguments::command();
+pub fn completions(arguments: &Completions, mut command: Command, out: &mut impl Write) -> Outcome {
     let name = command.get_name().to_owned();
     // The generator cannot say that writing failed.
     let mut text = Vec::new();
@@ -36,8 +35,7 @@ pub fn completions(arguments: &Completions, out: &mut impl Write) -> Outcome {
     Ok(Answer::Yes)
 }
 
-pub fn man(arguments: &Man, out: &mut impl Write) -> Outcome {
-    let mut program = super::Arguments::command();
+pub fn man(arguments: &Man, mut program: Command, out: &mut impl Write) -> Outcome {
     program.build();
     let Some(name) = &arguments.command else {
         clap_mangen::Man::new(program).render(out)?;

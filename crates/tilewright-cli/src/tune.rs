@@ -2,25 +2,23 @@
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use tilewright::unstable::calibrate::{Calibrated, calibrate};
-use tilewright::unstable::calibrated::{keep, known};
+use tilewright::unstable::calibrate::Calibrated;
 use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::measured::{Answer as Reply, Measured, Store, Worker};
+use tilewright::unstable::measured::{Answer as Reply, Store};
 use tilewright::unstable::measuring::{self, TUNING, file as tuning_file};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::target::Costs;
 use tilewright::unstable::tune::{Report, Request, Tuning, tune};
 use tilewright::{Error, Module, Options, Result};
 
+use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
+use super::measure::{calibrated, calibrated_first, with_worker};
 use super::native::target;
-use super::progress::Bar;
 use super::timing::Show;
-use super::{Answer, Outcome, talk};
 
 /// Measure the functions that a model can be made of, and the layouts of the whole model.
 ///
@@ -61,9 +59,6 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// The budget from which a machine is calibrated first.
-const CALIBRATION: Duration = Duration::from_secs(5);
 
 /// Reads `60s`, `5m`, `500ms`, or a number of seconds.
 fn duration(text: &str) -> std::result::Result<Duration, String> {
@@ -148,46 +143,6 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     Ok(Answer::Yes)
 }
 
-/// Measures what a module can be made of for some time, before it is compiled.
-pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Result<()> {
-    let Some(path) = &options.tuning else {
-        return Err(Error::input("--measure: there is no file to keep measurements in")
-            .help(format!("{TUNING} names one")));
-    };
-    let store = Store::open(path)?;
-    calibrated_first(options, &store, budget)?;
-    let report = with_worker(Vec::new(), budget, |measure, told| {
-        tune(module, options, &mut Tuning { store: &store, budget, whole: false, measure, told })
-    })?;
-    let Report { candidates, measured, new, .. } = report;
-    talk!(
-        "note: {measured} of {candidates} functions to choose from are measured, {new} of them now"
-    );
-    Ok(())
-}
-
-/// Calibrates this machine for the target of some options, and keeps what is found.
-fn calibrated(options: &Options, store: &Store) -> Result<Calibrated> {
-    let found = calibrate(options)?;
-    keep(store, &options.target()?, &found.costs)?;
-    let ([before, after], all) = (found.near(), found.kernels.len());
-    let (time, cycle) = (Show(found.time), found.costs.cycle.unwrap_or_default());
-    talk!(
-        "note: calibrated in {time}: a cycle takes {cycle:.3} ns, {after} of {all} kernels are \
-         predicted within 20 %, and {before} by the written costs"
-    );
-    Ok(found)
-}
-
-/// The same where it was not done before, and there is time for it.
-fn calibrated_first(options: &Options, store: &Store, budget: Duration) -> Result<()> {
-    let is_known = known(store, &options.target()?)?.costs.cycle.is_some();
-    if !is_known && budget >= CALIBRATION {
-        calibrated(options, store)?;
-    }
-    Ok(())
-}
-
 /// A calibration for tools; times in nanoseconds, constants in cycles.
 fn constants(found: &Calibrated, path: &Path) -> serde_json::Value {
     let kernels = found.kernels.iter().map(|k| {
@@ -208,33 +163,6 @@ fn constants(found: &Calibrated, path: &Path) -> serde_json::Value {
 /// The arguments of this process behind the command's name: the worker gets the same.
 fn own_arguments() -> Vec<std::ffi::OsString> {
     std::env::args_os().skip(2).collect()
-}
-
-/// Does something with a worker process and a bar.
-fn with_worker<T>(
-    arguments: Vec<std::ffi::OsString>,
-    limit: Duration,
-    work: impl FnOnce(
-        &mut dyn FnMut(&Request) -> Result<Measured>,
-        &mut dyn FnMut(&str, usize, usize),
-    ) -> Result<T>,
-) -> Result<T> {
-    let program = std::env::current_exe();
-    let program =
-        program.map_err(|e| Error::io(format!("cannot start this program again: {e}")))?;
-    let mut worker = Worker::new(
-        move || {
-            let mut command = Command::new(&program);
-            command.arg("measure").args(&arguments);
-            command
-        },
-        limit,
-    );
-    let bar = Bar::new("plan");
-    work(&mut |request| worker.ask(request), &mut |what, done, total| {
-        let what: String = what.chars().take(40).collect();
-        bar.say(&visible(&what), done, total);
-    })
 }
 
 /// What tuning did, for people.

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use tilewright::unstable::interp::symbolic::VerifyOptions;
 use tilewright::unstable::verify;
 
-use super::{Answer, Extent, Outcome, extent, read_module, talk};
+use super::answer::{Answer, Outcome, talk};
+use super::sizes::{Extent, extent, read_module, sizes};
 
 /// Decide whether two modules compute the same outputs for every input: exit code 0 if they do, 1
 /// and the first element that differs if not, 3 and the reason if that cannot be said.
@@ -41,7 +42,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let mut options =
         VerifyOptions { reassociate: arguments.reassociate, ..VerifyOptions::default() };
     options.steps = arguments.steps.unwrap_or(options.steps);
-    let given = super::sizes(&arguments.dims)?;
+    let given = sizes(&arguments.dims)?;
     let verified = verify::verify(&a, &b, &given, &options)?;
     verified.notes.iter().for_each(|note| talk!("{note}"));
     out.write_all(verified.text.as_bytes())?;

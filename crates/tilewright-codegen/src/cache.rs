@@ -37,10 +37,10 @@ pub use kept::Kept;
 use private::{Directory, Refused};
 
 /// Environment variable that names the directory of the cache; `off` for no cache.
-pub const LOCATION: &str = "TILEWRIGHT_CACHE";
+pub(crate) const LOCATION: &str = "TILEWRIGHT_CACHE";
 
 /// The size, in bytes, that [`ObjectCache::from_env`] keeps entries below.
-pub const DEFAULT_LIMIT: u64 = 1 << 30;
+pub(crate) const DEFAULT_LIMIT: u64 = 1 << 30;
 
 /// The first bytes of an entry; the last two count the versions of its format.
 const MAGIC: [u8; 8] = *b"twobj\0\0\x02";

@@ -32,7 +32,7 @@ pub fn symbol(prefix: &str) -> String {
 }
 
 /// The symbol of the function that computes shapes.
-pub fn shapes_symbol(prefix: &str) -> String {
+pub(crate) fn shapes_symbol(prefix: &str) -> String {
     format!("{prefix}_shapes")
 }
 

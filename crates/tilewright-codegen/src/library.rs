@@ -14,6 +14,7 @@
 //! is a plan with kernels and constants of its own.
 
 mod control;
+mod given;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -22,8 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Result, Tensor, TensorFunc, tensor};
-use tilewright_target::Target;
+use tilewright_ir::{Error, Result, Tensor, tensor};
 
 use crate::cache::ObjectCache;
 use crate::emit::{assertions, check_prefix};
@@ -32,38 +32,14 @@ use crate::header::Version;
 use crate::llvm::{Llvm, OptLevel};
 use crate::{entry, header};
 
-pub use control::{Control, signature};
+pub use control::signature;
+pub use given::{Control, Library, Program};
 
 /// What values of models with control flow are.
 const VALUES: &str = include_str!("library/values.c");
 
 /// Most bytes of constants: code reaches them by offsets of 32 bits.
 const MAX_CONSTANTS: usize = (1 << 31) - (1 << 26);
-
-/// What a library is made from.
-pub struct Library<'a> {
-    /// Prefix of all symbols, a C identifier.
-    pub name: &'a str,
-    /// What to run; of a model with control flow the inputs and outputs, as [`signature`] says.
-    pub program: Program<'a>,
-    /// What runs instead where it fits: the same for some of the sizes that are open in `program`.
-    pub versions: &'a [Program<'a>],
-    /// What runs instead, where there is control flow; then versions are not looked at.
-    pub control: Option<&'a Control<'a>>,
-    /// Objects and libraries with the C functions that the functions call.
-    pub link: &'a [PathBuf],
-    /// The machine, which has to be one that the C compiler generates code for.
-    pub target: &'a Target,
-}
-
-/// A plan with what it calls.
-#[derive(Clone, Copy)]
-pub struct Program<'a> {
-    /// The steps.
-    pub plan: &'a Planned,
-    /// The lowered functions that they call.
-    pub funcs: &'a [(Arc<str>, &'a TensorFunc)],
-}
 
 /// All constants of a library, each once.
 struct Constants<'a> {
@@ -117,6 +93,18 @@ pub struct Built {
     pub library: Vec<u8>,
     /// The C header.
     pub header: String,
+}
+
+/// The programs of a library in C.
+struct Programs {
+    /// Their functions.
+    declared: String,
+    /// Their constants.
+    tables: String,
+    /// What their results mean, as cases.
+    messages: String,
+    /// Where the results of each begin, and where the last ones end.
+    bases: Vec<usize>,
 }
 
 impl Library<'_> {
@@ -225,9 +213,9 @@ SYMBOL:
         )
     }
 
-    /// The C file.
-    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> Result<String> {
-        let (name, upper) = (self.name, self.name.to_ascii_uppercase());
+    /// What is declared for the programs.
+    fn declarations(&self, constants: &Constants<'_>) -> Result<Programs> {
+        let name = self.name;
         let (mut declared, mut tables, mut messages) =
             (String::new(), String::new(), String::new());
         // The results of a program come behind those of the ones before it.
@@ -272,6 +260,13 @@ SYMBOL:
             );
         }
         bases.push(base);
+        Ok(Programs { declared, tables, messages, bases })
+    }
+
+    /// The function that computes sizes, where they are open, and the code that runs the program, or the
+    /// version, for these sizes.
+    fn choice(&self, bases: &[usize], versions: &[Version]) -> (String, String) {
+        let name = self.name;
         // A result of one of the programs as one of the library.
         let result = |k: usize| match bases[k] {
             0 => String::new(),
@@ -281,16 +276,8 @@ SYMBOL:
             let inner = entry::symbol(&self.inner(k));
             format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
         };
-        // Where sizes are open, what a run takes before its inputs.
         let shapes = self.program.plan.shapes();
-        let (parameter, passed, arena) = match shapes {
-            Some(shapes) => (
-                "const int64_t *shapes, ",
-                "shapes, ",
-                format!("(size_t)shapes[{}]", shapes.arena_bytes),
-            ),
-            None => ("", "", format!("{upper}_ARENA_BYTES")),
-        };
+        let passed = if shapes.is_some() { "shapes, " } else { "" };
         let mut shape_func = String::new();
         let mut chosen = format!("    int result = {};\n", run(0, passed));
         if let Some(shapes) = shapes {
@@ -354,6 +341,22 @@ static int version(const int64_t *shapes) {\n";
             }
             shape_func += "    return result;\n}\n\n";
         }
+        (shape_func, chosen)
+    }
+
+    /// The C file.
+    fn interface(&self, constants: &Constants<'_>, versions: &[Version]) -> Result<String> {
+        let (name, upper) = (self.name, self.name.to_ascii_uppercase());
+        let Programs { declared, tables, mut messages, bases } = self.declarations(constants)?;
+        let base = bases.last().copied().unwrap_or(0);
+        // Where sizes are open, what a run takes before its inputs.
+        let (parameter, arena) = match self.program.plan.shapes() {
+            Some(shapes) => {
+                ("const int64_t *shapes, ", format!("(size_t)shapes[{}]", shapes.arena_bytes))
+            }
+            None => ("", format!("{upper}_ARENA_BYTES")),
+        };
+        let (shape_func, chosen) = self.choice(&bases, versions);
         let (mut values, mut functions) = ("", String::new());
         let run = match self.control {
             None => format!(

@@ -11,8 +11,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::SizeRange;
-use tilewright_ir::interval::MAX_CELLS;
 use tilewright_ir::plan::arena::{self, ALIGN, Block};
 use tilewright_ir::plan::{OpenStep, Place, Within};
 use tilewright_ir::visit::Subst;

@@ -13,8 +13,8 @@ use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{Attr, Buffer, Dim, Expr, Param, TensorFunc, Var, dim};
 use tilewright_transform::inline_spatial;
 
+use crate::marks::{COPY, VIEW};
 use crate::view::relabels;
-use crate::{COPY, VIEW};
 
 /// What kind of computation a stage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

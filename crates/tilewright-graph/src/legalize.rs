@@ -4,7 +4,7 @@
 //! * Every result of a graph function has memory of its own: a result that is a parameter, a
 //!   constant, a view of one, or shares its memory with another result is copied, by a call of a
 //!   tensor function that is made for it.
-//! * Tensor functions that only relabel are marked with [`VIEW`], and no others.
+//! * Tensor functions that only relabel are marked with `tilewright.view`, and no others.
 //!
 //! This comes before scheduling and lowering, since the copies are tensor functions as well.
 
@@ -18,9 +18,9 @@ use tilewright_ir::{
 };
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::marks::{COPY, VIEW};
 use crate::normal::{dataflow_graphs, normalize};
 use crate::view::relabels;
-use crate::{COPY, VIEW};
 
 /// `legalize` by name.
 pub const PASS: Pass = Pass {

@@ -32,6 +32,7 @@ mod functions;
 pub mod fuse;
 pub mod layout;
 pub mod legalize;
+mod marks;
 pub mod memory;
 mod merge;
 pub mod normal;
@@ -60,21 +61,3 @@ pub static PASSES: &[&Pass] = &[
     &parts::PASS,
     &quantized::PASS,
 ];
-
-/// Attribute of a tensor function whose result is its input under another shape: memory planning
-/// gives both the same memory, and the function is not called. Set by [`legalize()`].
-pub const VIEW: &str = "tilewright.view";
-
-/// Attribute of a tensor function whose inputs lie in its result: for each, the least indices of the
-/// box that it is there. Memory planning places them so, and the function is not called. Set by
-/// [`parts::place_parts`].
-pub const PARTS: &str = "tilewright.parts";
-
-/// Attribute of a tensor function whose result lies in its input: the indices of its first cell, and for
-/// each axis of it how far a step goes along each axis of the input. Memory planning places it so, and
-/// the function is not called. Set by [`parts::place_parts`].
-pub const SLICE: &str = "tilewright.slice";
-
-/// Attribute of a tensor function that copies because the copy is needed. Set by [`legalize()`];
-/// such a function is neither a view nor fused.
-pub const COPY: &str = "tilewright.copy";

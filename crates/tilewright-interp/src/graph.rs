@@ -12,8 +12,9 @@ use tilewright_ir::{
 };
 
 mod control;
+mod value;
 
-use control::operator;
+use value::{GraphValue, operator};
 
 use crate::alias::{Memories, Mode};
 use crate::code::range_of;
@@ -37,17 +38,6 @@ pub struct Interpreter<'m> {
     module: &'m Module,
     options: RunOptions,
     programs: HashMap<(Arc<str>, Vec<Mode>), Arc<Program>>,
-}
-
-/// A value of a graph function.
-#[derive(Clone)]
-enum GraphValue {
-    Tensor(Tensor, Option<Arc<Vec<State>>>),
-    Tuple(Vec<GraphValue>),
-    /// A list or an optional.
-    Item(Item),
-    /// Sizes.
-    Shape(Vec<i64>),
 }
 
 impl<'m> Interpreter<'m> {

@@ -1,10 +1,10 @@
 //! Control flow of graph functions: branches and loops, whose bodies see the values around them.
 //!
 //! A [`Body`] is bindings and a result, as a graph function has them. What it binds is not known
-//! after it; what was bound before it is known inside. [`Branches`] runs one of two bodies. A
-//! [`Loop`] runs its body again and again: it hands values on from one iteration to the next
-//! (*carried* values, whose shapes may change where their types say so), and stacks what an iteration
-//! gives beyond them along a new first axis (*scanned* values).
+//! after it; what was bound before it is known inside. [`Branches`](crate::Branches) runs one of two
+//! bodies. A [`Loop`](crate::Loop) runs its body again and again: it hands values on from one iteration
+//! to the next (*carried* values, whose shapes may change where their types say so), and stacks what an
+//! iteration gives beyond them along a new first axis (*scanned* values).
 //!
 //! Values other than tensors are lists and optionals ([`crate::list`]) and shapes: what is bound to
 //! a variable of the type [`GraphType::Shape`](crate::GraphType::Shape) gives variables of sizes
@@ -12,7 +12,7 @@
 
 use crate::dtype::DType;
 use crate::expr::Expr;
-use crate::graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphVar};
+use crate::graph::{Body, GraphExpr, GraphFunc};
 use crate::stmt::{Attr, Attrs};
 
 /// Operator that says more of the type of a value than is known: sizes that the type names for the
@@ -31,57 +31,6 @@ pub const PIECE: &str = "tilewright.piece";
 
 /// Attribute of a tensor function that is right for arguments without elements, too.
 pub const TAKES_EMPTY: &str = "tilewright.takes_empty";
-
-/// Bindings and a result, inside of a graph function.
-#[derive(Clone, Debug)]
-pub struct Body {
-    /// Bindings.
-    pub blocks: Vec<BindingBlock>,
-    /// The result.
-    pub ret: GraphExpr,
-}
-
-impl Body {
-    /// All bindings of its own in order.
-    pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
-        self.blocks.iter().flat_map(|b| &b.bindings)
-    }
-}
-
-/// One of two bodies, which give values of the same kinds.
-#[derive(Clone, Debug)]
-pub struct Branches {
-    /// Which one: one `bool`.
-    pub cond: GraphExpr,
-    /// Where it is true.
-    pub then: Body,
-    /// Where it is false.
-    pub otherwise: Body,
-}
-
-/// Iterations of a body, as long as fewer ran than `trip` says and `cond`, later what the body says,
-/// is true.
-#[derive(Clone, Debug)]
-pub struct Loop {
-    /// How many iterations there are at most: one `int64`. Without it, any number.
-    pub trip: Option<GraphExpr>,
-    /// Whether there is a first iteration: one `bool`.
-    pub cond: Option<GraphExpr>,
-    /// The first values of what is carried.
-    pub carried: Vec<GraphExpr>,
-    /// The number of the iteration from zero on, one `int64`; then the carried values.
-    pub params: Vec<GraphVar>,
-    /// Gives a tuple: whether there is another iteration, one `bool`; the carried values for it; then
-    /// what is scanned. The value of the loop is a tuple of the carried and the scanned values.
-    pub body: Body,
-}
-
-impl Loop {
-    /// The values that it is given, in order.
-    pub fn operands(&self) -> impl Iterator<Item = &GraphExpr> {
-        self.trip.iter().chain(&self.cond).chain(&self.carried)
-    }
-}
 
 impl GraphExpr {
     /// Sizes as a value.

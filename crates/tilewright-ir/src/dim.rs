@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BinOp, Expr, ExprKind, Var};
 
 pub use integer::Integer;
-pub use range::SizeRange;
+pub use range::{MAX_CELLS, SizeRange};
 
 /// A size: a number, or an expression of open sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -174,7 +174,7 @@ impl Summary {
         summary
     }
 
-    pub fn of_stmt(kind: &StmtKind) -> Summary {
+    pub(crate) fn of_stmt(kind: &StmtKind) -> Summary {
         let effects = Effects::of_stmt_node(kind);
         let mut summary = Summary { effects, size: 1, nesting: 0, vars: 0 };
         walk_stmt_kind(&mut summary, kind);

@@ -23,12 +23,12 @@ use std::mem::discriminant;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
-use crate::control::{Body, Loop};
 use crate::error::Span;
 use crate::expr::{Expr, ExprKind, Var};
 use crate::func::{Param, TensorFunc};
 use crate::graph::{
-    Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType, callee,
+    Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Loop, TensorType,
+    callee,
 };
 use crate::module::{Function, Module};
 use crate::stmt::{Attr, Attrs, Block, ForKind, Range, Region, Stmt, StmtKind};

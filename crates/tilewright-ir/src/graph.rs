@@ -4,7 +4,6 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::control::{Branches, Loop};
 use crate::dtype::DType;
 use crate::error::Span;
 use crate::expr::{Expr, Var, fresh_id};
@@ -277,5 +276,56 @@ impl GraphFunc {
     /// All bindings in order.
     pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
         self.blocks.iter().flat_map(|b| &b.bindings)
+    }
+}
+
+/// Bindings and a result, inside of a graph function.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// Bindings.
+    pub blocks: Vec<BindingBlock>,
+    /// The result.
+    pub ret: GraphExpr,
+}
+
+impl Body {
+    /// All bindings of its own in order.
+    pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
+        self.blocks.iter().flat_map(|b| &b.bindings)
+    }
+}
+
+/// One of two bodies, which give values of the same kinds.
+#[derive(Clone, Debug)]
+pub struct Branches {
+    /// Which one: one `bool`.
+    pub cond: GraphExpr,
+    /// Where it is true.
+    pub then: Body,
+    /// Where it is false.
+    pub otherwise: Body,
+}
+
+/// Iterations of a body, as long as fewer ran than `trip` says and `cond`, later what the body says,
+/// is true.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    /// How many iterations there are at most: one `int64`. Without it, any number.
+    pub trip: Option<GraphExpr>,
+    /// Whether there is a first iteration: one `bool`.
+    pub cond: Option<GraphExpr>,
+    /// The first values of what is carried.
+    pub carried: Vec<GraphExpr>,
+    /// The number of the iteration from zero on, one `int64`; then the carried values.
+    pub params: Vec<GraphVar>,
+    /// Gives a tuple: whether there is another iteration, one `bool`; the carried values for it; then
+    /// what is scanned. The value of the loop is a tuple of the carried and the scanned values.
+    pub body: Body,
+}
+
+impl Loop {
+    /// The values that it is given, in order.
+    pub fn operands(&self) -> impl Iterator<Item = &GraphExpr> {
+        self.trip.iter().chain(&self.cond).chain(&self.carried)
     }
 }

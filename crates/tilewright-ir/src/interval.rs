@@ -13,15 +13,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::dim::{self, SizeRange};
+use crate::dim::{self, MAX_CELLS, SizeRange};
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 use crate::func::TensorFunc;
 use crate::stmt::Range;
-
-/// Most cells of a tensor of open size: compiled functions count them in `int32`, and what runs
-/// them checks it.
-pub const MAX_CELLS: usize = i32::MAX as usize;
 
 /// `lo..=hi`; empty where `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -376,7 +376,7 @@ impl Intrin {
     }
 
     /// What it computes of integers and `bool`; `None` where it takes none.
-    pub fn of_ints(self) -> Option<OfInts> {
+    pub(crate) fn of_ints(self) -> Option<OfInts> {
         self.row().ints
     }
 

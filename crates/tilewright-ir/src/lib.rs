@@ -64,14 +64,16 @@ pub mod visit;
 pub mod well_formed;
 
 pub use buffer::Buffer;
-pub use control::{Body, Branches, Loop};
 pub use dim::Dim;
 pub use dtype::{DType, TypeKind};
 pub use effects::Effects;
 pub use error::{Diagnostic, Error, Remarks, Result, Source, Span};
 pub use expr::{BinOp, CallTarget, Expr, ExprKind, Var};
 pub use func::{Param, TensorFunc};
-pub use graph::{Binding, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
+pub use graph::{
+    Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
+    TensorType,
+};
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};

@@ -11,20 +11,14 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use half::{bf16, f16};
 
 use crate::dtype::{DType, TypeKind};
 use crate::error::{Error, Result};
 
+pub use self::memory::ALIGN;
 use self::memory::{Foreign, Memory};
-
-/// Alignment in bytes of a tensor's first element: one cache line, one 512-bit vector.
-pub const ALIGN: usize = 64;
-
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C, align(64))]
-struct Line([u8; ALIGN]);
 
 /// A dense row-major tensor. Cloning shares the bytes; writing copies them if they are shared.
 #[derive(Clone)]

@@ -58,10 +58,7 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 
-/// Levels of an expression.
-pub const EXPR_DEPTH: usize = 1500;
-/// Levels of a statement.
-pub const STMT_DEPTH: usize = 500;
+pub use tensor::{EXPR_DEPTH, STMT_DEPTH};
 
 /// Checks every function of a module. Fails with [`Error::Malformed`] at the first node that
 /// breaks a rule.
@@ -104,6 +101,6 @@ pub fn check_tensor(name: &str, func: &TensorFunc) -> Result<()> {
 
 /// Checks a graph function and its calls of other functions of the module. `name` is for the
 /// message.
-pub fn check_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<()> {
+pub(crate) fn check_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<()> {
     graph::check(module, func).map_err(|e| e.context(format!("function `{name}`")).at(func.span))
 }

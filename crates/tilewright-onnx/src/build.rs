@@ -8,25 +8,29 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use tilewright_interp::Program;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
-    Result, Stmt, StmtKind, Tensor, TensorFunc, TensorType, Var, Visit, dim,
+    Attr, Attrs, BindingBlock, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result,
+    Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
-use crate::narrow::NarrowValues;
-
 use crate::extents::{MAX_RANK, check_extents, too_many_axes};
 use crate::fold;
-use crate::node::Imported;
+use crate::imported::{Imported, operand, tensor_type};
+use crate::narrow::NarrowValues;
 use crate::sizes;
 
 mod control;
+mod convolution;
+mod emit;
+mod step;
 
-use control::{Control, Emit, OpenBody, expr};
-pub(crate) use control::{Like, LoopGiven, Nested};
+pub(crate) use control::Like;
+pub(crate) use convolution::Convolution;
+use emit::{Emit, Origin, Origins, Shared, expr};
+use step::{Call, OpenBody, Step};
+pub(crate) use step::{LoopGiven, Nested};
 
 /// What importing may spend.
 #[derive(Clone, Debug)]
@@ -56,41 +60,6 @@ impl Budget {
     }
 }
 
-/// A tensor function, once for all calls with the same parameters.
-struct Shared {
-    base: &'static str,
-    func: Arc<TensorFunc>,
-    inputs: Vec<Operand>,
-    outs: Vec<Operand>,
-    /// What its calls pass for scalar parameters.
-    scalars: Vec<Expr>,
-    cost: u64,
-    /// Ready to run on constants, once that was needed.
-    program: Option<Program>,
-}
-
-/// A call, or nothing where it was taken back.
-struct Call {
-    func: usize,
-    args: Vec<Imported>,
-    outs: Vec<GraphVar>,
-}
-
-/// What a body consists of.
-enum Step {
-    Call(Call),
-    Control(Control),
-}
-
-impl Step {
-    fn args(&self) -> Vec<&Imported> {
-        match self {
-            Step::Call(call) => call.args.iter().collect(),
-            Step::Control(control) => control.args(),
-        }
-    }
-}
-
 /// Where the calls are collected.
 pub(crate) struct Builder {
     pub(crate) budget: Budget,
@@ -109,31 +78,11 @@ pub(crate) struct Builder {
     /// These sizes.
     decided: HashSet<Var>,
     /// Convolutions whose scale may still change, by the identity of their result.
-    pub(crate) convolutions: HashMap<u64, crate::ops::contraction::Convolution>,
+    pub(crate) convolutions: HashMap<u64, Convolution>,
     /// What the elements of values stand for that modules have no type for.
     pub(crate) narrow: NarrowValues,
     /// Constants that the graph has as calls.
     origins: Origins,
-}
-
-/// The calls that made constants, for those that the graph is to have as these calls: what is known of
-/// how a constant came about says more than its elements do. Keys are the memory of a constant and its
-/// shape.
-#[derive(Default)]
-struct Origins(HashMap<(*const u8, Vec<usize>), Origin>);
-
-/// The call that made a constant.
-struct Origin {
-    /// The constant, so that its memory stays its own.
-    made: Tensor,
-    func: usize,
-    args: Vec<Imported>,
-}
-
-impl Origins {
-    fn of(&self, t: &Tensor) -> Option<&Origin> {
-        self.0.get(&(t.bytes().as_ptr(), t.shape().to_vec()))
-    }
 }
 
 impl Builder {
@@ -444,32 +393,6 @@ impl Builder {
 /// Names as the value of an attribute.
 pub(crate) fn name_list(names: impl IntoIterator<Item: Into<Arc<str>>>) -> Attr {
     Attr::List(names.into_iter().map(|name| Attr::Str(name.into())).collect())
-}
-
-/// Shape and type of a value, as the operators take them.
-pub(crate) fn operand(value: &Imported) -> Operand {
-    Operand { shape: value.shape(), dtype: value.dtype() }
-}
-
-/// The type of an operand in the graph.
-pub(crate) fn tensor_type(o: &Operand) -> TensorType {
-    TensorType { shape: o.shape.iter().map(|d| d.wide()).collect(), dtype: o.dtype }
-}
-
-/// `base`, `base_1`, `base_2`, ...: the first that is free.
-fn fresh<'a>(
-    base: &'a str,
-    counts: &mut HashMap<&'a str, usize>,
-    taken: &mut HashSet<String>,
-) -> Arc<str> {
-    let count = counts.entry(base).or_insert(0);
-    loop {
-        let name = if *count == 0 { base.to_owned() } else { format!("{base}_{count}") };
-        *count += 1;
-        if taken.insert(name.clone()) {
-            return name.into();
-        }
-    }
 }
 
 /// Number of statements that a function runs: the products of the extents around each store.

@@ -12,8 +12,8 @@ use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
 use crate::build::{Builder, identifier};
 use crate::extents::MAX_RANK;
+use crate::imported::Imported;
 use crate::model::{Dim, ValueType};
-use crate::node::Imported;
 use crate::sizes;
 
 /// Where a size came from, and the size.

@@ -18,15 +18,17 @@ use std::sync::Arc;
 use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
-use crate::build::{Budget, Builder, name_list, tensor_type};
+use crate::build::{Budget, Builder, name_list};
 use crate::data;
 use crate::dims::{self, Equalities};
 use crate::extents::{MAX_RANK, check_extents};
+use crate::imported::{Element, Imported, tensor_type};
 use crate::model::{Model, ValueKind, ValueType};
-use crate::node::{Element, Imported, Node};
-use crate::ops::{list, movement};
+use crate::node::Node;
+use crate::operator::{MANY, OPSETS, Operator, Plain};
+use crate::ops::value;
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
-use crate::registry::{self, Import, Operator, Plain};
+use crate::registry::{self, Import};
 use crate::sizes;
 use crate::texts::Texts;
 use tilewright_ops::{Operand, Unequal};
@@ -232,7 +234,7 @@ impl<'a> Importer<'a> {
         fixed: &'a BTreeSet<Arc<str>>,
         equal: &mut Equalities,
     ) -> Result<Self> {
-        let (low, high) = registry::OPSETS;
+        let (low, high) = OPSETS;
         if model.opset != 0 && !(low..=high).contains(&model.opset) {
             return Err(Error::unsupported(format!(
                 "opset {} is not supported; opsets {low} to {high} are",
@@ -302,7 +304,7 @@ impl<'a> Importer<'a> {
                         shape: rank.map(|n| vec![None; n]),
                         ..Element::default()
                     };
-                    list::given(&mut builder, kind, values, declared)?
+                    value::given(&mut builder, kind, values, declared)?
                 }
             };
             scope.values.insert(proto.name.as_str(), value);
@@ -453,8 +455,8 @@ impl<'a> Importer<'a> {
         })
     }
 
-    fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
-        let opset = self.model.opset_of(&node.domain);
+    fn operator(&self, node: &NodeProto) -> Result<&'static Operator<Import>> {
+        let opset = opset_of(self.model, &node.domain);
         if opset == 0 && registry::has_domain(&node.domain) {
             let whose = match registry::versions_of(&node.domain) {
                 "" => "ONNX's operators".to_owned(),
@@ -559,7 +561,7 @@ impl<'a> Importer<'a> {
         };
         let fixed = dim::known(shape).unwrap_or_default();
         let (value, dtype) = (value.clone(), *dtype);
-        let flat = movement::reshape_to(&mut self.builder, &value, &[count])?;
+        let flat = value::reshape_to(&mut self.builder, &value, &[count])?;
         let sizes = self.builder.sizes_of(&flat, count)?;
         let sizes = sizes.into_iter().map(Integer::from).collect();
         node.with_input(at, sizes::value(&fixed, sizes, dtype)?).map(Some)
@@ -595,14 +597,14 @@ impl<'a> Importer<'a> {
         &mut self,
         proto: &'a NodeProto,
         at: usize,
-        operator: &Operator,
+        operator: &Operator<Import>,
     ) -> Result<Node<'a>> {
         if proto.input.len() > operator.max_inputs {
             return Err(match operator.max_inputs {
-                registry::MANY => Error::unsupported(format!(
+                MANY => Error::unsupported(format!(
                     "{} inputs are not supported; at most {} are",
                     proto.input.len(),
-                    registry::MANY
+                    MANY
                 )),
                 most => Error::model(format!(
                     "there are {} inputs, but the operator takes at most {most}",
@@ -610,11 +612,11 @@ impl<'a> Importer<'a> {
                 )),
             });
         }
-        if proto.output.len() > registry::MANY {
+        if proto.output.len() > MANY {
             return Err(Error::unsupported(format!(
                 "{} outputs are not supported; at most {} are",
                 proto.output.len(),
-                registry::MANY
+                MANY
             )));
         }
         let mut inputs = Vec::with_capacity(proto.input.len());
@@ -648,7 +650,7 @@ impl<'a> Importer<'a> {
             inputs.push(Some(value));
         }
         let label = label(proto, at, self.model);
-        let opset = self.model.opset_of(&proto.domain);
+        let opset = opset_of(self.model, &proto.domain);
         Node::new(proto, label, opset, inputs, self.model.folder.as_ref())
     }
 
@@ -687,9 +689,17 @@ impl<'a> Importer<'a> {
     }
 }
 
+/// The version that operators of a domain are written in; 0 where the file does not say it.
+fn opset_of(model: &Model, domain: &str) -> i64 {
+    match registry::versions_of(domain) {
+        "" => model.opset(),
+        other => model.opsets.get(other).copied().unwrap_or(0),
+    }
+}
+
 /// How messages name a node with its operator.
 fn label(node: &NodeProto, at: usize, model: &Model) -> String {
-    let opset = model.opset_of(&node.domain);
+    let opset = opset_of(model, &node.domain);
     let operator = operator_name(&node.domain, &node.op_type);
     format!("{} ({operator}, opset {opset})", node_name(node, at))
 }

@@ -37,9 +37,11 @@ mod extents;
 mod fold;
 mod functions;
 mod import;
+mod imported;
 mod model;
 mod narrow;
 mod node;
+mod operator;
 mod ops;
 pub mod proto;
 mod registry;
@@ -49,4 +51,4 @@ mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
 pub use model::{Dim, Model, Signature, ValueKind, ValueType, plain_file};
-pub use registry::{OPSETS, SupportedOp, supported_ops};
+pub use registry::{SupportedOp, supported_ops};

@@ -15,7 +15,6 @@ use crate::proto::{
     Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorProto,
     TensorTypeProto, TypeValue, ValueInfoProto,
 };
-use crate::registry;
 use crate::wire;
 
 /// Memory that decoding may take whatever the size of the file, in bytes.
@@ -32,7 +31,7 @@ pub struct Model {
     /// Version of ONNX's own operators; 0 where the file does not say it.
     pub(crate) opset: i64,
     /// Versions of other domains.
-    opsets: BTreeMap<String, i64>,
+    pub(crate) opsets: BTreeMap<String, i64>,
     pub(crate) graph: GraphProto,
 }
 
@@ -287,14 +286,6 @@ impl Model {
     /// which it need not where it uses operators of other domains only.
     pub fn opset(&self) -> i64 {
         self.opset
-    }
-
-    /// The version that operators of a domain are written in; 0 where the file does not say it.
-    pub(crate) fn opset_of(&self, domain: &str) -> i64 {
-        match registry::versions_of(domain) {
-            "" => self.opset,
-            other => self.opsets.get(other).copied().unwrap_or(0),
-        }
     }
 
     /// Names, element types and extents of the inputs and outputs.

@@ -7,159 +7,19 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::dim::{self, Integer};
-use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor};
+use tilewright_ir::{Error, GraphVar, Result, Tensor};
 
 use crate::data::{self, Folder};
+use crate::imported::Imported;
 use crate::proto::{
     AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto, TypeValue,
 };
-use crate::sizes::Sizes;
 use crate::texts::Texts;
 
-/// A value while a graph is imported.
-#[derive(Clone, Debug)]
-pub(crate) enum Imported {
-    /// Known at import.
-    Const(Tensor),
-    /// Integers that are known but for open sizes, such as a shape.
-    Sizes(Sizes),
-    /// Computed when the model runs; its shape is known.
-    Var {
-        /// The variable in the graph function.
-        var: GraphVar,
-        /// Extents.
-        shape: Vec<Dim>,
-        /// Element type.
-        dtype: DType,
-    },
-    /// A list or an optional, when the model runs. Operators on tensors never see one.
-    Item {
-        /// The variable in the graph function.
-        var: GraphVar,
-        /// What it is.
-        what: ItemType,
-    },
-    /// Strings, which are known at import. Operators on numbers never see them.
-    Text(Texts),
-}
-
-/// What a list or an optional holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ItemType {
-    /// Tensors, in order.
-    List(Element),
-    /// A tensor, or nothing.
-    OptionalTensor(Element),
-    /// A list of tensors, or nothing.
-    OptionalList(Element),
-}
-
-impl ItemType {
-    /// The tensors inside.
-    pub(crate) fn element(&self) -> &Element {
-        match self {
-            ItemType::List(e) | ItemType::OptionalTensor(e) | ItemType::OptionalList(e) => e,
-        }
-    }
-}
-
-/// What is known of the tensors of a list.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Element {
-    /// Element type; nothing where there is no tensor yet.
-    pub(crate) dtype: Option<DType>,
-    /// Extents, of which those that are not known or differ are missing; nothing where there is no
-    /// tensor yet.
-    pub(crate) shape: Option<Vec<Option<Dim>>>,
-    /// There are tensors of different numbers of dimensions; `shape` is nothing then.
-    pub(crate) mixed: bool,
-}
-
-impl Element {
-    /// Of one tensor.
-    pub(crate) fn of(value: &Imported) -> Element {
-        let shape = value.shape().into_iter().map(Some).collect();
-        Element { dtype: Some(value.dtype()), shape: Some(shape), ..Element::default() }
-    }
-
-    /// Of the tensors of both.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for tensors of different types.
-    pub(crate) fn join(&self, other: &Element) -> Result<Element> {
-        let dtype = match (self.dtype, other.dtype) {
-            (Some(a), Some(b)) if a != b => {
-                return Err(Error::unsupported(format!("a list of {a} and {b}")));
-            }
-            (a, b) => a.or(b),
-        };
-        let (mut mixed, mut shape) = (self.mixed || other.mixed, None);
-        match (&self.shape, &other.shape) {
-            (Some(a), Some(b)) if a.len() != b.len() => mixed = true,
-            (Some(a), Some(b)) => {
-                shape = Some(a.iter().zip(b).map(|(a, b)| a.filter(|_| a == b)).collect());
-            }
-            (a, b) => shape = a.clone().or(b.clone()),
-        }
-        Ok(Element { dtype, shape: shape.filter(|_| !mixed), mixed })
-    }
-}
-
 impl Imported {
-    /// Extents.
-    pub(crate) fn shape(&self) -> Vec<Dim> {
-        match self {
-            Imported::Const(t) => dim::shape(t.shape()),
-            Imported::Sizes(s) => dim::shape(s.shape()),
-            Imported::Var { shape, .. } => shape.clone(),
-            Imported::Item { .. } => Vec::new(),
-            Imported::Text(t) => dim::shape(t.shape()),
-        }
-    }
-
     /// Extents, for an operator that needs numbers.
     pub(crate) fn fixed(&self, node: &Node) -> Result<Vec<usize>> {
         dim::fixed(&self.shape(), node.op())
-    }
-
-    /// Number of axes.
-    pub(crate) fn rank(&self) -> usize {
-        match self {
-            Imported::Const(t) => t.shape().len(),
-            Imported::Sizes(s) => s.shape().len(),
-            Imported::Var { shape, .. } => shape.len(),
-            Imported::Item { .. } => 0,
-            Imported::Text(t) => t.shape().len(),
-        }
-    }
-
-    /// Element type.
-    pub(crate) fn dtype(&self) -> DType {
-        match self {
-            Imported::Const(t) => t.dtype(),
-            Imported::Sizes(s) => s.dtype(),
-            Imported::Var { dtype, .. } => *dtype,
-            Imported::Item { .. } | Imported::Text(_) => DType::HANDLE,
-        }
-    }
-
-    /// The tensor, where it is known at import.
-    pub(crate) fn constant(&self) -> Option<&Tensor> {
-        match self {
-            Imported::Const(t) => Some(t),
-            Imported::Sizes(_)
-            | Imported::Var { .. }
-            | Imported::Item { .. }
-            | Imported::Text(_) => None,
-        }
-    }
-
-    /// The variable, where it is not known at import.
-    pub(crate) fn var(&self) -> Option<&GraphVar> {
-        match self {
-            Imported::Const(_) | Imported::Sizes(_) | Imported::Text(_) => None,
-            Imported::Var { var, .. } | Imported::Item { var, .. } => Some(var),
-        }
     }
 }
 

@@ -8,7 +8,6 @@
 //! to run time.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::expr::fold_binary;
@@ -19,32 +18,7 @@ use tilewright_ir::{
 use tilewright_ops::Operand;
 
 use crate::fold;
-use crate::node::Imported;
-
-/// Integers that are known but for open sizes, in row-major order.
-#[derive(Clone, Debug)]
-pub(crate) struct Sizes {
-    shape: Vec<usize>,
-    values: Arc<[Integer]>,
-    dtype: DType,
-}
-
-impl Sizes {
-    /// Extents.
-    pub(crate) fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// The integers.
-    pub(crate) fn values(&self) -> &[Integer] {
-        &self.values
-    }
-
-    /// Element type: `int64` or `int32`.
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
-}
+use crate::imported::{Imported, Sizes};
 
 /// Integers as a value: a constant where no size is open.
 pub(crate) fn value(shape: &[usize], values: Vec<Integer>, dtype: DType) -> Result<Imported> {

@@ -72,9 +72,7 @@ pub mod window;
 
 use tilewright_ir::Dim;
 
-pub use operand::{
-    Operand, Scalar, Unequal, advice, broadcast_shapes, normalize_axes, normalize_axis, unequal,
-};
+pub use operand::{Operand, Scalar, Unequal, advice, broadcast_shapes, unequal};
 
 /// Shapes and types of the results of an operator's function: its last `count` parameters.
 pub fn results(func: &tilewright_ir::TensorFunc, count: usize) -> Vec<Operand> {

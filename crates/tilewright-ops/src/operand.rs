@@ -117,7 +117,7 @@ impl From<f32> for Scalar {
 
 /// The position of an axis that may count from the end (-1 is the last one). An error names the
 /// operator.
-pub fn normalize_axis(op: &str, axis: i64, rank: usize) -> Result<usize> {
+pub(crate) fn normalize_axis(op: &str, axis: i64, rank: usize) -> Result<usize> {
     let at = if axis < 0 { axis.saturating_add_unsigned(rank as u64) } else { axis };
     match usize::try_from(at) {
         Ok(at) if at < rank => Ok(at),
@@ -127,7 +127,7 @@ pub fn normalize_axis(op: &str, axis: i64, rank: usize) -> Result<usize> {
 
 /// The positions of axes that may count from the end, sorted; an axis that comes twice is an
 /// error.
-pub fn normalize_axes(op: &str, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
+pub(crate) fn normalize_axes(op: &str, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
     let mut at: Vec<usize> =
         axes.iter().map(|&a| normalize_axis(op, a, rank)).collect::<Result<_>>()?;
     at.sort_unstable();

@@ -72,7 +72,7 @@ pub fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
 }
 
 /// What the model's own layout is called among the alternatives of a call.
-pub const LOGICAL: &str = "logical";
+pub(crate) const LOGICAL: &str = "logical";
 
 /// A plan for tools.
 pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[&WhatIf]) -> Value {

@@ -15,7 +15,7 @@ mod times;
 mod writing;
 
 pub use cells::tables;
-pub use json::{LOGICAL, WhatIf, add_ports, add_prices, list, object, what_if};
+pub use json::{WhatIf, add_ports, add_prices, list, object, what_if};
 pub use page::{drawings, page};
 pub use part::Report;
 pub use times::{Kernel, Profile, Step, Times, add_times};

@@ -1,46 +1,26 @@
-//! A compiled plan: code, constants and memory, ready to run.
-//!
-//! Everything that running needs is made once for each set of sizes: the places of all values in an
-//! arena, the argument lists of all kernel calls with the places of inputs and outputs left open. A
-//! run fills in those places and calls one kernel after the other. It allocates nothing but outputs,
-//! unless its sizes are new, or more runs go on at the same time than ever before: each takes an
-//! arena of its own, from those that earlier ones left behind. There are at most
-//! [`Executable::max_runs`] of them.
+//! A compiled module, ready to run: the calls of a plan, or a machine over several of them; and versions
+//! for some of the sizes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use tilewright_ir::list::Item;
 use tilewright_ir::plan::program::Program;
-use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Port, Result, Slot, Tensor};
+use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Result, Tensor};
 use tilewright_target::Code;
 
-use crate::arenas::{Arenas, Fixed, Lease, Memory, broken};
+use crate::calls::{Calls, check};
 use crate::machine::Machine;
-use crate::pool::{Pool, cores};
-
-/// Most arenas of one executable, however many cores there are.
-const MAX_ARENAS: usize = 64;
-
-/// For so many sets of sizes, the latest ones, plans are kept.
-const MAX_PLANS: usize = 16;
+use crate::pool::Pool;
 
 /// A compiled module that can be run, from any thread. Runs of several threads go on at the same
 /// time, up to [`Executable::max_runs`]; those after them wait for one to end.
 pub struct Executable {
-    plan: OpenPlan,
-    /// The number of each step's function in the code.
-    kernels: Vec<usize>,
-    /// Plans for sizes, the latest last. Where no size is open there is one.
-    fixed: Mutex<Vec<Arc<Fixed>>>,
-    arenas: Arenas,
-    /// How many runs may go on at the same time: to count cores is to read files of the system.
-    max_runs: usize,
-    pool: Arc<Pool>,
-    code: Arc<dyn Code>,
-    /// What runs instead of the plan, where there is control flow; the plan has no steps then.
-    machine: Option<Box<Machine>>,
+    /// The calls of the plan; there are none where there is control flow.
+    calls: Calls,
+    /// What runs instead then.
+    machine: Option<Machine>,
     /// Executables for some of the sizes, which run instead of this one where they fit.
     versions: Vec<Executable>,
 }
@@ -57,28 +37,9 @@ impl Executable {
     /// arguments as its steps have slots, of the sizes that the plan gives them, and writes only
     /// where no other argument of its step lies.
     pub unsafe fn new(plan: OpenPlan, code: Arc<dyn Code>, pool: Arc<Pool>) -> Result<Executable> {
-        let kernel = |name: &Arc<str>| {
-            code.find(name).ok_or_else(|| broken(format!("no kernel for the function `{name}`")))
-        };
-        let kernels = plan.steps.iter().map(|step| kernel(&step.func)).collect::<Result<_>>()?;
-        plan.check()?;
-        let executable = Executable {
-            plan,
-            kernels,
-            fixed: Mutex::default(),
-            arenas: Arenas::default(),
-            max_runs: cores().clamp(2, MAX_ARENAS),
-            pool,
-            code,
-            machine: None,
-            versions: Vec::new(),
-        };
-        if executable.plan.is_fixed() {
-            // The first arena, so that what does not fit memory is known now.
-            let fixed = executable.fixed_for(&[])?;
-            drop(executable.lease(&fixed)?);
-        }
-        Ok(executable)
+        // SAFETY: as this function.
+        let calls = unsafe { Calls::new(plan, code, pool) }?;
+        Ok(Executable { calls, machine: None, versions: Vec::new() })
     }
 
     /// A program over pieces, each of which is a plan; all take their functions from one code.
@@ -96,13 +57,13 @@ impl Executable {
         pool: Arc<Pool>,
     ) -> Result<Executable> {
         // SAFETY: as this function, for each piece; the signature has no steps.
-        let new = |plan| unsafe { Executable::new(plan, code.clone(), pool.clone()) };
+        let new = |plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) };
         let signature = OpenPlan { outputs: Vec::new(), ..program.signature.clone() };
-        let executable = new(signature)?;
+        let mut calls = new(signature)?;
+        calls.plan = program.signature.clone();
         let pieces = pieces.into_iter().map(new).collect::<Result<_>>()?;
-        let plan = program.signature.clone();
-        let machine = Some(Box::new(Machine::new(program, pieces)?));
-        Ok(Executable { plan, machine, ..executable })
+        let machine = Some(Machine::new(program, pieces)?);
+        Ok(Executable { calls, machine, versions: Vec::new() })
     }
 
     /// Adds versions: executables of the same model for some of its sizes. A run takes the first that
@@ -115,7 +76,7 @@ impl Executable {
             ports.iter().map(|p| (&p.name, p.dtype, p.shape.len())).collect()
         }
         for version in &versions {
-            let (own, other) = (&self.plan, &version.plan);
+            let (own, other) = (self.plan(), version.plan());
             if kinds(&own.inputs) != kinds(&other.inputs)
                 || kinds(&own.outputs) != kinds(&other.outputs)
             {
@@ -128,95 +89,38 @@ impl Executable {
     /// What runs for these inputs: a version for their sizes, or the executable itself.
     pub fn version(&self, inputs: &[Tensor]) -> &Executable {
         let fits = |version: &&Executable| {
-            let ports = version.plan.inputs.iter().zip(inputs);
+            let ports = version.calls.plan.inputs.iter().zip(inputs);
             ports
                 .flat_map(|(port, tensor)| port.shape.iter().zip(tensor.shape()))
                 .all(|(dim, given)| dim.known().is_none_or(|n| n == *given))
-                && check("input", &version.plan.inputs, inputs).is_ok()
+                && check("input", &version.calls.plan.inputs, inputs).is_ok()
         };
         self.versions.iter().find(fits).unwrap_or(self)
     }
 
-    /// Runs a piece of a program, which is told some sizes.
-    pub(crate) fn run_piece(&self, inputs: &[Tensor], given: &[usize]) -> Result<Vec<Tensor>> {
-        check("input", &self.plan.inputs, inputs)?;
-        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
-        let fixed = self.fixed_for(&self.plan.solve_given(&shapes, given)?)?;
-        let mut outputs = fixed.empty_outputs()?;
-        self.call_all(&fixed, inputs, &mut outputs, |_, call| call())?;
-        Ok(outputs)
-    }
-
-    /// The plan for the values of the open sizes: one that is kept, or a new one.
-    fn fixed_for(&self, sizes: &[usize]) -> Result<Arc<Fixed>> {
-        let lock = || self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = |list: &[Arc<Fixed>]| list.iter().rposition(|f| f.sizes == sizes);
-        let mut list = lock();
-        if let Some(at) = kept(&list) {
-            // The latest comes last.
-            let fixed = list[at].clone();
-            if at + 1 != list.len() {
-                list.remove(at);
-                list.push(fixed.clone());
-            }
-            return Ok(fixed);
-        }
-        drop(list);
-        let fixed = Arc::new(Fixed::new(sizes, self.plan.at(sizes)?)?);
-        let mut list = lock();
-        if kept(&list).is_none() {
-            if list.len() == MAX_PLANS {
-                list.remove(0);
-            }
-            list.push(fixed.clone());
-        }
-        Ok(fixed)
-    }
-
-    /// The plan for the shapes of these inputs.
-    fn fixed_of(&self, inputs: &[Tensor]) -> Result<Arc<Fixed>> {
-        check("input", &self.plan.inputs, inputs)?;
-        // Inputs of the same shapes as last time have the same sizes, which need not be solved for.
-        let latest = self.fixed.lock().unwrap_or_else(PoisonError::into_inner).last().cloned();
-        let same = |fixed: &Arc<Fixed>| {
-            let mut ports = fixed.plan.inputs.iter().zip(inputs);
-            self.plan.given.is_empty() && ports.all(|(port, x)| port.shape == x.shape())
-        };
-        if let Some(fixed) = latest.filter(same) {
-            return Ok(fixed);
-        }
-        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
-        self.fixed_for(&self.plan.solve(&shapes)?)
-    }
-
-    /// The memory for a run with a plan.
-    fn lease(&self, fixed: &Arc<Fixed>) -> Result<Lease<'_>> {
-        self.arenas.lease(fixed, self.max_runs())
-    }
-
     /// How many runs may go on at the same time: one a core, and at least two.
     pub fn max_runs(&self) -> usize {
-        self.max_runs
+        self.calls.max_runs
     }
 
     /// Inputs, in the order in which a run takes them.
     pub fn inputs(&self) -> &[OpenPort] {
-        &self.plan.inputs
+        &self.calls.plan.inputs
     }
 
     /// Outputs, in the order in which a run gives them.
     pub fn outputs(&self) -> &[OpenPort] {
-        &self.plan.outputs
+        &self.calls.plan.outputs
     }
 
     /// The plan that this runs.
     pub fn plan(&self) -> &OpenPlan {
-        &self.plan
+        &self.calls.plan
     }
 
     /// Threads that a run uses.
     pub fn threads(&self) -> usize {
-        self.pool.threads()
+        self.calls.threads()
     }
 
     /// Runs on the inputs, in order, and gives the outputs.
@@ -232,7 +136,7 @@ impl Executable {
             }
         }
         if self.machine.is_some() {
-            let outputs = self.run_items(inputs)?.into_iter().zip(&self.plan.outputs);
+            let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
             let tensor = |(item, port): (Item, &OpenPort)| match port.is_item() {
                 false => item.tensor().map_err(|e| e.context(format!("output `{}`", port.name))),
                 true => Err(Error::unsupported(format!(
@@ -242,10 +146,7 @@ impl Executable {
             };
             return outputs.map(tensor).collect();
         }
-        let fixed = self.fixed_of(inputs)?;
-        let mut outputs = fixed.empty_outputs()?;
-        self.call_all(&fixed, inputs, &mut outputs, |_, call| call())?;
-        Ok(outputs)
+        self.calls.run(&self.calls.fixed_of(inputs)?, inputs)
     }
 
     /// Runs on the inputs, in order, and gives the outputs, which may be lists and optionals.
@@ -255,7 +156,7 @@ impl Executable {
     pub fn run_items(&self, inputs: &[Tensor]) -> Result<Vec<Item>> {
         match &self.machine {
             Some(machine) => {
-                check("input", &self.plan.inputs, inputs)?;
+                check("input", &self.calls.plan.inputs, inputs)?;
                 machine.run(inputs)
             }
             None => Ok(self.run(inputs)?.into_iter().map(Item::Tensor).collect()),
@@ -271,20 +172,20 @@ impl Executable {
         inputs: impl IntoIterator<Item = (&'a str, Tensor)>,
     ) -> Result<IndexMap<Arc<str>, Tensor>> {
         let mut given: IndexMap<&str, Tensor> = inputs.into_iter().collect();
-        let mut list = Vec::with_capacity(self.plan.inputs.len());
-        for port in &self.plan.inputs {
+        let mut list = Vec::with_capacity(self.calls.plan.inputs.len());
+        for port in &self.calls.plan.inputs {
             list.push(given.shift_remove(&*port.name).ok_or_else(|| {
                 Error::input(format!("no tensor was given for input `{}`", port.name))
             })?);
         }
         if let Some(name) = given.keys().next() {
             let names: Vec<_> =
-                self.plan.inputs.iter().map(|port| format!("`{}`", port.name)).collect();
+                self.calls.plan.inputs.iter().map(|port| format!("`{}`", port.name)).collect();
             return Err(Error::input(format!("there is no input `{name}`"))
                 .note(format!("the inputs are: {}", names.join(", "))));
         }
         let outputs = self.run(&list)?;
-        Ok(self.plan.outputs.iter().map(|port| port.name.clone()).zip(outputs).collect())
+        Ok(self.calls.plan.outputs.iter().map(|port| port.name.clone()).zip(outputs).collect())
     }
 
     /// Tensors that fit the outputs for these inputs, for [`Executable::run_into`]. Where data decide
@@ -294,11 +195,11 @@ impl Executable {
     /// [`Error::Input`] if the inputs do not fit, or there is no memory for the outputs.
     pub fn empty_outputs(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if self.machine.is_some() {
-            check("input", &self.plan.inputs, inputs)?;
+            check("input", &self.calls.plan.inputs, inputs)?;
             let empty = |port: &OpenPort| Tensor::zeros(port.dtype, &vec![0; port.shape.len()]);
-            return self.plan.outputs.iter().map(empty).collect();
+            return self.calls.plan.outputs.iter().map(empty).collect();
         }
-        self.fixed_of(inputs)?.empty_outputs()
+        self.calls.fixed_of(inputs)?.empty_outputs()
     }
 
     /// Runs on the inputs and overwrites the outputs. Nothing is allocated, as long as the outputs
@@ -317,7 +218,7 @@ impl Executable {
         if self.machine.is_some() {
             return self.replace(inputs, outputs);
         }
-        self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |_, call| call())
+        self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |_, call| call())
     }
 
     /// Like [`Executable::run_into`] without versions, and adds to `times` how long each step of the
@@ -334,7 +235,7 @@ impl Executable {
         if self.machine.is_some() {
             return self.replace(inputs, outputs);
         }
-        self.call_all(&self.fixed_of(inputs)?, inputs, outputs, |step, call| {
+        self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |step, call| {
             let start = Instant::now();
             let done = call();
             if let Some(time) = times.get_mut(step) {
@@ -346,7 +247,7 @@ impl Executable {
 
     /// Runs on the inputs, and puts new tensors into the places of the outputs.
     fn replace(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
-        check("output", &self.plan.outputs, outputs)?;
+        check("output", &self.calls.plan.outputs, outputs)?;
         self.run(inputs)?.into_iter().zip(outputs).for_each(|(new, old)| *old = new);
         Ok(())
     }
@@ -354,97 +255,6 @@ impl Executable {
     /// Whether a run goes through a program over several plans, because there is control flow.
     pub fn has_control(&self) -> bool {
         self.machine.is_some()
-    }
-
-    /// Calls every kernel through `around`, which gets the number of the step. The plan is the one
-    /// for the inputs.
-    fn call_all(
-        &self,
-        fixed: &Arc<Fixed>,
-        inputs: &[Tensor],
-        outputs: &mut [Tensor],
-        mut around: impl FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
-    ) -> Result<()> {
-        check("output", &self.plan.outputs, outputs)?;
-        let ports = fixed.plan.outputs.iter().zip(&*outputs);
-        ports.into_iter().try_for_each(|(port, tensor)| check_shape("output", port, tensor))?;
-        let mut lease = self.lease(fixed)?;
-        let Memory { arena, args, .. } = lease.memory()?;
-        if cfg!(debug_assertions) {
-            // NaN in every floating-point type: what is read before it is written shows.
-            arena.bytes_mut().fill(0xff);
-            outputs.iter_mut().for_each(|output| output.bytes_mut().fill(0xff));
-        }
-        for (place, slot) in &fixed.open {
-            // In range, as `new` and the checks above have seen.
-            let mut output = |i: usize| outputs[i].bytes_mut().as_mut_ptr();
-            args[*place] = match *slot {
-                Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
-                Slot::Output(i) => output(i).expose_provenance() as u64,
-                Slot::InputAt(i, at) => {
-                    let start = inputs[i].bytes().as_ptr();
-                    start.wrapping_add(at).expose_provenance() as u64
-                }
-                Slot::OutputAt(i, at) => output(i).wrapping_add(at).expose_provenance() as u64,
-                Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
-            };
-        }
-        let workers = self.pool.workers();
-        for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
-            if fixed.plan.steps[step].idle {
-                continue;
-            }
-            let args = &args[call.clone()];
-            // SAFETY: by the contract of `new` the kernel takes these arguments. They point to the
-            // constants, to the arena, which no other run has while this one holds the lease, and
-            // to the inputs and outputs, whose sizes were checked.
-            around(step, &|| unsafe { self.code.call(kernel, args, &workers) })?;
-        }
-        Ok(())
-    }
-}
-
-/// Whether there are as many tensors as ports, of their types; `what` they are is for the message.
-fn check(what: &str, ports: &[OpenPort], tensors: &[Tensor]) -> Result<()> {
-    if ports.len() != tensors.len() {
-        let names: Vec<_> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
-        let given = match tensors.len() {
-            1 => "1 tensor was".to_owned(),
-            n => format!("{n} tensors were"),
-        };
-        let plural = if ports.len() == 1 { "" } else { "s" };
-        return Err(Error::input(format!("{given} given for {} {what}{plural}", ports.len()))
-            .note(format!("the {what}s are: {}", names.join(", "))));
-    }
-    for (OpenPort { name, dtype, .. }, tensor) in ports.iter().zip(tensors) {
-        if tensor.dtype() != *dtype {
-            return Err(Error::input(format!(
-                "{what} `{name}` has elements of type {dtype}, and was given {}",
-                tensor.dtype()
-            ))
-            .help(format!("convert the tensor to {dtype}")));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a tensor has the shape of a port; `what` the port is is for the message.
-fn check_shape(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
-    match tensor.shape() == port.shape {
-        true => Ok(()),
-        false => {
-            let text = format!(
-                "{what} `{}` has the shape {:?}, and was given {:?}",
-                port.name,
-                port.shape,
-                tensor.shape()
-            );
-            let error = Error::input(text);
-            Err(match &port.stored {
-                None => error,
-                Some(stored) => error.note(stored.note()),
-            })
-        }
     }
 }
 
@@ -647,7 +457,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(executable.arenas.count(), (2, 2));
+        assert_eq!(executable.calls.arenas.count(), (2, 2));
     }
 
     /// More runs than there may be arenas all come to an end, and leave no more behind.
@@ -666,7 +476,7 @@ mod tests {
                 });
             }
         });
-        let (made, free) = executable.arenas.count();
+        let (made, free) = executable.calls.arenas.count();
         assert!(made <= most && free == made);
     }
 

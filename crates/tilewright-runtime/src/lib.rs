@@ -11,6 +11,7 @@
 //! plan allocates nothing.
 
 mod arenas;
+mod calls;
 pub mod executable;
 pub mod file;
 mod machine;

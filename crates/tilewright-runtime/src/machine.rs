@@ -7,12 +7,12 @@ use tilewright_ir::list::{self, Item};
 use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 
-use crate::executable::Executable;
+use crate::calls::Calls;
 
 /// A program, and its pieces.
 pub(crate) struct Machine {
     program: Program,
-    pieces: Vec<Executable>,
+    pieces: Vec<Calls>,
 }
 
 /// One run.
@@ -24,7 +24,7 @@ struct Run<'m> {
 
 impl Machine {
     /// Checks that the program names what is there.
-    pub(crate) fn new(program: Program, pieces: Vec<Executable>) -> Result<Machine> {
+    pub(crate) fn new(program: Program, pieces: Vec<Calls>) -> Result<Machine> {
         let machine = Machine { program, pieces };
         machine.check(&machine.program.body)?;
         Ok(machine)
@@ -42,7 +42,7 @@ impl Machine {
             match what {
                 What::Piece { piece, args, sizes, outs } => {
                     let fits = self.pieces.get(*piece).is_some_and(|p| {
-                        let plan = p.plan();
+                        let plan = &p.plan;
                         (plan.inputs.len(), plan.given.len(), plan.outputs.len())
                             == (args.len(), sizes.len(), outs.len())
                     });

@@ -27,7 +27,7 @@ use tilewright_sets::{Engine, Proof};
 use crate::argument::{Readable, by_value};
 use crate::cache::the_block;
 use crate::copying::{Bound, Change, InsertionPoint, fit, hull};
-use crate::cursor::{as_block, as_loop, find, loop_cursor};
+use crate::cursor::{Cursor, as_block, as_loop, find, loop_cursor};
 use crate::inline::{cursor_in, not_repeatable, nothing_between, removed, scope_of, solve, users};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
@@ -167,6 +167,164 @@ fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
     Ok(())
 }
 
+/// A block that is computed elsewhere.
+struct Moving<'a> {
+    cursor: &'a Cursor,
+    b: &'a Block,
+    /// The block among the statements of its scope.
+    own: &'a Cursor,
+    bindings: &'a [Expr],
+    predicate: &'a Expr,
+    buffer: &'a Buffer,
+    indices: &'a [Expr],
+    value: &'a Expr,
+}
+
+impl Moving<'_> {
+    fn refuse(&self, why: String) -> Error {
+        Error::refused(why).at(self.cursor.stmt.span())
+    }
+
+    /// Each cell must be a function of itself, and all of them must be made.
+    fn gives_every_cell(&self) -> Result<()> {
+        let Moving { cursor, b, own, bindings, predicate, buffer, indices, value } = *self;
+        let span = cursor.stmt.span();
+        let spatial = Block {
+            iters: b.iters.iter().filter(|i| i.kind == IterKind::Spatial).cloned().collect(),
+            ..b.clone()
+        };
+        solve(&spatial, indices, buffer).map_err(|e| e.at(span))?;
+        if b.iters.iter().any(|i| i.kind == IterKind::Opaque) {
+            return Err(self.refuse(format!("the block `{}` has opaque variables", b.name)));
+        }
+        reads_own_writes(&cursor.stmt, buffer, &known_around(&cursor.around))
+            .map_err(|e| e.context("the block updates its buffer").at(span))?;
+        for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
+            let own_loop = own.around.iter().filter_map(as_loop).any(|(v, r, _)| {
+                e.as_var() == Some(v)
+                    && same_expr(&r.min, &i.domain.min)
+                    && same_expr(&r.extent, &i.domain.extent)
+            });
+            if !own_loop {
+                return Err(self.refuse(format!(
+                    "`{}` of `{}` is bound to `{e}`, not to a loop of its own",
+                    i.var.name(),
+                    b.name
+                )));
+            }
+        }
+        if let Some(s) = own.around.iter().find(|s| matches!(s.kind(), StmtKind::If { .. })) {
+            return Err(Error::refused(format!("the block `{}` runs under a condition", b.name))
+                .at(s.span()));
+        }
+        let loops: Vec<&Var> = own.around.iter().filter_map(as_loop).map(|(v, ..)| v).collect();
+        let over = free_vars(predicate);
+        let mut reduced = b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce);
+        if reduced.any(|(_, e)| free_vars(e).iter().any(|v| over.contains(v))) {
+            return Err(self.refuse(format!("the predicate of `{}` is over its reduction", b.name)));
+        }
+        // Then the value is defined for every cell.
+        let outside = known_around(&cursor.around[..cursor.around.len() - own.around.len()]);
+        cover(&Footprint::of(&removed(own), buffer).writes, &Region::whole(buffer), &outside)
+            .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
+        let free = free_vars(value);
+        if let Some(v) = loops.iter().find(|v| free.contains(v)) {
+            return Err(self.refuse(format!(
+                "the block `{}` uses the loop `{}`",
+                b.name,
+                v.name()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Those that read the buffer; all must be in the loop and come later, and nothing else may write it.
+    fn readers(&self, body: &Stmt, at: &Cursor, l: &LoopRef) -> Result<Vec<Cursor>> {
+        let Moving { b, own, buffer, value, .. } = *self;
+        for w in users(body, buffer, |(r, w)| r || w) {
+            if w.stmt.ptr_eq(&own.stmt) {
+                continue;
+            }
+            let (_, writes) = touches(&w.stmt, buffer);
+            let inside = w.around.iter().any(|s| s.ptr_eq(&at.stmt));
+            if writes || !inside {
+                return Err(Error::refused(format!(
+                    "`{}` is {} outside of the loop `{}` or by another block",
+                    buffer.name,
+                    if writes { "written" } else { "read" },
+                    l.var.name()
+                ))
+                .at(w.stmt.span()));
+            }
+        }
+        let order = find(body, |s| s.ptr_eq(&own.stmt) || s.ptr_eq(&at.stmt));
+        if order.first().is_some_and(|s| !s.stmt.ptr_eq(&own.stmt)) {
+            return Err(self.refuse(format!(
+                "the loop `{}` comes before `{}`",
+                l.var.name(),
+                b.name
+            )));
+        }
+        let readers = users(body, buffer, |(r, w)| r && !w);
+        if readers.is_empty() {
+            return Err(self.refuse(format!("nothing reads `{}`", buffer.name)));
+        }
+        let mut inputs = value.loaded_buffers();
+        inputs.retain(|x| x != buffer);
+        for x in &inputs {
+            if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
+                return Err(Error::refused(format!("`{}` is written by a consumer", x.name))
+                    .at(r.stmt.span()));
+            }
+            nothing_between(body, own, &readers, x, |(_, w)| w, "is written")?;
+        }
+        Ok(readers)
+    }
+
+    /// The block over a box, of which some axes may reach out of the buffer.
+    fn over_box(&self, region: &Region, bounds: &[(usize, Bound)], placement: Placement) -> Stmt {
+        let Moving { b, buffer, indices, .. } = *self;
+        let mut nest = Vec::new();
+        let mut values: Vec<(Var, Expr)> = Vec::new();
+        let mut inside = Expr::bool(true);
+        let plain = |e: &Expr| simplify(e, &Ranges::default());
+        for (k, (i, r)) in indices.iter().zip(&region.ranges).enumerate() {
+            let Some(v) = i.as_var() else { continue };
+            let at = match placement.axis(nest.len(), r) {
+                None => r.min.clone(),
+                Some(ax) => {
+                    let at = plain(&(r.min.clone() + &ax));
+                    nest.push((ax, Range::upto(r.extent.clone())));
+                    at
+                }
+            };
+            for (_, bound) in bounds.iter().filter(|(axis, _)| *axis == k) {
+                inside = inside.and(match bound {
+                    Bound::Low => at.clone().greater_equal(0),
+                    Bound::High => at.clone().less(&buffer.shape[k]),
+                });
+            }
+            values.push((v.clone(), at));
+        }
+        let mut new_bindings = Vec::new();
+        for i in &b.iters {
+            let value = values.iter().find(|(v, _)| *v == i.var).map(|(_, e)| e.clone());
+            new_bindings.push(match (value, i.kind) {
+                (Some(value), _) => value.cast(i.var.dtype()),
+                (None, IterKind::Reduce) => {
+                    let v = Var::new(format!("ax{}", nest.len()), i.var.dtype());
+                    nest.push((v.clone(), i.domain.clone()));
+                    v.expr()
+                }
+                (None, _) => i.domain.min.clone(),
+            });
+        }
+        let moved = Block { reads: None, writes: None, ..b.clone() };
+        let moved = Stmt::block(new_bindings, inside, moved);
+        Subst::refresh().stmt(&Stmt::nest(nest.into_iter(), moved))
+    }
+}
+
 fn compute_at(
     func: &TensorFunc,
     block: &BlockRef,
@@ -194,7 +352,7 @@ fn compute_at(
     let at = at.map_err(|_| {
         refuse(format!("the loop `{}` is in another scope than `{}`", l.var.name(), b.name))
     })?;
-    let in_scope = |s: &crate::cursor::Cursor| s.around.iter().all(|s| as_block(s).is_none());
+    let in_scope = |s: &Cursor| s.around.iter().all(|s| as_block(s).is_none());
     if !in_scope(&at) || own.around.iter().any(|s| s.ptr_eq(&at.stmt)) {
         return Err(refuse(format!(
             "the loop `{}` is around the block `{}` or in another scope",
@@ -202,86 +360,10 @@ fn compute_at(
             b.name
         )));
     }
-    // Every cell is a function of itself.
-    let spatial = Block {
-        iters: b.iters.iter().filter(|i| i.kind == IterKind::Spatial).cloned().collect(),
-        ..(*b).clone()
-    };
-    solve(&spatial, indices, buffer).map_err(|e| e.at(span))?;
-    if b.iters.iter().any(|i| i.kind == IterKind::Opaque) {
-        return Err(refuse(format!("the block `{}` has opaque variables", b.name)));
-    }
-    reads_own_writes(&cursor.stmt, buffer, &known_around(&cursor.around))
-        .map_err(|e| e.context("the block updates its buffer").at(span))?;
-    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
-        let own_loop = own.around.iter().filter_map(as_loop).any(|(v, r, _)| {
-            e.as_var() == Some(v)
-                && same_expr(&r.min, &i.domain.min)
-                && same_expr(&r.extent, &i.domain.extent)
-        });
-        if !own_loop {
-            return Err(refuse(format!(
-                "`{}` of `{}` is bound to `{e}`, not to a loop of its own",
-                i.var.name(),
-                b.name
-            )));
-        }
-    }
-    if let Some(s) = own.around.iter().find(|s| matches!(s.kind(), StmtKind::If { .. })) {
-        return Err(
-            Error::refused(format!("the block `{}` runs under a condition", b.name)).at(s.span())
-        );
-    }
-    let loops: Vec<&Var> = own.around.iter().filter_map(as_loop).map(|(v, ..)| v).collect();
-    let reduces = |i: &&tilewright_ir::IterVar| i.kind == IterKind::Reduce;
-    let over = free_vars(predicate);
-    let mut reduced = b.iters.iter().zip(bindings).filter(|(i, _)| reduces(i));
-    if reduced.any(|(_, e)| free_vars(e).iter().any(|v| over.contains(v))) {
-        return Err(refuse(format!("the predicate of `{}` is over its reduction", b.name)));
-    }
-    // Then the value is defined for every cell.
-    let outside = known_around(&cursor.around[..cursor.around.len() - own.around.len()]);
-    cover(&Footprint::of(&removed(&own), buffer).writes, &Region::whole(buffer), &outside)
-        .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
-    let free = free_vars(value);
-    if let Some(v) = loops.iter().find(|v| free.contains(v)) {
-        return Err(refuse(format!("the block `{}` uses the loop `{}`", b.name, v.name())));
-    }
-    // Others: none writes the buffer, all that read it are in the loop and come later.
-    for w in users(&body, buffer, |(r, w)| r || w) {
-        if w.stmt.ptr_eq(&own.stmt) {
-            continue;
-        }
-        let (_, writes) = touches(&w.stmt, buffer);
-        let inside = w.around.iter().any(|s| s.ptr_eq(&at.stmt));
-        if writes || !inside {
-            return Err(Error::refused(format!(
-                "`{}` is {} outside of the loop `{}` or by another block",
-                buffer.name,
-                if writes { "written" } else { "read" },
-                l.var.name()
-            ))
-            .at(w.stmt.span()));
-        }
-    }
-    let order = find(&body, |s| s.ptr_eq(&own.stmt) || s.ptr_eq(&at.stmt));
-    if order.first().is_some_and(|s| !s.stmt.ptr_eq(&own.stmt)) {
-        return Err(refuse(format!("the loop `{}` comes before `{}`", l.var.name(), b.name)));
-    }
-    let readers = users(&body, buffer, |(r, w)| r && !w);
-    let Some(reader) = readers.first() else {
-        return Err(refuse(format!("nothing reads `{}`", buffer.name)));
-    };
-    let mut inputs = value.loaded_buffers();
-    inputs.retain(|x| x != buffer);
-    for x in &inputs {
-        if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
-            return Err(
-                Error::refused(format!("`{}` is written by a consumer", x.name)).at(r.stmt.span())
-            );
-        }
-        nothing_between(&body, &own, &readers, x, |(_, w)| w, "is written")?;
-    }
+    let moving =
+        Moving { cursor: &cursor, b: &b, own: &own, bindings, predicate, buffer, indices, value };
+    moving.gives_every_cell()?;
+    let readers = moving.readers(&body, &at, l)?;
     // What one iteration reads, in terms of what is outside of it.
     let Some((_, _, inner)) = as_loop(&target.stmt) else {
         return Err(Error::internal("a loop cursor is no loop"));
@@ -299,47 +381,10 @@ fn compute_at(
             l.var.name()
         )));
     }
-    // The block over that box.
-    let mut nest = Vec::new();
-    let mut values: Vec<(Var, Expr)> = Vec::new();
-    let mut inside = Expr::bool(true);
-    let plain = |e: &Expr| simplify(e, &Ranges::default());
-    for (k, (i, r)) in indices.iter().zip(&region.ranges).enumerate() {
-        let Some(v) = i.as_var() else { continue };
-        let at = match placement.axis(nest.len(), r) {
-            None => r.min.clone(),
-            Some(ax) => {
-                let at = plain(&(r.min.clone() + &ax));
-                nest.push((ax, Range::upto(r.extent.clone())));
-                at
-            }
-        };
-        for (_, bound) in bounds.iter().filter(|(axis, _)| *axis == k) {
-            inside = inside.and(match bound {
-                Bound::Low => at.clone().greater_equal(0),
-                Bound::High => at.clone().less(&buffer.shape[k]),
-            });
-        }
-        values.push((v.clone(), at));
-    }
-    let mut new_bindings = Vec::new();
-    for i in &b.iters {
-        let value = values.iter().find(|(v, _)| *v == i.var).map(|(_, e)| e.clone());
-        new_bindings.push(match (value, i.kind) {
-            (Some(value), _) => value.cast(i.var.dtype()),
-            (None, IterKind::Reduce) => {
-                let v = Var::new(format!("ax{}", nest.len()), i.var.dtype());
-                nest.push((v.clone(), i.domain.clone()));
-                v.expr()
-            }
-            (None, _) => i.domain.min.clone(),
-        });
-    }
-    let moved = Block { reads: None, writes: None, ..(*b).clone() };
-    let moved = Stmt::block(new_bindings, inside, moved);
-    let moved = Subst::refresh().stmt(&Stmt::nest(nest.into_iter(), moved));
+    let moved = moving.over_box(&region, &bounds, placement);
     apart(&moved, &around, buffer)?;
     // Not behind the first reader, directly in the loop.
+    let reader = &readers[0];
     let elements = elements(inner);
     let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.around.iter().any(|a| a.ptr_eq(e));
     let last = elements.iter().position(holds).unwrap_or(0);

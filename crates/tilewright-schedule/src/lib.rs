@@ -67,7 +67,7 @@ mod widths;
 
 pub use argument::BlockOrLoop;
 pub use buffer_arg::BufferArg;
-pub use schedule::{Intrinsic, Permissions, Schedule};
+pub use schedule::{Permissions, Schedule};
 pub use storage::{FREE_LAYOUT, POST, PRE};
 
 pub use trace::Trace;

@@ -25,7 +25,7 @@ use tilewright_ir::{
 
 use crate::cache::the_block;
 use crate::copying::Change;
-use crate::cursor::fresh_block_name;
+use crate::cursor::{Cursor, fresh_block_name};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
@@ -57,7 +57,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         return Err(Error::internal("a block cursor is no block"));
     };
     let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
-    let shape_of_block = |why: &str| refuse(format!("the block `{}` {why}", b.name));
+    let shape_of_block = |why: &str| refused(&cursor, &b, why);
     if padding.len() != b.iters.len() {
         return Err(refuse(format!(
             "{} multiples for the {} iteration variables of `{}`",
@@ -78,96 +78,10 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     if !b.allocs.is_empty() || !b.matches.is_empty() {
         return Err(shape_of_block("allocates or views buffers"));
     }
-    // The loops, from the block outwards, as long as they hold nothing else.
-    let mut loops: Vec<(Stmt, Var, Range)> = Vec::new();
-    for s in cursor.around.iter().rev() {
-        let StmtKind::For { var, range, .. } = s.kind() else { break };
-        loops.push((s.clone(), var.clone(), range.clone()));
-    }
-    loops.reverse();
-    let bound = |e: &Expr, iter: &IterVar| {
-        let v = e.as_var()?;
-        let (_, _, range) = loops.iter().find(|(_, x, _)| x == v)?;
-        let zero = range.min.as_int() == Some(0) && iter.domain.min.as_int() == Some(0);
-        (zero && same_extent(&range.extent, &iter.domain.extent)).then(|| v.clone())
-    };
-    let mut vars: Vec<Var> = Vec::new();
-    for (iter, e) in b.iters.iter().zip(bindings) {
-        match bound(e, iter) {
-            Some(v) if !vars.contains(&v) => vars.push(v),
-            _ if e.as_int() == Some(0) && iter.domain.extent.as_int() == Some(1) => {}
-            _ => {
-                return Err(shape_of_block(&format!(
-                    "binds `{}` to `{e}`, which is not a loop of its own directly around the \
-                     block with the same extent",
-                    iter.var.name()
-                )));
-            }
-        }
-    }
-    let Some(first) = loops.iter().position(|(_, v, _)| vars.contains(v)) else {
-        return Err(shape_of_block("is not in a loop"));
-    };
-    let loops = &loops[first..];
-    if let Some((_, v, _)) = loops.iter().find(|(_, v, _)| !vars.contains(v)) {
-        return Err(shape_of_block(&format!(
-            "is in the loop `{}`, which it does not use",
-            v.name()
-        )));
-    }
-    let axes: Vec<Axis> = b
-        .iters
-        .iter()
-        .zip(padding)
-        .map(|(iter, p)| {
-            let extent = &iter.domain.extent;
-            let padded = round_up(extent, *p)?;
-            if extent::wider(iter.var.dtype(), padded.dtype()) != iter.var.dtype() {
-                return Err(Error::refused(format!(
-                    "`{}`, which is {}, would have {padded} values",
-                    iter.var.name(),
-                    iter.var.dtype()
-                ))
-                .at(cursor.stmt.span()));
-            }
-            Ok(Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
-        })
-        .collect::<Result<_>>()?;
-    if let Some(a) = axes.iter().find(|a| a.grows && a.iter.kind == IterKind::Opaque) {
-        return Err(shape_of_block(&format!("has the opaque variable `{}`", a.iter.var.name())));
-    }
-    if let Some((a, e)) = axes.iter().zip(bindings).find(|(a, e)| a.grows && e.as_var().is_none()) {
-        return Err(shape_of_block(&format!(
-            "binds `{}` to `{e}`, not to a loop",
-            a.iter.var.name()
-        )));
-    }
+    let loops = own_loops(&cursor, &b, bindings)?;
+    let axes = axes_of(&cursor, &b, bindings, padding)?;
     check_added(&b, out, indices, value, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
-
-    // Buffers and how they are padded.
-    let mut inputs: Vec<(Buffer, Vec<Option<Expr>>)> = Vec::new();
-    for (buffer, at) in loads(value) {
-        if buffer == *out {
-            continue;
-        }
-        let pads = pads_of(&buffer, &at, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
-        match inputs.iter().find(|(x, _)| *x == buffer) {
-            None => inputs.push((buffer, pads)),
-            Some((_, other)) => {
-                let same = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
-                    (Some(a), Some(b)) => same_extent(a, b),
-                    (a, b) => a.is_none() == b.is_none(),
-                };
-                if !other.iter().zip(&pads).all(|(a, b)| same(a, b)) {
-                    return Err(refuse(format!(
-                        "two accesses of `{}` would be padded in two ways",
-                        buffer.name
-                    )));
-                }
-            }
-        }
-    }
-    inputs.retain(|(_, pads)| pads.iter().any(Option::is_some));
+    let inputs = padded_inputs(value, out, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
     let out_pads = pads_of(out, indices, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
     let pads_output = out_pads.iter().any(Option::is_some);
     if pads_output {
@@ -231,6 +145,118 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         ..Change::default()
     };
     Ok((change.apply(func), ()))
+}
+
+fn refused(cursor: &Cursor, b: &Block, why: &str) -> Error {
+    Error::refused(format!("the block `{}` {why}", b.name)).at(cursor.stmt.span())
+}
+
+/// The loops around a block that it alone is in and that are bound to its variables, outermost first.
+fn own_loops(cursor: &Cursor, b: &Block, bindings: &[Expr]) -> Result<Vec<(Stmt, Var, Range)>> {
+    let shape_of_block = |why: &str| refused(cursor, b, why);
+    // The loops, from the block outwards, as long as they hold nothing else.
+    let mut loops: Vec<(Stmt, Var, Range)> = Vec::new();
+    for s in cursor.around.iter().rev() {
+        let StmtKind::For { var, range, .. } = s.kind() else { break };
+        loops.push((s.clone(), var.clone(), range.clone()));
+    }
+    loops.reverse();
+    let bound = |e: &Expr, iter: &IterVar| {
+        let v = e.as_var()?;
+        let (_, _, range) = loops.iter().find(|(_, x, _)| x == v)?;
+        let zero = range.min.as_int() == Some(0) && iter.domain.min.as_int() == Some(0);
+        (zero && same_extent(&range.extent, &iter.domain.extent)).then(|| v.clone())
+    };
+    let mut vars: Vec<Var> = Vec::new();
+    for (iter, e) in b.iters.iter().zip(bindings) {
+        match bound(e, iter) {
+            Some(v) if !vars.contains(&v) => vars.push(v),
+            _ if e.as_int() == Some(0) && iter.domain.extent.as_int() == Some(1) => {}
+            _ => {
+                return Err(shape_of_block(&format!(
+                    "binds `{}` to `{e}`, which is not a loop of its own directly around the \
+                     block with the same extent",
+                    iter.var.name()
+                )));
+            }
+        }
+    }
+    let Some(first) = loops.iter().position(|(_, v, _)| vars.contains(v)) else {
+        return Err(shape_of_block("is not in a loop"));
+    };
+    loops.drain(..first);
+    if let Some((_, v, _)) = loops.iter().find(|(_, v, _)| !vars.contains(v)) {
+        return Err(shape_of_block(&format!(
+            "is in the loop `{}`, which it does not use",
+            v.name()
+        )));
+    }
+    Ok(loops)
+}
+
+/// The iteration variables of a block, with the extents that they are rounded up to.
+fn axes_of(cursor: &Cursor, b: &Block, bindings: &[Expr], padding: &[i64]) -> Result<Vec<Axis>> {
+    let shape_of_block = |why: &str| refused(cursor, b, why);
+    let axes: Vec<Axis> = b
+        .iters
+        .iter()
+        .zip(padding)
+        .map(|(iter, p)| {
+            let extent = &iter.domain.extent;
+            let padded = round_up(extent, *p)?;
+            if extent::wider(iter.var.dtype(), padded.dtype()) != iter.var.dtype() {
+                return Err(Error::refused(format!(
+                    "`{}`, which is {}, would have {padded} values",
+                    iter.var.name(),
+                    iter.var.dtype()
+                ))
+                .at(cursor.stmt.span()));
+            }
+            Ok(Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
+        })
+        .collect::<Result<_>>()?;
+    if let Some(a) = axes.iter().find(|a| a.grows && a.iter.kind == IterKind::Opaque) {
+        return Err(shape_of_block(&format!("has the opaque variable `{}`", a.iter.var.name())));
+    }
+    if let Some((a, e)) = axes.iter().zip(bindings).find(|(a, e)| a.grows && e.as_var().is_none()) {
+        return Err(shape_of_block(&format!(
+            "binds `{}` to `{e}`, not to a loop",
+            a.iter.var.name()
+        )));
+    }
+    Ok(axes)
+}
+
+/// The buffers that are read and padded, with the new extents of their axes.
+fn padded_inputs(
+    value: &Expr,
+    out: &Buffer,
+    axes: &[Axis],
+) -> Result<Vec<(Buffer, Vec<Option<Expr>>)>> {
+    let mut inputs: Vec<(Buffer, Vec<Option<Expr>>)> = Vec::new();
+    for (buffer, at) in loads(value) {
+        if buffer == *out {
+            continue;
+        }
+        let pads = pads_of(&buffer, &at, axes)?;
+        match inputs.iter().find(|(x, _)| *x == buffer) {
+            None => inputs.push((buffer, pads)),
+            Some((_, other)) => {
+                let same = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
+                    (Some(a), Some(b)) => same_extent(a, b),
+                    (a, b) => a.is_none() == b.is_none(),
+                };
+                if !other.iter().zip(&pads).all(|(a, b)| same(a, b)) {
+                    return Err(Error::refused(format!(
+                        "two accesses of `{}` would be padded in two ways",
+                        buffer.name
+                    )));
+                }
+            }
+        }
+    }
+    inputs.retain(|(_, pads)| pads.iter().any(Option::is_some));
+    Ok(inputs)
 }
 
 fn same_extent(a: &Expr, b: &Expr) -> bool {

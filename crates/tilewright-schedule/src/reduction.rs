@@ -40,6 +40,18 @@ primitives! {
     };
 }
 
+/// A block whose initialisation goes before a loop.
+struct Decomposed<'a> {
+    /// The block in its scope.
+    cursor: &'a Cursor,
+    b: &'a Block,
+    bindings: &'a [Expr],
+    init: &'a Stmt,
+    /// The loop.
+    outer: &'a Cursor,
+    l: &'a LoopRef,
+}
+
 fn decompose(
     func: &TensorFunc,
     block: &BlockRef,
@@ -66,79 +78,12 @@ fn decompose(
             b.name
         )));
     };
-    let reduces = |v: &Var| {
-        b.iters
-            .iter()
-            .zip(bindings)
-            .any(|(i, e)| i.kind == IterKind::Reduce && free_vars(e).contains(v))
-    };
-    if let Some(i) = b.iters.iter().find(|i| i.kind == IterKind::Opaque) {
-        return Err(refuse(format!("`{}` of `{}` is opaque", i.var.name(), b.name)));
-    }
-    for s in &scope_loops[..first] {
-        if let Some((v, ..)) = as_loop(s)
-            && reduces(v)
-        {
-            return Err(refuse(format!(
-                "the loop `{}` is over the reduction and around the loop `{}`, so that the \
-                 initialisation would run again and again",
-                v.name(),
-                l.var.name()
-            )));
-        }
-    }
-    // The reduction must be whole inside of its scope, so that it begins once.
-    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
-        let free = free_vars(e);
-        let local = |v: &Var| scope_loops.iter().filter_map(as_loop).any(|(x, ..)| x == v);
-        if let Some(v) = free.iter().find(|v| !local(v)) {
-            return Err(refuse(format!(
-                "the reduction over `{}` depends on `{}`, which is outside of the scope",
-                i.var.name(),
-                v.name()
-            )));
-        }
-    }
-    // Nothing else in the loop may see the cells early.
-    let target = match init.kind() {
-        StmtKind::Store { buffer, .. } => buffer.clone(),
-        _ => {
-            return Err(refuse(format!("the initialisation of `{}` is not one store", b.name)));
-        }
-    };
-    let others = replace(&outer.stmt, &cursor.stmt, &Stmt::nop());
-    if touches(&others, &target) != (false, false) {
-        return Err(refuse(format!(
-            "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
-            l.var.name(),
-            target.name
-        )));
-    }
-    // Nor may it read what the loop has not written yet.
-    for read in accessed(init).0 {
-        if touches(&others, &read).1 {
-            return Err(refuse(format!(
-                "the loop `{}` writes `{}`, which the initialisation reads, and would read too early",
-                l.var.name(),
-                read.name
-            )));
-        }
-    }
-    let inner = &cursor.around[cursor.around.len() - inner_len(&cursor.around, &outer.stmt)..];
-    if let Some(s) =
-        inner.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
-    {
-        return Err(Error::refused(format!(
-            "the block `{}` runs under a condition or a binding inside the loop `{}`",
-            b.name,
-            l.var.name()
-        ))
-        .at(s.span()));
-    }
+    let parts = Decomposed { cursor: &cursor, b: &b, bindings, init, outer: &outer, l };
+    parts.begins_once(&scope_loops, first)?;
+    parts.nothing_else_sees_it()?;
     // The initialisation over the loops that its spatial variables use.
-    let spatial = |i: &IterVar| i.kind != IterKind::Reduce;
     let mut needed: Vec<Var> = Vec::new();
-    for (_, e) in b.iters.iter().zip(bindings).filter(|(i, _)| spatial(i)) {
+    for (_, e) in b.iters.iter().zip(bindings).filter(|(i, _)| is_spatial(i)) {
         needed.extend(free_vars(e));
     }
     let loops: Vec<&Stmt> = scope_loops[first..].iter().collect();
@@ -148,98 +93,198 @@ fn decompose(
         .filter(|(v, ..)| !needed.contains(v))
         .map(|(v, ..)| v.clone())
         .collect();
-    // A loop over both kinds of variables starts some reductions late.
-    for s in &loops {
-        if let Some((v, ..)) = as_loop(s)
-            && needed.contains(v)
-            && reduces(v)
+    let kept = parts.kept(predicate, &loops, &needed, &dropped)?;
+    check_once(&b, bindings, init, &loops, &dropped, predicate, &known_around(&outer.around))
+        .map_err(|e| e.at(cursor.stmt.span()))?;
+    runs_first(&cursor.stmt, &b, &outer, &loops).map_err(|e| e.at(cursor.stmt.span()))?;
+    let name = fresh_block_name(func, &format!("{}_init", b.name));
+    let first_nest = parts.nest(&name, kept, &loops, &needed);
+    let update =
+        Block { name: update.clone(), init: None, reads: None, writes: None, ..(*b).clone() };
+    let update = with_block(&cursor.stmt, update);
+    let updated = replace(&outer.stmt, &cursor.stmt, &update);
+    let func = replace_in(func, &outer.stmt, &Stmt::seq([first_nest, updated]));
+    Ok((func, BlockRef { func: block.func.clone(), name }))
+}
+
+fn is_spatial(i: &IterVar) -> bool {
+    i.kind != IterKind::Reduce
+}
+
+impl Decomposed<'_> {
+    fn refuse(&self, why: String) -> Error {
+        Error::refused(why).at(self.cursor.stmt.span())
+    }
+
+    /// The variables of the reduction, with what they are bound to.
+    fn reduced(&self) -> impl Iterator<Item = (&IterVar, &Expr)> {
+        self.b.iters.iter().zip(self.bindings).filter(|(i, _)| i.kind == IterKind::Reduce)
+    }
+
+    /// Whether the reduction moves with a variable.
+    fn reduces(&self, v: &Var) -> bool {
+        self.reduced().any(|(_, e)| free_vars(e).contains(v))
+    }
+
+    /// The reduction must begin once in each iteration of the loops before the `first` one.
+    fn begins_once(&self, scope_loops: &[Stmt], first: usize) -> Result<()> {
+        if let Some(i) = self.b.iters.iter().find(|i| i.kind == IterKind::Opaque) {
+            return Err(self.refuse(format!("`{}` of `{}` is opaque", i.var.name(), self.b.name)));
+        }
+        for s in &scope_loops[..first] {
+            if let Some((v, ..)) = as_loop(s)
+                && self.reduces(v)
+            {
+                return Err(self.refuse(format!(
+                    "the loop `{}` is over the reduction and around the loop `{}`, so that the \
+                     initialisation would run again and again",
+                    v.name(),
+                    self.l.var.name()
+                )));
+            }
+        }
+        // The reduction must be whole inside of its scope.
+        for (i, e) in self.reduced() {
+            let free = free_vars(e);
+            let local = |v: &Var| scope_loops.iter().filter_map(as_loop).any(|(x, ..)| x == v);
+            if let Some(v) = free.iter().find(|v| !local(v)) {
+                return Err(self.refuse(format!(
+                    "the reduction over `{}` depends on `{}`, which is outside of the scope",
+                    i.var.name(),
+                    v.name()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing else in the loop may see the cells early, nor may the initialisation read what the loop has
+    /// not written yet.
+    fn nothing_else_sees_it(&self) -> Result<()> {
+        let Decomposed { cursor, b, outer, l, .. } = *self;
+        let StmtKind::Store { buffer: target, .. } = self.init.kind() else {
+            return Err(self.refuse(format!("the initialisation of `{}` is not one store", b.name)));
+        };
+        let others = replace(&outer.stmt, &cursor.stmt, &Stmt::nop());
+        if touches(&others, target) != (false, false) {
+            return Err(self.refuse(format!(
+                "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
+                l.var.name(),
+                target.name
+            )));
+        }
+        for read in accessed(self.init).0 {
+            if touches(&others, &read).1 {
+                return Err(self.refuse(format!(
+                    "the loop `{}` writes `{}`, which the initialisation reads, and would read too early",
+                    l.var.name(),
+                    read.name
+                )));
+            }
+        }
+        let inner = &cursor.around[cursor.around.len() - inner_len(&cursor.around, &outer.stmt)..];
+        if let Some(s) =
+            inner.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
         {
-            return Err(refuse(format!(
-                "the loop `{}` is over spatial and reduction variables at once",
-                v.name()
-            )));
+            return Err(Error::refused(format!(
+                "the block `{}` runs under a condition or a binding inside the loop `{}`",
+                b.name,
+                l.var.name()
+            ))
+            .at(s.span()));
         }
+        Ok(())
     }
-    let mut first_of = First::of(&loops, &dropped);
-    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
-        let start = first_of.expr_at(&e.clone().equal(i.domain.min.clone()));
-        if !start.is_true() {
-            return Err(refuse(format!(
-                "`{}` is not known to begin at {} where the loops begin, so that the \
-                 initialisation may run at another time or never",
-                i.var.name(),
-                i.domain.min
-            )));
-        }
-    }
-    let mut kept = Expr::bool(true);
-    for p in predicate.conjuncts() {
-        let free = free_vars(&p);
-        match dropped.iter().any(|v| free.contains(v)) {
-            // What an instance misses for lack of iterations, it initialises in vain.
-            true if needed.iter().any(|v| free.contains(v)) => {
-                return Err(refuse(format!(
-                    "the predicate `{p}` is over spatial and reduction loops at once"
+
+    /// What of the predicate the initialisation keeps, over the `needed` loops; the `dropped` ones are at
+    /// their first values, where the reduction must begin.
+    fn kept(
+        &self,
+        predicate: &Expr,
+        loops: &[&Stmt],
+        needed: &[Var],
+        dropped: &[Var],
+    ) -> Result<Expr> {
+        // A loop over both kinds of variables starts some reductions late.
+        for (v, ..) in loops.iter().filter_map(|s| as_loop(s)) {
+            if needed.contains(v) && self.reduces(v) {
+                return Err(self.refuse(format!(
+                    "the loop `{}` is over spatial and reduction variables at once",
+                    v.name()
                 )));
             }
-            true if !first_of.expr_at(&p).is_true() => {
-                return Err(refuse(format!(
-                    "the predicate `{p}` is not known to hold where the reduction begins"
+        }
+        let mut first_of = First::of(loops, dropped);
+        for (i, e) in self.reduced() {
+            let start = first_of.expr_at(&e.clone().equal(i.domain.min.clone()));
+            if !start.is_true() {
+                return Err(self.refuse(format!(
+                    "`{}` is not known to begin at {} where the loops begin, so that the \
+                     initialisation may run at another time or never",
+                    i.var.name(),
+                    i.domain.min
                 )));
             }
-            true => {}
-            false => kept = kept.and(&p),
         }
-    }
-    for s in &loops {
-        if let Some((v, r, _)) = as_loop(s) {
+        let mut kept = Expr::bool(true);
+        for p in predicate.conjuncts() {
+            let free = free_vars(&p);
+            match dropped.iter().any(|v| free.contains(v)) {
+                // What an instance misses for lack of iterations, it initialises in vain.
+                true if needed.iter().any(|v| free.contains(v)) => {
+                    return Err(self.refuse(format!(
+                        "the predicate `{p}` is over spatial and reduction loops at once"
+                    )));
+                }
+                true if !first_of.expr_at(&p).is_true() => {
+                    return Err(self.refuse(format!(
+                        "the predicate `{p}` is not known to hold where the reduction begins"
+                    )));
+                }
+                true => {}
+                false => kept = kept.and(&p),
+            }
+        }
+        for (v, r, _) in loops.iter().filter_map(|s| as_loop(s)) {
             let free: Vec<Var> =
                 free_vars(&r.min).into_iter().chain(free_vars(&r.extent)).collect();
             let extent = r.extent.as_int();
             let mixed = needed.contains(v) && dropped.iter().any(|d| free.contains(d));
             if mixed || (dropped.contains(v) && extent.is_none_or(|n| n < 1)) {
-                return Err(refuse(format!(
+                return Err(self.refuse(format!(
                     "the loop `{}` may run for no iteration, or depends on one over the reduction",
                     v.name()
                 )));
             }
         }
+        Ok(kept)
     }
-    check_once(&b, bindings, init, &loops, &dropped, predicate, &known_around(&outer.around))
-        .map_err(|e| e.at(cursor.stmt.span()))?;
-    runs_first(&cursor.stmt, &b, &outer, &loops).map_err(|e| e.at(cursor.stmt.span()))?;
-    let name = fresh_block_name(func, &format!("{}_init", b.name));
-    let mut rename = Subst::refresh();
-    let mut iters = Vec::new();
-    let mut init_bindings = Vec::new();
-    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| spatial(i)) {
-        iters.push(i.clone());
-        init_bindings.push(e.clone());
-    }
-    let new = Block {
-        name: name.clone(),
-        iters,
-        reads: None,
-        writes: None,
-        init: None,
-        body: init.clone(),
-        ..(*b).clone()
-    };
-    let mut first_nest = Stmt::block(init_bindings, kept, new);
-    for s in loops.iter().rev() {
-        if let StmtKind::For { var, range, kind, .. } = s.kind()
-            && needed.contains(var)
-        {
-            first_nest = Stmt::for_loop(var, range.clone(), kind.clone(), first_nest);
+
+    /// The initialisation as a block of its own, over the loops that it needs.
+    fn nest(&self, name: &Arc<str>, kept: Expr, loops: &[&Stmt], needed: &[Var]) -> Stmt {
+        let (iters, bindings): (Vec<IterVar>, Vec<Expr>) =
+            (self.b.iters.iter().cloned().zip(self.bindings.iter().cloned()))
+                .filter(|(i, _)| is_spatial(i))
+                .unzip();
+        let new = Block {
+            name: name.clone(),
+            iters,
+            reads: None,
+            writes: None,
+            init: None,
+            body: self.init.clone(),
+            ..self.b.clone()
+        };
+        let mut nest = Stmt::block(bindings, kept, new);
+        for s in loops.iter().rev() {
+            if let StmtKind::For { var, range, kind, .. } = s.kind()
+                && needed.contains(var)
+            {
+                nest = Stmt::for_loop(var, range.clone(), kind.clone(), nest);
+            }
         }
+        Subst::refresh().stmt(&nest)
     }
-    let first_nest = rename.stmt(&first_nest);
-    let update =
-        Block { name: update.clone(), init: None, reads: None, writes: None, ..(*b).clone() };
-    let update = with_block(&cursor.stmt, update);
-    let updated = crate::cursor::replace(&outer.stmt, &cursor.stmt, &update);
-    let func = replace_in(func, &outer.stmt, &Stmt::seq([first_nest, updated]));
-    Ok((func, BlockRef { func: block.func.clone(), name }))
 }
 
 /// Loops at their first values.

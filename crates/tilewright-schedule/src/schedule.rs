@@ -27,15 +27,6 @@ pub struct Permissions {
     pub change_interface: bool,
 }
 
-/// An instruction: what it computes, and how it is asked for, over the same parameters.
-#[derive(Clone, Debug)]
-pub struct Intrinsic {
-    /// What it computes, in plain loops.
-    pub desc: Arc<TensorFunc>,
-    /// What takes the place of such loops.
-    pub implementation: Arc<TensorFunc>,
-}
-
 /// A module under change.
 #[derive(Clone, Debug)]
 pub struct Schedule {
@@ -44,8 +35,6 @@ pub struct Schedule {
     permissions: Permissions,
     /// Blocks that have another name now.
     renamed: HashMap<BlockRef, BlockRef>,
-    /// Instructions that were registered.
-    pub(crate) intrinsics: HashMap<Arc<str>, Intrinsic>,
 }
 
 /// A primitive that is being applied, with a value for each of its parameters.
@@ -60,13 +49,7 @@ pub(crate) type Edited<T = ()> = (TensorFunc, T);
 impl Schedule {
     /// A schedule for a module.
     pub fn new(module: Module, permissions: Permissions) -> Self {
-        Schedule {
-            module,
-            trace: Trace::default(),
-            permissions,
-            renamed: HashMap::new(),
-            intrinsics: HashMap::new(),
-        }
+        Schedule { module, trace: Trace::default(), permissions, renamed: HashMap::new() }
     }
 
     /// The module as it is now.

@@ -2,7 +2,7 @@
 //!
 //! An instruction is a pair of tensor functions over the same parameters: the *description* says
 //! in plain loops what it computes, the *implementation* how it is asked for. That both compute
-//! the same is a promise of the code that registers them; that the nest is what the description
+//! the same is a promise of who wrote them; that the nest is what the description
 //! says is checked here.
 //!
 //! ```text
@@ -42,26 +42,22 @@ use tilewright_transform::lower::blocks::lower_blocks;
 use crate::argument::BlockOrLoop;
 use crate::cursor::{Cursor, as_block, as_loop, find, fresh_block_name, replace_in};
 use crate::primitive::primitives;
-use crate::schedule::{Edited, Intrinsic, Schedule};
+use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;
 
-impl Schedule {
-    /// Makes an instruction known to [`Schedule::tensorize`].
-    ///
-    /// # Errors
-    /// `Refused` where the two do not have buffers of the same shapes and types as parameters.
-    pub fn register_intrinsic(&mut self, name: &str, intrinsic: Intrinsic) -> Result<()> {
-        check_pair(name, &intrinsic)?;
-        self.intrinsics.insert(name.into(), intrinsic);
-        Ok(())
-    }
+/// An instruction: what it computes, and how it is asked for, over the same parameters.
+#[derive(Clone, Debug)]
+struct Intrinsic {
+    /// What it computes, in plain loops.
+    desc: Arc<TensorFunc>,
+    /// What takes the place of such loops.
+    implementation: Arc<TensorFunc>,
+}
 
-    /// The instruction of this name: a registered one, the functions `NAME_desc` and `NAME_impl` of
-    /// the module, or one that a target has.
+impl Schedule {
+    /// The instruction of this name: the functions `NAME_desc` and `NAME_impl` of the module, or one that
+    /// a target has.
     fn intrinsic(&self, name: &str) -> Result<Intrinsic> {
-        if let Some(i) = self.intrinsics.get(name) {
-            return Ok(i.clone());
-        }
         let part = |part: &str| self.func(&format!("{name}_{part}")).cloned();
         let (Ok(desc), Ok(implementation)) = (part("desc"), part("impl")) else {
             let known = tilewright_target::instruction(name);

@@ -23,9 +23,6 @@ use crate::value::{TextValue, binary, constant_value, int_literal};
 
 mod builtins;
 
-pub(crate) use self::builtins::special_float;
-use self::builtins::{BARE, cast};
-
 /// The vocabularies of TVMScript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
@@ -670,4 +667,27 @@ pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
         _ => difference(end, &min),
     };
     Range { min, extent }
+}
+
+/// Built-ins that loose code writes without `T.`.
+const BARE: &[&str] = &["if_then_else", "min", "max", "abs", "pow", "exp", "sqrt", "tanh", "undef"];
+
+/// `inf`, `-inf` or `nan`.
+pub(crate) fn special_float(text: &str) -> Option<f64> {
+    match text {
+        "inf" | "+inf" => Some(f64::INFINITY),
+        "-inf" => Some(f64::NEG_INFINITY),
+        "nan" => Some(f64::NAN),
+        _ => None,
+    }
+}
+
+/// A conversion, as the text says it.
+fn cast(e: Expr, dtype: DType) -> Result<Expr> {
+    let bare = |d: DType| matches!(d.kind, TypeKind::Void | TypeKind::Handle);
+    let from = e.dtype();
+    match (bare(from) || bare(dtype)) && from != dtype || from.lanes != dtype.lanes {
+        true => Err(Error::syntax(format!("{from} cannot be converted to {dtype}"))),
+        false => Ok(Expr::cast_node(e, dtype)),
+    }
 }

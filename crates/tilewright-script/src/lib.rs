@@ -52,10 +52,10 @@ mod value;
 
 use std::sync::Arc;
 
-use tilewright_ir::{DType, Expr, Module, Result, Source, Var};
+use tilewright_ir::{Module, Result, Source};
 
 pub use consts::ConstTable;
-pub use print::{print_func, print_module, print_module_with, print_stmt};
+pub use print::{print_func, print_module, print_module_with};
 
 /// Reads a module: `@I.ir_module class Module:`, or one or more bare functions.
 ///
@@ -73,17 +73,4 @@ pub fn parse_module(source: &Arc<Source>) -> Result<Module> {
 /// Reads a module whose text names constants of a table, as [`print_module_with`] prints it.
 pub fn parse_module_with(source: &Arc<Source>, table: &ConstTable) -> Result<Module> {
     module::parse(source, table)
-}
-
-/// Reads a scalar expression over the given variables, such as `i // 4 * 8 + T.min(j, 3)`.
-pub fn parse_expr<'a>(
-    source: &Arc<Source>,
-    vars: impl IntoIterator<Item = &'a Var>,
-) -> Result<Expr> {
-    let mut parser = expr::ExprParser::new(DType::I32);
-    for v in vars {
-        parser.env.insert(v.name().to_string(), env::Item::Var(v.clone()));
-    }
-    let parsed = syntax::parse_expression(&source.text);
-    parsed.and_then(|e| parser.expr(&e)).map_err(|e| e.in_source(source))
 }

@@ -31,8 +31,6 @@ mod buffers;
 mod params;
 mod scopes;
 
-use self::blocks::Frame;
-use self::buffers::BUFFER;
 pub(crate) use self::params::{declared_types, define_dimensions};
 
 /// Where a suite is.
@@ -53,6 +51,33 @@ enum Wrap {
     Constant(Buffer, Tensor),
     Declare(Buffer),
     Thread(Var, Range, Arc<str>),
+}
+
+/// What the suite of a block says about it.
+#[derive(Default)]
+struct Frame {
+    iters: Vec<IterVar>,
+    bindings: Vec<Expr>,
+    predicate: Option<Expr>,
+    reads: Option<Vec<Region>>,
+    writes: Option<Vec<Region>>,
+    annotations: Option<Attrs>,
+    allocs: Vec<Buffer>,
+    matches: Vec<MatchRegion>,
+    init: Option<Stmt>,
+}
+
+impl Frame {
+    /// Whether a view that the body declares occurs in the regions of the block, so that it has to
+    /// be declared around it, and can be.
+    fn names_outside(&self, view: &Buffer) -> bool {
+        let regions = || self.reads.iter().chain(&self.writes).flatten();
+        let own = self.allocs.iter().chain(self.matches.iter().map(|m| &m.buffer));
+        let mut parts = view.shape.iter().chain(&view.strides).chain(&view.elem_offset);
+        regions().any(|r| r.buffer == *view)
+            && own.into_iter().all(|b| b.data != view.data)
+            && parts.all(|e| e.as_int().is_some())
+    }
 }
 
 enum Piece {

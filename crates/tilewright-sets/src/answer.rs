@@ -150,11 +150,6 @@ impl Proof {
         matches!(self, Proof::No { .. })
     }
 
-    /// Whether the question was not looked into, because the budget of the work that asks is spent.
-    pub fn is_declined(&self) -> bool {
-        matches!(self, Proof::Unknown(why) if matches!(why.reason(), Reason::Budget { .. }))
-    }
-
     /// The point that refutes it.
     pub fn witness(&self) -> Option<&Witness> {
         match self {

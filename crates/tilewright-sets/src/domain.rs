@@ -35,12 +35,10 @@ use crate::eval;
 use crate::form::{Atom, Nature, Pred, Sum};
 use crate::isl::api::SET;
 use crate::isl::{PwAff, Set as Raw};
-use crate::normalizer::Normalizer;
-use crate::product::without_quotients;
+use crate::normalizer::{Normalizer, canonical};
+use crate::product::{close, without_quotients};
 use crate::quick::is_never;
-use crate::simplify::canonical;
 use crate::space::Space;
-use crate::unknowns::close;
 
 /// Points at which code runs. A clone shares the set.
 #[derive(Clone)]
@@ -55,6 +53,28 @@ pub struct Domain {
     guards: Rc<Vec<Pred>>,
     /// Why the set may be larger than the domain: a guard that could not be built.
     vague: Option<Unknown>,
+}
+
+impl Engine {
+    /// A domain without variables: one point, nothing known.
+    pub fn domain(&self) -> Domain {
+        Domain::unit(self)
+    }
+
+    /// The points with `range.min <= var < range.min + range.extent` for each variable, where each
+    /// guard holds. Variables that only occur in ranges and guards are symbolic.
+    pub fn domain_of(&self, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
+        Domain::build(self, ranges, guards)
+    }
+
+    /// The points `0 <= var < extent`.
+    pub fn box_of(&self, extents: &[(Var, i64)]) -> Domain {
+        let ranges: Vec<(Var, Range)> = extents
+            .iter()
+            .map(|(v, n)| (v.clone(), Range::upto(Expr::int(*n, v.dtype()))))
+            .collect();
+        self.domain_of(&ranges, &[])
+    }
 }
 
 impl Domain {
@@ -415,17 +435,6 @@ impl Domain {
                 let d = canonical(&normalizer.sum(a)?.plus(&normalizer.sum(b)?, -1)?)?;
                 let d = without_quotients(&d)?;
                 self.with_lane(&normalizer)?.refute(Pred::eq(d).negate()?)
-            })
-            .into()
-    }
-
-    /// Whether two conditions never hold together.
-    pub fn disjoint(&self, a: &Expr, b: &Expr) -> Proof {
-        self.engine
-            .ask(|| {
-                let mut normalizer = self.engine.normalizer();
-                let both = Pred::and([normalizer.pred(a)?, normalizer.pred(b)?]);
-                self.with_lane(&normalizer)?.refute(both)
             })
             .into()
     }

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use tilewright_ir::{Error, Expr, Range, Var};
+use tilewright_ir::{Error, Var};
 
 use crate::answer::{Known, Reason};
 use crate::budget;
-use crate::domain::Domain;
 use crate::isl::Ctx;
 use crate::isl::api::Api;
 use crate::normalizer::Normalizer;
@@ -110,26 +109,6 @@ impl Engine {
     /// The file of the library, or the name under which the dynamic linker found it.
     pub fn file(&self) -> &Path {
         &self.ctx.library().file
-    }
-
-    /// A domain without variables: one point, nothing known.
-    pub fn domain(&self) -> Domain {
-        Domain::unit(self)
-    }
-
-    /// The points with `range.min <= var < range.min + range.extent` for each variable, where each
-    /// guard holds. Variables that only occur in ranges and guards are symbolic.
-    pub fn domain_of(&self, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
-        Domain::build(self, ranges, guards)
-    }
-
-    /// The points `0 <= var < extent`.
-    pub fn box_of(&self, extents: &[(Var, i64)]) -> Domain {
-        let ranges: Vec<(Var, Range)> = extents
-            .iter()
-            .map(|(v, n)| (v.clone(), Range::upto(Expr::int(*n, v.dtype()))))
-            .collect();
-        self.domain_of(&ranges, &[])
     }
 
     /// Runs a question under the quota, and under the budget of the work that asks it. Questions

@@ -25,9 +25,9 @@ use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum, Term};
 use crate::isl::api::{PARAM, SET};
+use crate::normalizer::canonical;
 use crate::relation::Relation;
 use crate::render;
-use crate::simplify::canonical;
 
 /// `left = right`, with terms of the map on the left and cells on the right.
 type Equation = (Sum, Sum);

@@ -49,10 +49,10 @@ pub mod budget;
 mod domain;
 mod engine;
 mod eval;
-mod flow;
 mod form;
 mod inverse;
 mod isl;
+mod last_writers;
 mod normalizer;
 mod product;
 mod quick;
@@ -70,8 +70,10 @@ pub use bounds::Bounds;
 pub use domain::Domain;
 pub use engine::{DEFAULT_QUOTA, Engine};
 pub use eval::evaluate;
-pub use flow::{Access, AccessId, Edge, Flow, ScheduleDim, Statement, Uninitialised, is_before};
 pub use isl::find::OVERRIDE;
+pub use last_writers::{
+    Access, AccessId, Edge, Flow, ScheduleDim, Statement, Uninitialised, is_before,
+};
 pub use relation::{Collision, Image, Relation};
 pub use render::cost;
 pub use set::Set;

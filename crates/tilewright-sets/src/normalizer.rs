@@ -30,7 +30,7 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::form::{Atom, Nature, Pred, Sum, too_large};
+use crate::form::{Atom, Nature, Pred, Sum, Term, too_large};
 use crate::product::{common_factor, monomial, without_remainders};
 use crate::render;
 
@@ -374,4 +374,32 @@ pub(crate) fn within_size(s: Sum) -> Known<Sum> {
 /// The same for a condition.
 fn bounded(p: Pred) -> Known<Pred> {
     if p.has_nodes(MAX_NODES) { Err(Reason::TooLarge.into()) } else { Ok(p) }
+}
+
+/// Remainders as differences, and numerators with coefficients in `0..k`, so that what is equal
+/// cancels.
+pub(crate) fn canonical(s: &Sum) -> Known<Sum> {
+    let mut out = Sum::constant(s.constant);
+    for (t, c) in &s.terms {
+        let part = match t {
+            Term::Mod(inner, k) => {
+                let inner = canonical(inner)?;
+                within_size(inner.clone().plus(&canonical_div(&inner, *k)?, -k)?)?
+            }
+            Term::Div(inner, k) => canonical_div(&canonical(inner)?, *k)?,
+            t => Sum::term(t.clone()),
+        };
+        out = out.plus(&part, *c)?;
+    }
+    Ok(out)
+}
+
+fn canonical_div(s: &Sum, k: i128) -> Known<Sum> {
+    let mut whole = Sum::constant(s.constant.div_euclid(k));
+    let mut rest = Sum::constant(s.constant.rem_euclid(k));
+    for (t, c) in &s.terms {
+        whole = whole.plus(&Sum::term(t.clone()), c.div_euclid(k))?;
+        rest = rest.plus(&Sum::term(t.clone()), c.rem_euclid(k))?;
+    }
+    whole.plus(&rest.div(k)?, 1)
 }

@@ -5,10 +5,12 @@
 //! ([`Nature::Quotient`], [`Nature::Remainder`]): they apply what holds of them for all integers,
 //! such as `x // y * y + x % y = x`, and divide sums by common factors.
 
+use std::collections::BTreeSet;
+
 use tilewright_ir::{BinOp, DType, Expr};
 
 use crate::answer::Known;
-use crate::form::{Atom, Nature, Sum, Term, gcd, too_large};
+use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, too_large};
 
 /// `q` and `r` with `x = y * q + r`, where `q` takes the products that have `y` as a factor.
 pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
@@ -181,4 +183,49 @@ pub(crate) fn product_of(factors: Vec<Term>) -> Option<Term> {
         });
     }
     Some(Term::Atom(Atom::term(product?, Nature::Product(factors))))
+}
+
+/// The atom, and the atoms in what is known of it.
+pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
+    if !into.insert(a.clone()) {
+        return;
+    }
+    match a.nature() {
+        Nature::Var(_) | Nature::Opaque => {}
+        Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
+            x.atoms(&mut |a| close(a, into));
+            y.atoms(&mut |a| close(a, into));
+            if let (Nature::Quotient(..), Some(product)) = (a.nature(), times(a, y)) {
+                product.atoms(&mut |a| close(a, into));
+            }
+        }
+        Nature::Product(parts) => {
+            for t in parts {
+                Sum::term(t.clone()).atoms(&mut |a| close(a, into));
+            }
+        }
+    }
+}
+
+/// `q * y` as a sum, where `y` is one term with coefficient one.
+pub(crate) fn times(q: &Atom, y: &Sum) -> Option<Sum> {
+    let (t, c) = y.terms.iter().next()?;
+    if y.terms.len() != 1 || *c != 1 || y.constant != 0 {
+        return None;
+    }
+    let mut factors = vec![Term::Atom(q.clone())];
+    match t {
+        Term::Atom(a) => match a.nature() {
+            Nature::Product(parts) => factors.extend(parts.iter().cloned()),
+            _ => factors.push(t.clone()),
+        },
+        _ => factors.push(t.clone()),
+    }
+    factors.sort();
+    Some(Sum::term(product_of(factors)?))
+}
+
+/// `0 <= r < y`.
+pub(crate) fn is_remainder(r: &Sum, y: &Sum) -> Known<Pred> {
+    Ok(Pred::and([Pred::ge(r.clone()), Pred::ge(y.clone().plus(r, -1)?.offset(-1)?)]))
 }

@@ -368,27 +368,6 @@ impl Set {
         self.vars().map(|v| d.tight_bounds(&v.expr(), &[])).collect()
     }
 
-    /// At most how many points there are: the number of points of the smallest box. `None` where
-    /// that depends on symbolic sizes without bound, or exceeds 64 bits.
-    pub fn size_bound(&self) -> Known<Option<u64>> {
-        self.engine.ask(|| {
-            if self.raw.is_empty()? {
-                return Ok(Some(0));
-            }
-            let d = self.domain()?;
-            let mut size = Some(1u64);
-            for v in self.vars() {
-                let extent = match d.bounds(&v.expr())? {
-                    (Some(lo), Some(hi)) => hi.checked_sub(lo).and_then(|n| n.checked_add(1)),
-                    _ => None,
-                };
-                let extent = extent.and_then(|n| u64::try_from(n).ok());
-                size = size.zip(extent).and_then(|(a, b)| a.checked_mul(b));
-            }
-            Ok(size)
-        })
-    }
-
     /// The simplest condition that holds at those points of `within` that are in the set.
     ///
     /// The set must be exact, and its dimensions variables of the domain.

@@ -50,11 +50,10 @@ use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd};
 use crate::isl::{Ends, Set as Raw};
-use crate::normalizer::within_size;
-use crate::product::split_by;
+use crate::normalizer::{canonical, within_size};
+use crate::product::{is_remainder, split_by};
 use crate::render::{self, cost};
 use crate::space::reading_order;
-use crate::unknowns::is_remainder;
 
 /// Most pieces of a set that is written out as a disjunction.
 const MAX_PARTS: usize = 8;
@@ -507,34 +506,6 @@ fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {
 /// The cost of a condition; what cannot be written is heaviest.
 fn weight(p: &Pred) -> u64 {
     render::pred(p).map_or(u64::MAX, |e| cost(&e))
-}
-
-/// Remainders as differences, and numerators with coefficients in `0..k`, so that what is equal
-/// cancels.
-pub(crate) fn canonical(s: &Sum) -> Known<Sum> {
-    let mut out = Sum::constant(s.constant);
-    for (t, c) in &s.terms {
-        let part = match t {
-            Term::Mod(inner, k) => {
-                let inner = canonical(inner)?;
-                within_size(inner.clone().plus(&canonical_div(&inner, *k)?, -k)?)?
-            }
-            Term::Div(inner, k) => canonical_div(&canonical(inner)?, *k)?,
-            t => Sum::term(t.clone()),
-        };
-        out = out.plus(&part, *c)?;
-    }
-    Ok(out)
-}
-
-fn canonical_div(s: &Sum, k: i128) -> Known<Sum> {
-    let mut whole = Sum::constant(s.constant.div_euclid(k));
-    let mut rest = Sum::constant(s.constant.rem_euclid(k));
-    for (t, c) in &s.terms {
-        whole = whole.plus(&Sum::term(t.clone()), c.div_euclid(k))?;
-        rest = rest.plus(&Sum::term(t.clone()), c.rem_euclid(k))?;
-    }
-    whole.plus(&rest.div(k)?, 1)
 }
 
 fn price(s: &Sum, t: DType) -> u64 {

@@ -17,13 +17,11 @@
 //! confirms its point, or if the fact fails there for every value that the unknowns may have;
 //! otherwise the answer is [`Reason::NotAffine`](crate::Reason::NotAffine), which names the terms.
 
-use std::collections::BTreeSet;
-
 use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term};
 use crate::isl::Set as Raw;
-use crate::product::{product_of, split_by};
+use crate::product::{is_remainder, product_of, split_by, times};
 
 impl Domain {
     /// The set with the facts about those atoms that are not plain variables.
@@ -166,46 +164,6 @@ impl Learned<'_> {
     }
 }
 
-/// The atom, and the atoms in what is known of it.
-pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
-    if !into.insert(a.clone()) {
-        return;
-    }
-    match a.nature() {
-        Nature::Var(_) | Nature::Opaque => {}
-        Nature::Quotient(x, y) | Nature::Remainder(x, y) => {
-            x.atoms(&mut |a| close(a, into));
-            y.atoms(&mut |a| close(a, into));
-            if let (Nature::Quotient(..), Some(product)) = (a.nature(), times(a, y)) {
-                product.atoms(&mut |a| close(a, into));
-            }
-        }
-        Nature::Product(parts) => {
-            for t in parts {
-                Sum::term(t.clone()).atoms(&mut |a| close(a, into));
-            }
-        }
-    }
-}
-
-/// `q * y` as a sum, where `y` is one term with coefficient one.
-fn times(q: &Atom, y: &Sum) -> Option<Sum> {
-    let (t, c) = y.terms.iter().next()?;
-    if y.terms.len() != 1 || *c != 1 || y.constant != 0 {
-        return None;
-    }
-    let mut factors = vec![Term::Atom(q.clone())];
-    match t {
-        Term::Atom(a) => match a.nature() {
-            Nature::Product(parts) => factors.extend(parts.iter().cloned()),
-            _ => factors.push(t.clone()),
-        },
-        _ => factors.push(t.clone()),
-    }
-    factors.sort();
-    Some(Sum::term(product_of(factors)?))
-}
-
 /// `z` such that the atom is the product `z * y` of two factors.
 fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
     let Nature::Product(parts) = a.nature() else { return None };
@@ -218,11 +176,6 @@ fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
     } else {
         None
     }
-}
-
-/// `0 <= r < y`.
-pub(crate) fn is_remainder(r: &Sum, y: &Sum) -> Known<Pred> {
-    Ok(Pred::and([Pred::ge(r.clone()), Pred::ge(y.clone().plus(r, -1)?.offset(-1)?)]))
 }
 
 type Bounds = (Option<i64>, Option<i64>);

@@ -23,7 +23,7 @@ pub(crate) const ASSUME: Pass = Pass {
 };
 
 /// `remove_store_undef` by name.
-pub const STORE: Pass = Pass {
+pub(crate) const STORE: Pass = Pass {
     name: "remove_store_undef",
     summary: "drop stores of arbitrary values; what is arbitrary elsewhere becomes zero",
     options: &[],

@@ -12,8 +12,10 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
 use tilewright_sets::{AccessRelation, Domain, Known, Set};
 
-use super::MAX_FACTS;
 use crate::points::Points;
+
+/// Most facts about one buffer.
+const MAX_FACTS: usize = 16;
 
 /// For all points, `buffer[indices]` is the value.
 #[derive(Clone)]
@@ -214,7 +216,10 @@ impl Fact {
     }
 
     /// The fact where some changes leave it.
-    pub fn except(self: &Rc<Fact>, changes: impl IntoIterator<Item = Rc<Change>>) -> Rc<Fact> {
+    pub(crate) fn except(
+        self: &Rc<Fact>,
+        changes: impl IntoIterator<Item = Rc<Change>>,
+    ) -> Rc<Fact> {
         let matters = |c: &Rc<Change>| {
             let by_index = match &c.others {
                 Others::After { var, .. } => differ_by(var, &c.write, self),

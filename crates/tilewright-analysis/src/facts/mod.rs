@@ -46,7 +46,7 @@
 //! ```
 //!
 //! **Limits.** Indices, ranges and guards count if they are affine and do not read memory. Facts
-//! that a loop leaves for its own later iterations are not found. [`MAX_FACTS`] are kept for each
+//! that a loop leaves for its own later iterations are not found. Sixteen are kept for each
 //! buffer, the latest ones.
 
 mod log;
@@ -69,9 +69,6 @@ use crate::points::Points;
 use crate::scope::{MAX_VALUE, Scope};
 use log::{Change, Fact, Log, Others, Read, Write};
 use terms::{folded, in_lane, loads};
-
-/// Most facts about one buffer.
-pub const MAX_FACTS: usize = 16;
 
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {

@@ -213,7 +213,11 @@ impl Scop {
     }
 
     /// The part of a statement that concerns one memory, and the numbers of its accesses there.
-    pub fn restricted(&self, stmt: &ScopStmt, memory: &Buffer) -> Option<(Statement, Vec<usize>)> {
+    pub(crate) fn restricted(
+        &self,
+        stmt: &ScopStmt,
+        memory: &Buffer,
+    ) -> Option<(Statement, Vec<usize>)> {
         let mut statement = Statement::new(&stmt.domain, stmt.schedule.clone());
         let mut which = Vec::new();
         for (k, t) in stmt.accesses.iter().enumerate() {
@@ -226,7 +230,7 @@ impl Scop {
     }
 
     /// A read of all of a memory after everything else, where the caller can read it.
-    pub fn observer(&self, memory: &Buffer) -> Option<Statement> {
+    pub(crate) fn observer(&self, memory: &Buffer) -> Option<Statement> {
         let seen = self.observed.iter().find(|b| b.data == memory.data)?;
         Some(Statement::observe(&self.engine, seen, 1))
     }

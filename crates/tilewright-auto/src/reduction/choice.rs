@@ -8,8 +8,8 @@ use tilewright_analysis::affine::Affine;
 use tilewright_ir::{BinOp, IterKind};
 use tilewright_target::Target;
 
-use super::Reduction;
-use crate::axes::Access;
+use super::stage::Reduction;
+use crate::axes::{Access, balanced};
 
 /// Distances of elements in memory that are read in vectors by shuffles.
 pub(crate) const STRIDES: RangeInclusive<i64> = 2..=4;
@@ -285,12 +285,6 @@ impl Reduction<'_> {
         }
         order
     }
-}
-
-/// The largest number up to `max` for the parts that `total` is cut into evenly.
-pub(crate) fn balanced(total: i64, max: i64) -> i64 {
-    let parts = (total as u64).div_ceil(max.max(1) as u64).max(1);
-    (total as u64).div_ceil(parts) as i64
 }
 
 /// Rows of a tile: an exact divisor near the limit, else a balanced number.

@@ -27,29 +27,26 @@ mod bands;
 mod bounds;
 pub(crate) mod choice;
 mod partial;
+mod stage;
 mod tiles;
 pub(crate) mod window;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_analysis::Stage;
-use tilewright_analysis::affine::Affine;
-use tilewright_ir::visit::Subst;
-use tilewright_ir::{
-    Attr, BinOp, CallTarget, DType, Dim, Error, Expr, ExprKind, Fold, IterKind, Result, Var,
-};
+use tilewright_ir::{Attr, Dim, Error, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
-use crate::axes::{Access, Axis, deciding_vars, fuse, loose_vars};
 use crate::canonical::{Stages, follows};
 use crate::parallel::behind;
 use crate::parts::written;
-use crate::reduction::window::Windows;
 use crate::share::{share, shared};
+
+pub(crate) use self::stage::Reduction;
+use self::window::Windows;
 
 /// Schedules the reductions of a function that have no loops yet. Says why where a primitive refuses: such a
 /// reduction stays as it is.
@@ -75,90 +72,7 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> 
     said
 }
 
-/// A reduction, and the stage that maps its result where there is one.
-pub(crate) struct Reduction<'a> {
-    stage: &'a Stage,
-    epilogue: Option<&'a Stage>,
-    op: BinOp,
-    axes: Vec<Axis>,
-    loads: Vec<Access>,
-    /// How the result that is stored at last moves.
-    store: Option<Affine>,
-    dtype: DType,
-    /// Bytes of the narrowest type in which the value has a function that takes many operations.
-    function: Option<usize>,
-    /// Variables whose values are used directly, also in bounds.
-    loose: HashSet<Var>,
-    /// Those of them that decide between values: lanes of a vector would not do the same.
-    deciding: HashSet<Var>,
-    /// Whether steps that change nothing are left out.
-    is_bounded: bool,
-}
-
 impl<'a> Reduction<'a> {
-    /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
-    fn of(stage: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
-        let all: Vec<(Var, Dim, IterKind)> =
-            stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
-        let value = stage.reduction()?.value;
-        let none = HashSet::new();
-        Reduction::over(stage, epilogue, &all, &value, (&none, &none))
-    }
-
-    /// The same over iterations with other extents, with another value, and with variables whose values are
-    /// `used` directly, or that stay `alone`.
-    fn over(
-        stage: &'a Stage,
-        epilogue: Option<&'a Stage>,
-        iters: &[(Var, Dim, IterKind)],
-        value: &Expr,
-        (used, alone): (&HashSet<Var>, &HashSet<Var>),
-    ) -> Option<Self> {
-        let op = stage.reduction()?.op;
-        let mut reduced = stage.dims().filter(|d| d.2 == IterKind::Reduce).map(|d| d.0);
-        let init = stage.init.as_ref().filter(|e| !reduced.any(|v| e.mentions(v)))?;
-        let (buffer, indices, finished) = match epilogue {
-            None => (&stage.buffer, stage.indices.clone(), None),
-            Some(next) => {
-                let mut rename = Subst::vars(follows(stage, next)?);
-                let indices = next.indices.iter().map(|i| rename.expr(i)).collect();
-                (&next.buffer, indices, Some(rename.expr(&next.value)))
-            }
-        };
-        let loads = Access::loads(value);
-        let store = Access::new(buffer, &indices);
-        let mut accesses = loads.clone();
-        accesses.extend(Access::loads(init));
-        accesses.push(store.clone());
-        let mut loose = loose_vars(value);
-        loose.extend(used.iter().cloned());
-        let mut deciding = deciding_vars(value);
-        deciding.extend(used.iter().cloned());
-        let mut pinned = loose.clone();
-        pinned.extend(loose_vars(init).into_iter().chain(alone.iter().cloned()));
-        if let Some(finished) = &finished {
-            let others = Access::loads(finished).into_iter().filter(|a| a.buffer != stage.buffer);
-            accesses.extend(others);
-            pinned.extend(loose_vars(finished));
-        }
-        let axes = fuse(iters, &accesses, &pinned);
-        let dtype = stage.buffer.dtype();
-        let (store, is_bounded) = (store.offset, false);
-        Some(Reduction {
-            stage,
-            epilogue,
-            op,
-            axes,
-            loads,
-            store,
-            dtype,
-            function: narrowest_function(value),
-            loose,
-            deciding,
-            is_bounded,
-        })
-    }
-
     /// Makes its loops. Says whether there are any.
     fn loops(
         &self,
@@ -187,37 +101,6 @@ impl<'a> Reduction<'a> {
             }
         }
         Ok(true)
-    }
-
-    fn spatial(&self) -> impl Iterator<Item = usize> {
-        (0..self.axes.len()).filter(|&k| self.axes[k].kind == IterKind::Spatial)
-    }
-
-    fn reduce(&self) -> impl Iterator<Item = usize> {
-        (0..self.axes.len()).filter(|&k| self.axes[k].kind == IterKind::Reduce)
-    }
-
-    /// Product of all extents, to decide whether threads share it.
-    fn work(&self) -> i64 {
-        (0..self.axes.len()).map(|k| self.len(k)).fold(1, i64::saturating_mul)
-    }
-
-    /// The extent of an axis, for decisions.
-    fn len(&self, axis: usize) -> i64 {
-        self.axes[axis].extent.estimate()
-    }
-
-    /// Lanes of a vector: those of the widest type, or of that in which functions are computed, since these take
-    /// longer than a sum in two vectors of a wider type.
-    fn lanes(&self, target: &Target) -> i64 {
-        let widest = self.loads.iter().map(|l| l.buffer.dtype().bytes()).max().unwrap_or(1);
-        let widest = widest.max(self.dtype.bytes());
-        target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
-    }
-
-    /// By how much each load moves along an axis; `None` where it does not move evenly.
-    fn steps(&self, axis: usize) -> impl Iterator<Item = Option<i64>> {
-        self.loads.iter().map(move |l| self.axes[axis].step(l.offset.as_ref()?))
     }
 
     /// Results in vectors of partial ones along an axis of the reduction, or one by one.
@@ -421,22 +304,4 @@ fn layout(
             all.iter().map(|g| LambdaItem::from(crate::parts::as_one(at, g))).collect()
         })
     })
-}
-
-/// Bytes of the narrowest type in which a value has a function that takes more operations than a sum in two
-/// vectors instead of one.
-fn narrowest_function(value: &Expr) -> Option<usize> {
-    const FEW: usize = 4;
-    let mut narrowest: Option<usize> = None;
-    value.any(|e| {
-        if let ExprKind::Call(CallTarget::Intrin(f), _) = e.kind()
-            && f.cost() > FEW
-            && e.dtype().is_float()
-        {
-            let bytes = e.dtype().bytes();
-            narrowest = Some(narrowest.map_or(bytes, |n| n.min(bytes)));
-        }
-        false
-    });
-    narrowest
 }

@@ -34,8 +34,8 @@ use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, IterKind, Result, Tenso
 use tilewright_schedule::Schedule;
 use tilewright_target::Target;
 
-use super::Reduction;
-use super::choice::balanced;
+use super::stage::Reduction;
+use crate::axes::balanced;
 use crate::canonical::Stages;
 use crate::padding::{Iters, padding};
 

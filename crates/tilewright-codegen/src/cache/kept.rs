@@ -158,13 +158,6 @@ impl ObjectCache {
         self.kept(key)
     }
 
-    /// Number and total size in bytes of the programs.
-    pub fn kept_usage(&self) -> (usize, u64) {
-        let directory = self.directory().and_then(|path| Directory::open(path).ok());
-        let entries = directory.map(|d| files(&d, ENTRY)).unwrap_or_default();
-        (entries.len(), entries.iter().map(|entry| entry.len).sum())
-    }
-
     /// The hash of a file; `None` where it is no plain file, or is written to at the moment.
     pub fn digest(&self, path: &Path) -> Option<blake3::Hash> {
         let mut file = File::open(path).ok()?;
@@ -324,6 +317,13 @@ mod tests {
         fn keep(&self, key: &blake3::Hash, content: &[u8]) -> Option<Kept> {
             self.cache.keep(key, content.len() as u64, |out| out.write_all(content))
         }
+
+        /// Number and total size in bytes of the programs.
+        fn usage(&self) -> (usize, u64) {
+            let directory = Directory::open(self.directory.path()).expect("a directory");
+            let entries = files(&directory, ENTRY);
+            (entries.len(), entries.iter().map(|entry| entry.len).sum())
+        }
     }
 
     fn key(text: &str) -> blake3::Hash {
@@ -339,7 +339,7 @@ mod tests {
         first.confirm();
         assert!(place.cache.kept(&key("a")).expect("it is there").is_checked());
         assert!(place.cache.kept(&key("b")).is_none());
-        assert_eq!(place.cache.kept_usage(), (1, 64 + 7));
+        assert_eq!(place.usage(), (1, 64 + 7));
         // Kept again, it is another file.
         assert!(!place.keep(&key("a"), b"WEIGHTS").expect("it is kept").is_checked());
         // What is mapped stays.

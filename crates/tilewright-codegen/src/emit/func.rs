@@ -15,10 +15,10 @@ use tilewright_ir::{
     Attr, DType, Error, Expr, ExprKind, Param, Result, Span, Stmt, StmtKind, TensorFunc, Var, text,
 };
 
+use super::aliases::Aliases;
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
-use super::memory::{Aliases, element_count};
-use super::types::{is_narrow_float, is_signed, register};
+use super::types::{element_count, is_narrow_float, is_signed, register};
 use tilewright_ir::interval::{Interval, Ranges};
 
 /// Attribute of a function whose buffers all begin at 64-byte boundaries: `Int(1)`.
@@ -112,11 +112,11 @@ impl<'m> Func<'m> {
         self.scopes.iter().rev().find_map(|s| s.values.get(&e.address())).map(|(_, v)| v.clone())
     }
 
-    pub fn known_wide(&self, e: &Expr) -> Option<Val> {
+    pub(crate) fn known_wide(&self, e: &Expr) -> Option<Val> {
         self.scopes.iter().rev().find_map(|s| s.wide.get(&e.address())).map(|(_, v)| v.clone())
     }
 
-    pub fn remember(&mut self, e: &Expr, v: &Val) {
+    pub(crate) fn remember(&mut self, e: &Expr, v: &Val) {
         // These cost nothing to look up again.
         if matches!(e.kind(), ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_)) {
             return;
@@ -126,7 +126,7 @@ impl<'m> Func<'m> {
         }
     }
 
-    pub fn remember_wide(&mut self, e: &Expr, v: &Val) {
+    pub(crate) fn remember_wide(&mut self, e: &Expr, v: &Val) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.wide.insert(e.address(), (e.clone(), v.clone()));
         }

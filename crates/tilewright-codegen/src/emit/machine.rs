@@ -1,8 +1,7 @@
 //! What of a target decides the text of code, beyond what LLVM decides itself.
 
-use tilewright_target::{Arch, Target};
-
-use super::dot::Dot;
+use tilewright_ir::DType;
+use tilewright_target::{Arch, Target, TensorInstruction};
 
 /// Properties of the machine that is compiled for.
 #[derive(Clone, Debug)]
@@ -45,6 +44,56 @@ impl Machine {
              attributes #2 = {{ nounwind willreturn speculatable memory(none) }}\n\
              attributes #3 = {{ noinline nounwind willreturn speculatable memory(none) }}"
         )
+    }
+}
+
+/// An instruction, and how LLVM calls it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dot {
+    pub(super) lanes: u16,
+    /// Neighbours that are multiplied.
+    pub(super) group: usize,
+    pub(super) a: DType,
+    pub(super) b: DType,
+    /// What is added up.
+    pub(super) sum: DType,
+    pub(super) form: Form,
+}
+
+/// What LLVM's intrinsic takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form {
+    /// The accumulator, the unsigned and the signed operand, all as `int32`.
+    Words(&'static str),
+    /// Both operands, as `int16`; the sum of pairs is then added.
+    Pairs(&'static str),
+    /// The accumulator and both operands, as bytes, the unsigned one first where they differ.
+    Bytes(&'static str),
+    /// The accumulator and both operands, as `bfloat`.
+    Floats(&'static str),
+}
+
+impl Dot {
+    /// The dot products of a target that LLVM has intrinsics for.
+    pub fn of(target: &Target) -> Vec<Dot> {
+        target.tensor_instructions().filter_map(Dot::new).collect()
+    }
+
+    fn new(i: &TensorInstruction) -> Option<Dot> {
+        let form = match i.name {
+            "vpdpbusd_512_u8_i8" | "vpdpbusd_512_i8_u8" => Form::Words("x86.avx512.vpdpbusd.512"),
+            "vpdpbusd_256_u8_i8" | "vpdpbusd_256_i8_u8" => Form::Words("x86.avx512.vpdpbusd.256"),
+            "vpmaddwd_512" => Form::Pairs("x86.avx512.pmaddw.d.512"),
+            "vpmaddwd_256" => Form::Pairs("x86.avx2.pmadd.wd"),
+            "vdpbf16ps" => Form::Floats("x86.avx512bf16.dpbf16ps.512"),
+            "sdot" => Form::Bytes("aarch64.neon.sdot.v4i32.v16i8"),
+            "udot" => Form::Bytes("aarch64.neon.udot.v4i32.v16i8"),
+            "usdot_u8_i8" | "usdot_i8_u8" => Form::Bytes("aarch64.neon.usdot.v4i32.v16i8"),
+            _ => return None,
+        };
+        let lanes = u16::try_from(i.c.columns).ok()?;
+        let group = usize::try_from(i.b.group).ok()?;
+        Some(Dot { lanes, group, a: i.a.dtype, b: i.b.dtype, sum: i.c.dtype, form })
     }
 }
 

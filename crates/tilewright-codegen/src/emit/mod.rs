@@ -42,6 +42,7 @@
 //!
 //! **Architecture invariant:** nothing here calls LLVM; text is all that leaves.
 
+mod aliases;
 mod arith;
 mod call;
 mod code;
@@ -73,7 +74,6 @@ pub(crate) use func::MAX_MESSAGES;
 pub use func::{ALIGNED, Assertion, MAX_VALUES, assertions};
 pub(crate) use names::check_prefix;
 pub use names::{PREFIX, symbol};
-pub use stmt::MAX_STACK;
 
 /// The LLVM IR of a module with these functions, each under its name, with symbols under
 /// [`PREFIX`].
@@ -91,7 +91,7 @@ pub fn module(funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Result<Stri
 ///
 /// # Errors
 /// As [`module`], and [`Error::Input`] if the prefix is not a C identifier.
-pub fn module_with_prefix(
+pub(crate) fn module_with_prefix(
     prefix: &str,
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,

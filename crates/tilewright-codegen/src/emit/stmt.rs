@@ -27,11 +27,11 @@ use tilewright_ir::{
 
 use super::code::{Scalar, Shared, Val};
 use super::func::{Assertion, Func, MAX_VALUES};
-use super::memory::element_count;
+use super::types::element_count;
 use super::types::{is_signed, memory};
 
 /// Most bytes of stack memory for the allocations of one function.
-pub const MAX_STACK: usize = 64 * 1024;
+const MAX_STACK: usize = 64 * 1024;
 
 impl Func<'_> {
     pub(super) fn stmt(&mut self, s: &Stmt) -> Result<()> {

@@ -8,7 +8,7 @@
 //! | `float16`, `bfloat16` | `float`, always rounded to the type | 16 bits |
 //! | `handle` | `ptr` | `ptr` |
 
-use tilewright_ir::{DType, Error, Result, TypeKind};
+use tilewright_ir::{Buffer, DType, Error, Result, TypeKind};
 
 use super::code::{Scalar, Ty};
 
@@ -55,4 +55,12 @@ pub(super) fn is_narrow_float(dtype: DType) -> bool {
 /// Whether an integer type is signed.
 pub(super) fn is_signed(dtype: DType) -> bool {
     dtype.kind == TypeKind::Int
+}
+
+/// Number of elements of a buffer without strides, where that is constant.
+pub(super) fn element_count(b: &Buffer) -> Option<usize> {
+    let shape = b.const_shape()?;
+    shape
+        .iter()
+        .try_fold(usize::from(b.dtype().lanes), |n, &d| n.checked_mul(usize::try_from(d).ok()?))
 }

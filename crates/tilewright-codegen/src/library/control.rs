@@ -19,18 +19,10 @@ use tilewright_ir::{
     TypeKind,
 };
 
-use super::{Library, Program};
+use super::given::{Control, Library, Program};
 use crate::entry::Planned;
 
-/// What runs instead of a plan.
-pub struct Control<'a> {
-    /// Which pieces run in which order.
-    pub program: &'a program::Program,
-    /// The pieces.
-    pub pieces: &'a [Program<'a>],
-}
-
-/// Inputs and outputs of a program, for [`Library::program`]. Outputs whose sizes data decide are not
+/// Inputs and outputs of a program, for [`Library::program`](super::Library::program). Outputs whose sizes data decide are not
 /// among them.
 ///
 /// # Errors

@@ -100,7 +100,8 @@ impl Search {
     }
 
     /// A search of these directories only, in this order.
-    pub fn directories(dirs: impl IntoIterator<Item = PathBuf>) -> Search {
+    #[cfg(test)]
+    pub(super) fn directories(dirs: impl IntoIterator<Item = PathBuf>) -> Search {
         let place = |dir| SearchPath::Directory("given directory", dir);
         Search { places: dirs.into_iter().map(place).collect() }
     }

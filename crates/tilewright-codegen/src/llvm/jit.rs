@@ -73,7 +73,7 @@ impl Jit {
     /// # Errors
     /// [`Error::Io`] if it cannot be read, [`Error::Toolchain`] if it is no such file for this
     /// machine.
-    pub fn add_file(&self, path: &Path) -> Result<()> {
+    pub(crate) fn add_file(&self, path: &Path) -> Result<()> {
         let (linked, path) = (self.0.clone(), path.to_owned());
         guarded(move || linked.add_file(&path))
     }

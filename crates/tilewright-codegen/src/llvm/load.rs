@@ -5,12 +5,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use tilewright_ir::Error;
 
-use super::Llvm;
-use super::api::{Api, too_old_by_name};
+use super::api::too_old_by_name;
 use super::find::{Looked, OLDEST_MAJOR, OVERRIDE, Search};
 
 /// A place in which LLVM was looked for.
@@ -46,26 +44,9 @@ pub(super) struct Loading<L> {
     seen: HashMap<PathBuf, PathBuf>,
 }
 
-impl Loading<Llvm> {
-    /// Walks until there is an LLVM. For one thread at a time: it initialises what it loads.
-    pub fn llvm(search: Search) -> Self {
-        Loading::new(search, |file| {
-            // Not left to the dynamic linker: it would search its own path for a name without a
-            // slash.
-            let resolved = file.canonicalize().map_err(|error| error.to_string())?;
-            if !resolved.is_file() {
-                return Err("not a file".into());
-            }
-            let api = Api::load(&resolved)?;
-            let host = OnceLock::new();
-            Ok(Llvm { api, path: file.to_path_buf(), resolved, host })
-        })
-    }
-}
-
 impl<L> Loading<L> {
     /// Walks until `load` gives a library for a file.
-    fn new(search: Search, mut load: impl FnMut(&Path) -> Result<L, String>) -> Self {
+    pub fn new(search: Search, mut load: impl FnMut(&Path) -> Result<L, String>) -> Self {
         let mut library = None;
         let (mut places, mut seen) = (Vec::new(), HashMap::new());
         for looked in search.walk() {
@@ -177,6 +158,7 @@ fn first_name(file: &Path, seen: &mut HashMap<PathBuf, PathBuf>) -> Option<PathB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::llvm::Llvm;
     use std::ffi::OsString;
 
     fn directory() -> tempfile::TempDir {

@@ -82,6 +82,23 @@ impl fmt::Display for Version {
     }
 }
 
+impl Loading<Llvm> {
+    /// Walks until there is an LLVM. For one thread at a time: it initialises what it loads.
+    pub fn llvm(search: Search) -> Self {
+        Loading::new(search, |file| {
+            // Not left to the dynamic linker: it would search its own path for a name without a
+            // slash.
+            let resolved = file.canonicalize().map_err(|error| error.to_string())?;
+            if !resolved.is_file() {
+                return Err("not a file".into());
+            }
+            let api = Api::load(&resolved)?;
+            let host = OnceLock::new();
+            Ok(Llvm { api, path: file.to_path_buf(), resolved, host })
+        })
+    }
+}
+
 /// The outcome for this process. It is never dropped: code that it generated may be running at
 /// exit.
 static LOADED: OnceLock<Loading<Llvm>> = OnceLock::new();

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::control::{Branches, Loop, MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Body, GraphExpr, GraphFunc, GraphType, GraphVar, Span, graph,
+    Attrs, Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
+    Span, graph,
 };
 
 use super::pieces::tuple;

@@ -127,7 +127,7 @@ impl Conversion {
     ///
     /// # Errors
     /// `Toolchain` where libisl is missing.
-    pub fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Result<Option<Conversion>> {
+    pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Result<Option<Conversion>> {
         let (Some(from_shape), Some(to_shape)) = (extents(from), extents(to)) else {
             return Ok(None);
         };
@@ -478,17 +478,12 @@ fn by_region(all: &Domain, mut values: Vec<(Set, Expr)>) -> Known<Expr> {
 fn leaves_move(value: &Expr, from: &Buffer) -> bool {
     match value.kind() {
         ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-            is_pure(c) && leaves_move(t, from) && leaves_move(f, from)
+            c.effects().constant() && leaves_move(t, from) && leaves_move(f, from)
         }
-        ExprKind::Load(b, at) => b == from && at.iter().all(is_pure),
+        ExprKind::Load(b, at) => b == from && at.iter().all(|e| e.effects().constant()),
         ExprKind::Undef => true,
-        _ => is_pure(value),
+        _ => value.effects().constant(),
     }
-}
-
-/// Whether an expression is of indices alone: it reads no memory, is defined and has no effects.
-pub(crate) fn is_pure(e: &Expr) -> bool {
-    e.effects().constant()
 }
 
 /// What each part of the result holds in the end, in terms of its cells.

@@ -26,7 +26,7 @@ use tilewright_ir::{
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};
-use super::conversion::{Conversion, Pad, boxed, cell_names, is_pure};
+use super::conversion::{Conversion, Pad, boxed, cell_names};
 use super::writes::{Write, Writes};
 use crate::functions::Functions;
 
@@ -404,7 +404,7 @@ impl Evaluation<'_> {
                 }
             }
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-                if !is_pure(c) {
+                if !c.effects().constant() {
                     return agree(self.of(t, domain)?, self.of(f, domain)?);
                 }
                 let (yes, no) =
@@ -427,7 +427,7 @@ impl Evaluation<'_> {
                     args.iter().map(|a| self.of(a, domain)).collect();
                 intrinsic(*op, &args?)
             }
-            _ if is_pure(e) => constant_on(domain, e),
+            _ if e.effects().constant() => constant_on(domain, e),
             _ => not_known(),
         }
     }
@@ -451,7 +451,9 @@ impl Evaluation<'_> {
 fn fact(engine: &Engine, place: &Around, cond: &Expr, buffer: &Buffer) -> Option<(Region, Expr)> {
     let constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
     let usable = |f: &CellFact| {
-        f.buffer == *buffer && constant(&f.value) && f.unless.iter().chain(&f.indices).all(is_pure)
+        f.buffer == *buffer
+            && constant(&f.value)
+            && f.unless.iter().chain(&f.indices).all(|e| e.effects().constant())
     };
     let fact = CellFact::all(cond).into_iter().find(usable)?;
     let domain = fact.unless.into_iter().fold(place.domain(engine), |d, e| d.with_guard(&!e));

@@ -8,7 +8,7 @@
 //!     C = unpack(Q)     # marked
 //! ```
 //!
-//! A stage is marked by an annotation of its block ([`PRE`], [`POST`]; [`LAYOUT_REWRITE`] as TVM
+//! A stage is marked by an annotation of its block ([`PRE`], [`POST`]; `meta_schedule.layout_rewrite_preproc` as TVM
 //! has it). It leaves if it only moves data: a `pre` stage from an argument into a buffer that is
 //! nothing but its result, a `post` stage from such a buffer into a result of the function.
 //!
@@ -68,7 +68,7 @@ pub const PASS: Pass = Pass {
 pub use tilewright_schedule::{POST, PRE};
 
 /// What TVM annotates stages with that convert an argument.
-pub const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";
+pub(crate) const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";
 
 /// What a function is told of the padding of an argument when the stage that wrote it leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -292,7 +292,7 @@ impl Layout {
 
     /// The layout of a conversion's result, if it takes all of its argument to a layout of this
     /// form.
-    pub fn of_pack(c: &Conversion) -> Option<Layout> {
+    pub(crate) fn of_pack(c: &Conversion) -> Option<Layout> {
         let positions = |v: &Var| c.cells.iter().position(|cell| cell == v);
         let mut order: Vec<Option<(usize, usize)>> = vec![None; c.cells.len()];
         let mut splits = Vec::new();

@@ -5,7 +5,7 @@ use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, dim, visit};
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
-use super::conversion::{Conversion, boxed, cell_names, is_pure};
+use super::conversion::{Conversion, boxed, cell_names};
 use super::writes::Writes;
 
 /// Cells get their values from cells in at most this many steps, or it is not known from which.
@@ -87,7 +87,7 @@ impl Taint {
                 guarded_loads(&w.value, &domain, &mut loads);
                 let elsewhere = w.place.guards.iter().chain(&w.indices);
                 for e in elsewhere.chain(w.place.loops.iter().map(|l| &l.1.extent)) {
-                    if !is_pure(e) {
+                    if !e.effects().constant() {
                         self.unknown = Some(format!("`{e}` depends on data"));
                         return Ok(());
                     }

@@ -7,7 +7,7 @@ use tilewright_analysis::open_stages;
 use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
 
 use crate::classify::is_compact;
-use crate::{PARTS, VIEW};
+use crate::marks::{PARTS, VIEW};
 
 /// A function that copies its inputs into disjoint boxes, which together are its result.
 pub(crate) struct Join {

@@ -21,7 +21,7 @@
 //! say how its argument lies in memory. The module after this pass means what it meant before, and can
 //! be printed and interpreted; [`plan_memory`](crate::plan_memory) checks that all functions agree on
 //! how a value lies, and gives parts the memory of the whole. The join keeps its function, with the
-//! corners of the boxes as the attribute [`PARTS`](crate::PARTS); it is not called.
+//! corners of the boxes as the attribute `tilewright.parts`; it is not called.
 //!
 //! What is given (inputs, constants), returned, or a part of something else already, is copied into its
 //! box by a call of its own; so is a value that is joined twice. A join of which most would have to be
@@ -32,7 +32,7 @@
 //!
 //! A *slice* is a function whose result is cells of its input at distances that strides say. It needs
 //! no copy where all who read it can do so in its input, which may be an input of the graph; the function
-//! keeps where the result lies as the attribute [`SLICE`](crate::SLICE), and is not called. A call of
+//! keeps where the result lies as the attribute `tilewright.slice`, and is not called. A call of
 //! several results, as a split, becomes a call for each. Slices that together are one value, and are
 //! joined again as they lie in it, are that value in the join:
 //!
@@ -45,8 +45,8 @@
 //! Slices go after the joins, from the first to the last, since what a slice lies in may be a part
 //! itself.
 //!
-//! * `join`: which functions are joins, and what the attribute [`PARTS`](crate::PARTS) says of them.
-//! * `slice`: which functions are slices, and what the attribute [`SLICE`](crate::SLICE) says of them.
+//! * `join`: which functions are joins, and what the attribute `tilewright.parts` says of them.
+//! * `slice`: which functions are slices, and what the attribute `tilewright.slice` says of them.
 //! * `strides`: how tensors lie, and functions whose parameters lie so.
 //! * `users`: who reads and writes the memory of the values of a graph function.
 //! * `placement`: which parts lie where.

@@ -15,7 +15,7 @@ use super::slice::Sliced;
 use super::strides::{Strides, part_strides, row_major, strided};
 use crate::functions::Functions;
 use crate::legalize::copy_func;
-use crate::{PARTS, SLICE};
+use crate::marks::{PARTS, SLICE};
 
 /// The bindings of a graph function as they are made anew.
 struct Rewrite<'a, 'm> {

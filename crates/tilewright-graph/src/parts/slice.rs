@@ -13,7 +13,7 @@ use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim}
 use super::strides::{Strides, moving};
 use crate::classify::is_compact;
 use crate::functions::{fresh, function};
-use crate::{COPY, PARTS, SLICE, VIEW};
+use crate::marks::{COPY, PARTS, SLICE, VIEW};
 
 /// How a result lies in an input.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tilewright_ir::{Binding, Function, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc};
 
 use crate::legalize::Origins;
+use crate::marks::{PARTS, SLICE};
 use crate::normal::needed;
-use crate::{PARTS, SLICE};
 
 /// A graph function, and who reads and writes the values of calls. Values that are views of each other
 /// are one: their *origin*.

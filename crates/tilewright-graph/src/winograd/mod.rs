@@ -41,7 +41,7 @@ use crate::normal::changed_graphs;
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
 /// makes, the results of a tile along an axis, and the error.
-pub const WINOGRAD: &str = "tilewright.winograd";
+pub(crate) const WINOGRAD: &str = "tilewright.winograd";
 
 /// What the names of values end with that are transformed data, and their products with the weights.
 pub const TRANSFORMED: &str = "_transformed";

@@ -42,7 +42,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{DType, Error, Function, GraphType, Module, Param, Result, Span};
+use tilewright_ir::{DType, Error, Function, GraphType, Module, Param, Result};
 
 mod canon;
 mod forms;
@@ -53,6 +53,7 @@ mod ranges;
 mod run;
 mod sample;
 mod term;
+mod verdict;
 mod witness;
 
 use crate::Uninitialised;
@@ -61,7 +62,9 @@ use graph::{SymbolicValue, run_graph, scratch};
 use path::Integers;
 use prove::Prover;
 use run::{Argument, Cells, Shared, Stop, is_data, run};
-use term::{Fast, Node, Term, Terms, Val, Wrong};
+use term::{Fast, Term, Terms, Val, Wrong, free};
+use verdict::Port;
+pub use verdict::{Difference, Proof, Undecided, Verdict, VerifyOptions};
 
 /// Pairs of terms for which a witness is sought.
 const SOUGHT: usize = 512;
@@ -72,98 +75,8 @@ const FIRST: (u64, usize) = (500_000, 1 << 17);
 /// Assumptions on the inputs that a proof may use beyond values of cells.
 const PROMISES: usize = 8;
 
-/// How to compare.
-#[derive(Clone, Debug)]
-pub struct VerifyOptions {
-    /// Sums and products of floats count as equal in any order.
-    pub reassociate: bool,
-    /// Number of different terms, over both functions.
-    pub terms: usize,
-    /// Number of expressions and statements that are evaluated, over both functions.
-    pub steps: u64,
-    /// Number of elements of all memories together.
-    pub memory: usize,
-    /// Reading what was never written.
-    pub uninitialised: Uninitialised,
-    /// Conditions on integers are decided by integer sets; without, or where libisl is missing, by
-    /// intervals and orders only.
-    pub sets: bool,
-    /// Where terms decide nothing soon, both functions run on data.
-    pub samples: bool,
-}
-
-impl Default for VerifyOptions {
-    /// No reassociation, 8 million terms, 400 million steps, 64 million elements; what was never
-    /// written may not be read.
-    fn default() -> Self {
-        VerifyOptions {
-            reassociate: false,
-            terms: 8 << 20,
-            steps: 400_000_000,
-            memory: 64 << 20,
-            uninitialised: Uninitialised::Refuse,
-            sets: true,
-            samples: true,
-        }
-    }
-}
-
-/// The answer.
-#[derive(Clone, Debug)]
-pub enum Verdict {
-    /// The same outputs for every input.
-    Equal(Proof),
-    /// Not the same outputs for some input.
-    Differ(Box<Difference>),
-    /// It cannot be said.
-    Undecided(Undecided),
-}
-
-/// What was proven.
-#[derive(Clone, Debug)]
-pub struct Proof {
-    /// Number of elements that were compared.
-    pub cells: usize,
-    /// Number of different terms.
-    pub terms: usize,
-    /// Assumptions on the inputs that the first and the second function rely on.
-    pub relied: [Vec<String>; 2],
-}
-
-/// The first element that differs.
-#[derive(Clone, Debug)]
-pub struct Difference {
-    /// The output, and the place of the element in it.
-    pub cell: String,
-    /// What the functions have there, abbreviated.
-    pub terms: [String; 2],
-    /// What that is for the inputs of the witness.
-    pub values: [String; 2],
-    /// Inputs that show it: elements with their values. At most eight are listed.
-    pub inputs: Vec<(String, String)>,
-}
-
-/// Why it cannot be said.
-#[derive(Clone, Debug)]
-pub struct Undecided {
-    /// The reason.
-    pub why: String,
-    /// The function that it is about: the first (`false`) or the second.
-    pub second: Option<bool>,
-    /// The place in its source.
-    pub span: Option<Span>,
-}
-
 fn undecided(why: impl Into<String>) -> Verdict {
     Verdict::Undecided(Undecided { why: why.into(), second: None, span: None })
-}
-
-/// A parameter or result, as the outside sees it.
-struct Port {
-    name: Arc<str>,
-    dtype: DType,
-    /// `None` for scalars.
-    shape: Option<Vec<usize>>,
 }
 
 /// Which functions of two modules are to be compared.
@@ -507,13 +420,5 @@ impl Compare<'_> {
             values: [value(found.values.0), value(found.values.1)],
             inputs: inputs.collect(),
         })))
-    }
-}
-
-/// Whether a value may be anything.
-fn free(terms: &Terms, v: Val) -> bool {
-    match v {
-        Val::Term(t) => matches!(terms.node(t), Node::Undef | Node::Unwritten),
-        Val::Known(_) => false,
     }
 }

@@ -12,9 +12,8 @@ use tilewright_ir::{BinOp, DType};
 use crate::scalar::{self, Scalar};
 
 use super::canon::Canon;
-use super::free;
 use super::path::{Integers, Path};
-use super::term::{Fast, Node, Term, Terms, Val, Wrong};
+use super::term::{Fast, Node, Term, Terms, Val, Wrong, free};
 
 /// Conditions that are taken to be true and then false, one inside the other.
 const CONDITIONS: usize = 12;

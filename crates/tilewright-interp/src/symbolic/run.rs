@@ -4,7 +4,6 @@
 //! Where a condition is a term both sides run, and every cell that either of them wrote becomes a
 //! selection. What needs a number and has a term ends the run undecided.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,147 +12,23 @@ use tilewright_ir::interval::Interval;
 use tilewright_ir::scalar::wrap;
 use tilewright_ir::{
     AtOnce, BinOp, Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, IterKind, MatchRegion,
-    Param, Span, Stmt, StmtKind, Tensor, TensorFunc, TypeKind, Var,
+    Param, Stmt, StmtKind, TensorFunc, Var,
 };
 
 use crate::race::Act;
 use crate::scalar;
 
-use super::path::{Integers, Path};
+use super::path::Path;
 use super::term::{Fast, Node, Term, Terms, Val, Wrong};
 
 mod assume;
 mod eval;
 mod memory;
 mod race;
+mod state;
 
-use memory::{BufferView, Memory, offsets};
-use race::Watch;
-
-/// Why a run ended early.
-#[derive(Debug)]
-pub enum Stop {
-    /// Whether the functions agree cannot be said.
-    Undecided(String, Option<Span>),
-    /// The program does something illegal whatever the inputs are, or breaks a rule.
-    Error(Error),
-}
-
-impl Stop {
-    fn at(self, span: Option<Span>) -> Stop {
-        match self {
-            Stop::Undecided(why, at) => Stop::Undecided(why, at.or(span)),
-            Stop::Error(e) => Stop::Error(e.at(span)),
-        }
-    }
-}
-
-impl From<Error> for Stop {
-    fn from(e: Error) -> Self {
-        Stop::Error(e)
-    }
-}
-
-/// A result, or why there is none.
-pub type Ran<T> = Result<T, Stop>;
-
-/// Ends a run undecided.
-pub fn undecided<T>(why: impl Into<String>) -> Ran<T> {
-    Err(Stop::Undecided(why.into(), None))
-}
-
-/// A tensor of terms, in row-major order.
-#[derive(Clone, Debug)]
-pub struct Cells {
-    /// Type of the elements.
-    pub dtype: DType,
-    /// Extents.
-    pub shape: Vec<usize>,
-    /// The elements.
-    pub cells: Rc<Vec<Val>>,
-}
-
-impl Cells {
-    /// The cells of a tensor that is known.
-    pub fn constant(t: &Tensor) -> Self {
-        let size = t.dtype().bytes().max(1);
-        let chunks = t.bytes().chunks_exact(size).take(t.len());
-        let cells = chunks.map(|b| Val::Known(crate::machine::decode(b, t.dtype()))).collect();
-        Cells { dtype: t.dtype(), shape: t.shape().to_vec(), cells: Rc::new(cells) }
-    }
-}
-
-/// An argument of a tensor function.
-#[derive(Clone, Debug)]
-pub enum Argument {
-    /// A tensor.
-    Cells(Cells),
-    /// A scalar.
-    Scalar(Val),
-}
-
-/// What the runs of both sides share.
-pub struct Shared {
-    /// The terms.
-    pub terms: Terms,
-    /// What is asked about integers.
-    pub integers: Integers,
-    /// Expressions that may still be evaluated.
-    pub steps: u64,
-    /// Elements of memory that may still be allocated.
-    pub memory: usize,
-    /// What memory holds at first.
-    pub fresh: Val,
-    /// Conditions on the inputs that both programs are told to rely on.
-    pub constraints: Vec<Term>,
-    /// Inputs whose value is assumed.
-    pub assumed: Fast<Term, u64>,
-    /// Texts of the assumptions on inputs of the side that runs.
-    pub relied: Vec<String>,
-    /// Names and shapes of the inputs: the parameters, then variables that nothing defines.
-    pub names: Vec<(String, Vec<usize>)>,
-    /// Symbols of variables that nothing defines.
-    pub free: HashMap<(Arc<str>, DType), Val>,
-}
-
-impl Shared {
-    /// The symbol of a variable that nothing defines: one for each name and type.
-    fn free(&mut self, v: &Var) -> Result<Val, Wrong> {
-        let key = (v.name().clone(), v.dtype());
-        if let Some(value) = self.free.get(&key) {
-            return Ok(*value);
-        }
-        let number = u32::try_from(self.names.len()).map_err(|_| Wrong::Full)?;
-        let value = self.terms.input(number, 0, v.dtype())?;
-        self.names.push((v.name().to_string(), Vec::new()));
-        self.free.insert(key, value);
-        Ok(value)
-    }
-}
-
-/// One run of a tensor function.
-pub struct Run<'s> {
-    shared: &'s mut Shared,
-    vars: Fast<(u64, u16), Val>,
-    pointers: Fast<u64, usize>,
-    places: Fast<u64, Rc<BufferView>>,
-    memories: Vec<Memory>,
-    lane: u16,
-    /// Conditions under which this code runs.
-    path: Path,
-    /// Loops around whose iterations run at once.
-    watches: Vec<Watch>,
-    /// The cell that a store updates by an operator that commutes, if any loop has to know.
-    updating: Option<(Buffer, Vec<Expr>)>,
-    /// For each open branch, the cells that it wrote with what was there before.
-    logs: Vec<Vec<(usize, usize, Val)>>,
-    ret: Option<Val>,
-    stopped: bool,
-    span: Option<Span>,
-    /// Loops around with the values of their variables, and the innermost block, for messages.
-    around: Vec<(Arc<str>, i64)>,
-    within: Option<Arc<str>>,
-}
+pub use state::{Argument, Cells, Ran, Run, Shared, Stop, is_data, undecided};
+use state::{BufferView, Dim, Memory, Watch, offsets};
 
 /// Runs a function; gives the tensors of its parameters afterwards, and its scalar result.
 pub fn run(
@@ -576,9 +451,4 @@ impl Run<'_> {
         self.lane = 0;
         Ok(())
     }
-}
-
-/// Whether a type can be a symbol.
-pub fn is_data(dtype: DType) -> bool {
-    dtype.lanes == 1 && !matches!(dtype.kind, TypeKind::Handle | TypeKind::Void)
 }

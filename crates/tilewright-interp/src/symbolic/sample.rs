@@ -8,8 +8,8 @@ use tilewright_ir::{DType, Function, Module, Tensor};
 use crate::machine::{Fill, decode, encode};
 use crate::{Arg, Interpreter, RunOptions, Scalar, State};
 
+use super::verdict::{Difference, Port, VerifyOptions};
 use super::witness::{agree, draw, index_of, index_text};
-use super::{Difference, Port, VerifyOptions};
 
 /// Sets of data that are tried: whole numbers, then fractions for floats.
 const SETS: u64 = 2;

@@ -478,3 +478,11 @@ fn commutes(op: BinOp) -> bool {
             | BinOp::Ne
     )
 }
+
+/// Whether a value may be anything.
+pub fn free(terms: &Terms, v: Val) -> bool {
+    match v {
+        Val::Term(t) => matches!(terms.node(t), Node::Undef | Node::Unwritten),
+        Val::Known(_) => false,
+    }
+}

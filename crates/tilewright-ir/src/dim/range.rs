@@ -7,7 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::interval::MAX_CELLS;
+
+/// Most cells of a tensor of open size: compiled functions count them in `int32`, and what runs
+/// them checks it.
+pub const MAX_CELLS: usize = i32::MAX as usize;
 
 /// A range of sizes.
 ///

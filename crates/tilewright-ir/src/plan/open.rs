@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::arena::{self, Block};
 use super::{Plan, Port, Slot, Step, Stored};
+use crate::dim::MAX_CELLS;
 use crate::dim::{self, Dim, SizeRange};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Var;
-use crate::interval::MAX_CELLS;
 use crate::tensor::{Tensor, byte_count};
 
 /// An input or output whose extents may be open.

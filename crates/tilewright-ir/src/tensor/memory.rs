@@ -11,10 +11,15 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use bytemuck::Zeroable;
+use bytemuck::{Pod, Zeroable};
 use memmap2::MmapMut;
 
-use super::{ALIGN, Line};
+/// Alignment in bytes of a tensor's first element: one cache line, one 512-bit vector.
+pub const ALIGN: usize = 64;
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Line([u8; ALIGN]);
 
 /// Bytes from which a tensor has a mapping of its own. Neighbouring mappings share large pages, so
 /// that they need not be as large as these.

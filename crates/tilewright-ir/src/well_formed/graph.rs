@@ -1,12 +1,14 @@
 //! The rules of graph functions, and the types of their expressions.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Display;
 use std::sync::Arc;
 
 mod control;
+mod operators;
 
+use self::operators::{malformed, require};
 use super::tensor::may_be_equal;
+use crate::control::is_control_operator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, ExprKind, Var, fold_binary};
@@ -103,14 +105,6 @@ fn callees<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
     out
 }
 
-fn malformed<T>(message: impl Display) -> Result<T> {
-    Err(Error::malformed(message.to_string()))
-}
-
-fn require(ok: bool, message: impl FnOnce() -> String) -> Result<()> {
-    if ok { Ok(()) } else { malformed(message()) }
-}
-
 struct Checker<'m> {
     module: &'m Module,
     known: HashSet<GraphVar>,
@@ -161,7 +155,7 @@ impl Checker<'_> {
         };
         // A call of something that we do not know may bring new extents; so may what depends on
         // data: branches, loops, casts.
-        let brings = ty.is_none() || control::brings_sizes(value);
+        let brings = ty.is_none() || operators::brings_sizes(value);
         self.type_rules(var.ty(), "its type", brings)?;
         if let Some(ty) = &ty {
             fits(var.ty(), ty)?;
@@ -273,8 +267,8 @@ impl Checker<'_> {
                 }
                 let args: Result<Vec<_>> = args.iter().map(|a| self.ty(a)).collect();
                 let args = args?;
-                if control::is_operator(op) {
-                    return control::operator(op, &args);
+                if is_control_operator(op) {
+                    return operators::operator(op, &args);
                 }
                 let Some(name) = graph::callee(op) else { return Ok(None) };
                 let callee: Arc<GraphFunc> = match self.module.functions.get(name) {

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 
-use super::{EXPR_DEPTH, STMT_DEPTH};
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
 use crate::equal::describe;
@@ -16,6 +15,12 @@ use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
 use crate::text::brief;
 use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
+
+/// Levels of an expression.
+pub const EXPR_DEPTH: usize = 1500;
+
+/// Levels of a statement.
+pub const STMT_DEPTH: usize = 500;
 
 fn binary_operands(op: BinOp) -> Operands {
     use BinOp::*;

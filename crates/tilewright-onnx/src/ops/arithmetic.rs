@@ -1,28 +1,95 @@
 //! Operators on elements: arithmetic, activations, comparisons, conversions.
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ops::Operand;
 use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
-use tilewright_ops::{Operand, Scalar};
 
 use super::check::demand;
 use super::narrow::{self, Element};
 use super::one;
-use crate::build::{Builder, operand};
-use crate::fold;
-use crate::node::{Imported, Node};
+use super::value::{self, convert, scalar};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{MANY, Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Abs", 7, 1, |n, b| unary(n, b, "abs", Unary::Abs)),
+    op("Acos", 7, 1, |n, b| unary(n, b, "acos", Unary::Acos)),
+    op("Acosh", 9, 1, |n, b| unary(n, b, "acosh", Unary::Acosh)),
+    op("Add", 7, 2, |n, b| binary(n, b, "add", Binary::Add)),
+    op("And", 7, 2, |n, b| binary(n, b, "and", Binary::And)),
+    op("Asin", 7, 1, |n, b| unary(n, b, "asin", Unary::Asin)),
+    op("Asinh", 9, 1, |n, b| unary(n, b, "asinh", Unary::Asinh)),
+    op("Atan", 7, 1, |n, b| unary(n, b, "atan", Unary::Atan)),
+    op("Atanh", 9, 1, |n, b| unary(n, b, "atanh", Unary::Atanh)),
+    op("BitShift", 11, 2, bit_shift),
+    op("BitwiseAnd", 18, 2, |n, b| binary(n, b, "bitwise_and", Binary::BitAnd)),
+    op("BitwiseNot", 18, 1, |n, b| unary(n, b, "bitwise_not", Unary::BitNot)),
+    op("BitwiseOr", 18, 2, |n, b| binary(n, b, "bitwise_or", Binary::BitOr)),
+    op("BitwiseXor", 18, 2, |n, b| binary(n, b, "bitwise_xor", Binary::BitXor)),
+    op("Cast", 7, 1, cast),
+    op("CastLike", 15, 2, cast_like),
+    op("Ceil", 7, 1, |n, b| unary(n, b, "ceil", Unary::Ceil)),
+    op("Celu", 12, 1, celu),
+    op("Clip", 7, 3, clip),
+    op("Cos", 7, 1, |n, b| unary(n, b, "cos", Unary::Cos)),
+    op("Cosh", 9, 1, |n, b| unary(n, b, "cosh", Unary::Cosh)),
+    op("Div", 7, 2, |n, b| division(n, b, "div", Binary::Div)),
+    op("Dropout", 7, 3, dropout),
+    op("Elu", 7, 1, elu),
+    op("Erf", 9, 1, |n, b| unary(n, b, "erf", Unary::Erf)),
+    op("Exp", 7, 1, |n, b| unary(n, b, "exp", Unary::Exp)),
+    op("Floor", 7, 1, |n, b| unary(n, b, "floor", Unary::Floor)),
+    op("Gelu", 20, 1, gelu),
+    op("Greater", 7, 2, |n, b| binary(n, b, "greater", Binary::Greater)),
+    op("GreaterOrEqual", 12, 2, |n, b| binary(n, b, "greater_or_equal", Binary::GreaterEqual)),
+    op("HardSigmoid", 7, 1, hard_sigmoid),
+    op("HardSwish", 14, 1, |n, b| unary(n, b, "hard_swish", Unary::HardSwish)),
+    op("IsInf", 10, 1, is_inf),
+    op("IsNaN", 9, 1, |n, b| unary(n, b, "is_nan", Unary::IsNan)),
+    op("LeakyRelu", 7, 1, leaky_relu),
+    op("Less", 7, 2, |n, b| binary(n, b, "less", Binary::Less)),
+    op("LessOrEqual", 12, 2, |n, b| binary(n, b, "less_or_equal", Binary::LessEqual)),
+    op("Log", 7, 1, |n, b| unary(n, b, "log", Unary::Log)),
+    op("Max", 7, MANY, |n, b| variadic(n, b, "max", Variadic::Max)),
+    op("Mean", 7, MANY, |n, b| variadic(n, b, "mean", Variadic::Mean)),
+    op("Min", 7, MANY, |n, b| variadic(n, b, "min", Variadic::Min)),
+    op("Mish", 18, 1, |n, b| unary(n, b, "mish", Unary::Mish)),
+    op("Mod", 10, 2, modulo),
+    op("Mul", 7, 2, |n, b| binary(n, b, "mul", Binary::Mul)),
+    op("Neg", 7, 1, |n, b| unary(n, b, "neg", Unary::Neg)),
+    op("Not", 1, 1, |n, b| unary(n, b, "not", Unary::Not)),
+    op("Or", 7, 2, |n, b| binary(n, b, "or", Binary::Or)),
+    op("PRelu", 7, 2, |n, b| binary(n, b, "prelu", Binary::PRelu)),
+    op("Pow", 7, 2, pow),
+    op("Reciprocal", 7, 1, |n, b| unary(n, b, "reciprocal", Unary::Reciprocal)),
+    op("Relu", 7, 1, |n, b| unary(n, b, "relu", Unary::Relu)),
+    op("Round", 11, 1, |n, b| unary(n, b, "round", Unary::Round)),
+    op("Selu", 7, 1, selu),
+    op("Shrink", 9, 1, shrink),
+    op("Sigmoid", 7, 1, |n, b| unary(n, b, "sigmoid", Unary::Sigmoid)),
+    op("Sign", 9, 1, |n, b| unary(n, b, "sign", Unary::Sign)),
+    op("Sin", 7, 1, |n, b| unary(n, b, "sin", Unary::Sin)),
+    op("Sinh", 9, 1, |n, b| unary(n, b, "sinh", Unary::Sinh)),
+    op("Softplus", 7, 1, |n, b| unary(n, b, "softplus", Unary::Softplus)),
+    op("Softsign", 7, 1, |n, b| unary(n, b, "softsign", Unary::Softsign)),
+    op("Sqrt", 7, 1, |n, b| unary(n, b, "sqrt", Unary::Sqrt)),
+    op("Sub", 7, 2, |n, b| binary(n, b, "sub", Binary::Sub)),
+    op("Sum", 7, MANY, |n, b| variadic(n, b, "sum", Variadic::Sum)),
+    op("SwiGLU", 28, 2, swiglu),
+    op("Swish", 24, 1, swish),
+    op("Tan", 7, 1, |n, b| unary(n, b, "tan", Unary::Tan)),
+    op("Tanh", 7, 1, |n, b| unary(n, b, "tanh", Unary::Tanh)),
+    op("ThresholdedRelu", 10, 1, thresholded_relu),
+    op("Where", 9, 3, select),
+    op("Xor", 7, 2, |n, b| binary(n, b, "xor", Binary::Xor)),
+];
 
 /// Operands that one function combines at most, so that expressions stay shallow.
 const COMBINED: usize = 64;
-
-/// The element of a tensor with one element.
-pub(crate) fn scalar(t: &Tensor) -> Scalar {
-    match t.dtype().is_float() {
-        true => Scalar::Float(t.get_f64(0)),
-        // An unsigned number above the signed range goes by its bits.
-        false => Scalar::Int(t.get_i128(0) as i64),
-    }
-}
 
 /// Calls a function of one operand.
 pub(crate) fn apply(
@@ -203,7 +270,7 @@ pub(crate) fn clip(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     for (bound, base, op) in [(low, "max", Binary::Max), (high, "min", Binary::Min)] {
         if let Some(bound) = bound {
             // A bound may have axes of extent one: it must not add axes.
-            let bound = super::movement::reshape_to::<Dim>(b, bound, &[])?;
+            let bound = value::reshape_to::<Dim>(b, bound, &[])?;
             value = combine(b, base, op, &value, &bound)?;
         }
     }
@@ -265,19 +332,6 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     one(b.call("where", &(&cond, &of, &with), &args, || elementwise::where_(&cond, &of, &with))?)
 }
 
-/// Converts a value; a constant at once.
-pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Imported> {
-    let of = operand(x);
-    match x {
-        _ if of.dtype == to => Ok(x.clone()),
-        Imported::Const(t) => {
-            b.budget.charge(&Operand { shape: of.shape, dtype: to })?;
-            fold::cast(t, to).map(Imported::Const)
-        }
-        _ => b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to)),
-    }
-}
-
 pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
     let number = i32::try_from(to).unwrap_or(-1);
@@ -315,7 +369,7 @@ pub(crate) fn dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return one(x);
     }
     let yes = Tensor::from_bytes(DType::BOOL, &[1], &[1])?;
-    let mask = super::constants::full(b, &x.shape(), &yes)?;
+    let mask = value::full(b, &x.shape(), &yes)?;
     // The mask was of the data's type at first.
     let of = if node.opset < 10 { x.dtype() } else { DType::BOOL };
     let mask = convert(b, &mask, of)?;

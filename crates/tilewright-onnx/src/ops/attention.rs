@@ -4,11 +4,22 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::linear_attention::{LinearAttention, linear_attention};
 
 use super::compose::{Compose, int, ints};
-use super::{constants, one};
-use crate::build::{Builder, operand};
+use super::{one, value};
+use crate::build::Builder;
 use crate::data;
 use crate::import::{Importer, Stop};
-use crate::node::{Imported, Node, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Attention", 23, 7, attention),
+    op("CausalConvWithState", 27, 4, causal_conv),
+    op("LinearAttention", 27, 6, linear),
+    op("RotaryEmbedding", 23, 4, rotary_embedding),
+    op("TensorScatter", 24, 3, tensor_scatter),
+];
 
 /// A number of heads, which a tensor of three axes needs.
 fn heads(node: &Node, name: &'static str, hidden: usize) -> Result<usize> {
@@ -385,7 +396,7 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let interleaved = node.flag("interleaved", false)?;
     let (x1, x2) = match interleaved {
         true => {
-            let list = |v| constants::list(&[v]);
+            let list = |v| value::list(&[v]);
             let mut every = |from: i64| {
                 let inputs = [&rotated, &list(from)?, &list(turned as i64)?, &list(3)?, &list(2)?];
                 c.op("Slice", &inputs)

@@ -3,8 +3,9 @@
 use tilewright_ir::{Error, Result};
 use tilewright_ops::check::{Need, checked};
 
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
 
 /// The same integers, which end the run where one does not meet the need. `what` an element is is
 /// for the message, as in `index`.

@@ -7,12 +7,14 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use tilewright_ops::{Scalar, creation};
 
-use super::{arithmetic, constants, movement};
+use super::value;
 use crate::build::Builder;
 use crate::fold;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
+use crate::operator::OPSETS;
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
-use crate::registry::{self, Import, OPSETS};
+use crate::registry::{self, Import};
 use crate::sizes;
 
 /// A node that is imported as several others.
@@ -118,18 +120,18 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         x: &Imported,
         shape: &[D],
     ) -> Result<Imported> {
-        movement::reshape_to(self.b, x, shape)
+        value::reshape_to(self.b, x, shape)
     }
 
     pub(crate) fn cast(&mut self, x: &Imported, to: DType) -> Result<Imported> {
-        arithmetic::convert(self.b, x, to)
+        value::convert(self.b, x, to)
     }
 
     pub(crate) fn transpose(&mut self, x: &Imported, order: &[usize]) -> Result<Imported> {
         if order.iter().copied().eq(0..order.len()) {
             return Ok(x.clone());
         }
-        movement::transpose_by(self.b, x, order)
+        value::transpose_by(self.b, x, order)
     }
 
     pub(crate) fn expand<D: Into<Dim> + Copy>(
@@ -151,7 +153,7 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
     pub(crate) fn positions(&mut self, count: impl Into<Dim>) -> Result<Imported> {
         let count = count.into();
         match count.known() {
-            Some(count) => constants::list(&(0..count as i64).collect::<Vec<_>>()),
+            Some(count) => value::list(&(0..count as i64).collect::<Vec<_>>()),
             None => {
                 let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
                 self.b.call("range", &(zero, one, count, DType::I64), &[], || {
@@ -191,6 +193,6 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
     ) -> Result<Imported> {
         let axes: Vec<i64> = axes.iter().map(|&a| a as i64).collect();
         let empty = int("noop_with_empty_axes", 1);
-        self.with(op, &[x, &constants::list(&axes)?], [int("keepdims", keep.into()), empty])
+        self.with(op, &[x, &value::list(&axes)?], [int("keepdims", keep.into()), empty])
     }
 }

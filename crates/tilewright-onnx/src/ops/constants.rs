@@ -2,22 +2,28 @@
 
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
-use tilewright_ops::{Operand, Scalar, creation};
+use tilewright_ops::{Scalar, creation};
 
-use super::arithmetic::scalar;
 use super::one;
+use super::value::{full, scalar};
 use crate::build::Builder;
 use crate::data;
 use crate::extents;
-use crate::fold;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
+use crate::operator::{Operator, op, texts};
 use crate::sizes;
 use crate::texts::Texts;
 
-/// A list of numbers that the import has computed.
-pub(crate) fn list(values: &[i64]) -> Result<Imported> {
-    Tensor::from_slice(&[values.len()], values).map(Imported::Const)
-}
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Constant", 7, 0, constant),
+    op("ConstantOfShape", 9, 1, constant_of_shape),
+    op("EyeLike", 9, 1, eye_like),
+    op("Range", 11, 3, range),
+    texts(op("Shape", 1, 1, shape)),
+    texts(op("Size", 1, 1, size)),
+];
 
 pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let text = node.text_or("value_string", "")?;
@@ -62,21 +68,6 @@ pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Impo
         )));
     }
     one(full(b, &shape, &value)?)
-}
-
-/// One element everywhere: a constant, where no size is open.
-pub(crate) fn full(b: &mut Builder, shape: &[Dim], value: &Tensor) -> Result<Imported> {
-    let dtype = value.dtype();
-    match dim::known(shape) {
-        Some(known) => {
-            b.budget.charge(&Operand::new(&known, dtype))?;
-            fold::full(dtype, &known, value.bytes()).map(Imported::Const)
-        }
-        None => {
-            let value = scalar(value);
-            b.call("full", &(shape, value, dtype), &[], || creation::full(shape, value, dtype))
-        }
-    }
 }
 
 pub(crate) fn shape(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {

@@ -1,24 +1,24 @@
 //! Matrix products and convolutions.
 
-use tilewright_ir::{DType, Error, GraphVar, Result, Tensor, dim};
+use tilewright_ir::{DType, Error, Result, Tensor, dim};
 use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
 use tilewright_ops::subpixel::{Subpixel, subpixel};
 use tilewright_ops::{Operand, einsum};
 
 use super::{one, window};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::{Builder, Convolution};
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{MANY, Operator, op};
 
-/// A convolution with constant weights, kept so that a batch normalisation can join it.
-pub(crate) struct Convolution {
-    params: Conv,
-    x: Imported,
-    weights: Tensor,
-    bias: Option<Tensor>,
-    result: GraphVar,
-    /// How often the graph reads the result.
-    pub(crate) uses: usize,
-}
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Conv", 7, 3, conv),
+    op("ConvTranspose", 7, 3, conv_transpose),
+    op("Einsum", 12, MANY, einsum),
+    op("Gemm", 7, 3, gemm),
+    op("MatMul", 7, 2, matmul),
+];
 
 pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);

@@ -5,14 +5,24 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::dynamic::{self, Suppression};
 
 use super::compose::{Compose, int};
-use super::{movement, one};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node, axis};
+use super::{one, value};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Compress", 9, 2, compress),
+    op("NonMaxSuppression", 10, 5, non_max_suppression),
+    op("NonZero", 9, 1, non_zero),
+    op("Unique", 11, 1, unique),
+];
 
 /// A tensor as a list.
 fn flat(b: &mut Builder, x: &Imported) -> Result<Imported> {
     let cells = dim::product(x.shape());
-    movement::reshape_to(b, x, &[cells])
+    value::reshape_to(b, x, &[cells])
 }
 
 /// The positions of the elements of a list that are not zero.
@@ -93,7 +103,7 @@ pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         None => {
             let list = flat(b, x)?;
             let n = list.shape()[0];
-            (list.clone(), movement::reshape_to(b, &list, &[n, 1.into()])?)
+            (list.clone(), value::reshape_to(b, &list, &[n, 1.into()])?)
         }
         Some(along) => {
             let mut order: Vec<usize> = (0..x.rank()).collect();
@@ -102,7 +112,7 @@ pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             let moved = Compose::new(node, b).transpose(x, &order)?;
             let shape = moved.shape();
             let m = dim::product(shape[1..].iter().copied());
-            (x.clone(), movement::reshape_to(b, &moved, &[shape[0], m])?)
+            (x.clone(), value::reshape_to(b, &moved, &[shape[0], m])?)
         }
     };
     let rows = match rows.dtype().is_bool() {
@@ -133,7 +143,7 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return Err(Error::model("start, limit and delta must be one number each, of one type"));
     }
     let parts: Vec<Imported> =
-        parts.iter().map(|v| movement::reshape_to::<Dim>(b, v, &[])).collect::<Result<_>>()?;
+        parts.iter().map(|v| value::reshape_to::<Dim>(b, v, &[])).collect::<Result<_>>()?;
     let count = b.call("range_count", &dtype, &parts, || dynamic::range_count(dtype))?;
     let found = one_size(b, &count)?;
     let mut c = Compose::new(node, b);
@@ -165,7 +175,7 @@ pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Im
     }
     let mut limit = |at: usize, default: f32| match node.optional(at) {
         None => Tensor::from_slice(&[1], &[default]).map(Imported::Const),
-        Some(v) if v.dtype() == DType::F32 => movement::reshape_to(b, v, &[1usize]),
+        Some(v) if v.dtype() == DType::F32 => value::reshape_to(b, v, &[1usize]),
         Some(v) => Err(Error::model(format!("input {at} is {}, not float32", v.dtype()))),
     };
     let (overlap, least) = (limit(3, 0.0)?, limit(4, f32::NEG_INFINITY)?);

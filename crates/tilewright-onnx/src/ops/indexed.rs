@@ -8,9 +8,21 @@ use tilewright_ops::movement::{self, ScatterMode};
 
 use super::check::demand;
 use super::one;
-use crate::build::{Builder, operand};
+use crate::build::Builder;
 use crate::extents::{MAX_RANK, too_many_axes};
-use crate::node::{Imported, Node, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axis};
+use crate::operator::{Operator, op, until};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Gather", 7, 2, gather),
+    op("GatherElements", 11, 2, gather_elements),
+    op("GatherND", 11, 2, gather_nd),
+    until(10, op("Scatter", 9, 3, scatter_elements)),
+    op("ScatterElements", 11, 3, scatter_elements),
+    op("ScatterND", 11, 3, scatter_nd),
+];
 
 /// Slices of a value along an axis.
 pub(crate) fn gather_along(

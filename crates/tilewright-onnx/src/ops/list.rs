@@ -5,9 +5,27 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
+use crate::imported::{Element, Imported, ItemType};
 use crate::model::{ValueKind, described};
-use crate::node::{Element, Imported, ItemType, Node, axis};
-use crate::ops::nested::numbers;
+use crate::node::{Node, axis};
+use crate::operator::{MANY, Operator, lists, texts};
+use crate::ops::value::numbers;
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    lists("ConcatFromSequence", 11, 1, concat_from),
+    texts(lists("Identity", 1, 1, identity)),
+    lists("Optional", 15, 1, optional),
+    lists("OptionalGetElement", 15, 1, optional_get),
+    lists("OptionalHasElement", 15, 1, optional_has),
+    lists("SequenceAt", 11, 2, at),
+    lists("SequenceConstruct", 11, MANY, construct),
+    lists("SequenceEmpty", 11, 0, empty),
+    lists("SequenceErase", 11, 2, erase),
+    lists("SequenceInsert", 11, 3, insert),
+    lists("SequenceLength", 11, 1, length),
+    lists("SplitToSequence", 11, 2, split_to),
+];
 
 /// The list of an input, and what it holds.
 fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
@@ -16,35 +34,6 @@ fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
             Ok((value.clone(), element.clone()))
         }
         _ => Err(Error::model(format!("input {at} is no sequence"))),
-    }
-}
-
-/// What is given for an input of the model that is a sequence or an optional, which may be absent.
-pub(crate) fn given(
-    b: &mut Builder,
-    kind: ValueKind,
-    values: &[Imported],
-    declared: Element,
-) -> Result<Imported> {
-    let none = Attrs::new();
-    match kind {
-        ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalTensor(declared))
-        }
-        ValueKind::OptionalSequence if values.is_empty() => {
-            let declared = Element { shape: None, ..declared };
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalList(declared))
-        }
-        ValueKind::Sequence | ValueKind::OptionalSequence => {
-            let element = match values {
-                // It may come to hold tensors of any shape.
-                [] => Element { shape: None, ..declared },
-                [first, rest @ ..] => {
-                    rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
-                }
-            };
-            b.list(ListOp::Of, values, none, ItemType::List(element))
-        }
     }
 }
 

@@ -3,8 +3,16 @@
 use tilewright_ir::{Error, Result};
 
 use super::compose::{Compose, int};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("NegativeLogLikelihoodLoss", 12, 3, negative_log_likelihood),
+    op("SoftmaxCrossEntropyLoss", 12, 3, softmax_cross_entropy),
+];
 
 /// Minus the logarithm of the probability of the right class. `p` are the logarithms, the classes
 /// along axis 1.

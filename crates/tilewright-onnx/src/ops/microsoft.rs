@@ -5,8 +5,34 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
 use super::one;
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{MANY, Operator, op};
+
+/// Those of the domain `com.microsoft`.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Attention", 9, 6, attention),
+    op("BiasGelu", 9, 2, bias_gelu),
+    op("DynamicQuantizeMatMul", 9, 5, dynamic_quantize_matmul),
+    op("EmbedLayerNormalization", 9, 9, embed_layer_norm),
+    op("FastGelu", 9, 2, fast_gelu),
+    op("FusedConv", 9, 4, fused_conv),
+    op("FusedMatMul", 9, 2, fused_matmul),
+    op("Gelu", 9, 1, gelu),
+    op("MatMulNBits", 9, 6, matmul_nbits),
+    op("MultiHeadAttention", 9, 8, multi_head_attention),
+    op("NhwcConv", 9, 3, nhwc_conv),
+    op("QLinearAdd", 9, 8, qlinear_add),
+    op("QLinearConcat", 9, MANY, qlinear_concat),
+    op("QLinearGlobalAveragePool", 9, 5, qlinear_global_average_pool),
+    op("QLinearMul", 9, 8, qlinear_mul),
+    op("QLinearSigmoid", 9, 5, qlinear_sigmoid),
+    op("QuickGelu", 9, 1, quick_gelu),
+    op("RotaryEmbedding", 9, 4, rotary_embedding),
+    op("SkipLayerNormalization", 9, 5, skip_layer_norm),
+    op("SkipSimplifiedLayerNormalization", 9, 4, skip_rms_norm),
+];
 
 /// The names of a convolution's attributes.
 const WINDOW: [&str; 6] = ["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"];
@@ -187,7 +213,7 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         }
         _ => {
             let zero = Tensor::zeros(DType::I32, &[1])?;
-            super::constants::full(c.b, &[batch], &zero)?
+            super::value::full(c.b, &[batch], &zero)?
         }
     };
     Ok(vec![y, counts, sum])

@@ -5,11 +5,23 @@ use std::collections::HashMap;
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, int, text as text_attribute};
-use super::{constants, one, text};
-use crate::build::{Builder, operand};
+use super::{one, text, value};
+use crate::build::Builder;
 use crate::fold;
-use crate::node::{Imported, Node};
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{Operator, op, texts, until};
 use crate::texts::Texts;
+
+/// Those of the domain `ai.onnx.ml`; their versions are those of the domain.
+pub(crate) static ML: &[Operator] = &[
+    until(5, op("ArrayFeatureExtractor", 1, 2, array_feature_extractor)),
+    until(5, op("Binarizer", 1, 1, binarizer)),
+    until(5, texts(op("LabelEncoder", 2, 1, label_encoder))),
+];
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[texts(op("TfIdfVectorizer", 9, 1, tf_idf))];
 
 /// Values of one kind: strings or numbers.
 enum Values {
@@ -155,7 +167,7 @@ fn places_of(node: &Node, b: &mut Builder, keys: &Tensor) -> Result<Imported> {
         same = c.op("Or", &[&same, &both])?;
     }
     let zero = c.number(DType::I64, 0.0)?;
-    let places = c.op("Where", &[&same, &constants::list(&positions)?, &zero])?;
+    let places = c.op("Where", &[&same, &value::list(&positions)?, &zero])?;
     c.reduce("ReduceMax", &places, &[wide.len() - 1], false)
 }
 
@@ -267,7 +279,7 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
                 let part = c.slice(&flat, 1, k * step, k * step + windows)?;
                 let part = c.reshape(&part, &[rows, windows.into(), Dim::from(1)])?;
                 let wanted: Vec<i64> = (0..grams).map(|g| pool[from + g * n + k]).collect();
-                let same = c.op("Equal", &[&part, &constants::list(&wanted)?])?;
+                let same = c.op("Equal", &[&part, &value::list(&wanted)?])?;
                 all = Some(match all {
                     None => same,
                     Some(all) => c.op("And", &[&all, &same])?,
@@ -292,7 +304,7 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if !counts.is_empty() {
         let counts = c.concat(&counts.iter().collect::<Vec<_>>(), 1)?;
         let into: Vec<i64> = used.iter().map(|g| places[*g] as i64).collect();
-        let into = c.expand(&constants::list(&into)?, &[rows, Dim::from(used.len())])?;
+        let into = c.expand(&value::list(&into)?, &[rows, Dim::from(used.len())])?;
         let attributes = [int("axis", 1), text_attribute("reduction", "add")];
         y = c.with("ScatterElements", &[&y, &into, &counts], attributes)?;
     }

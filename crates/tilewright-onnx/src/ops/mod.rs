@@ -30,11 +30,12 @@ pub(crate) mod resize;
 pub(crate) mod sample;
 pub(crate) mod signal;
 pub(crate) mod text;
+pub(crate) mod value;
 pub(crate) mod window;
 
 use tilewright_ir::Result;
 
-use crate::node::Imported;
+use crate::imported::Imported;
 
 /// The one result of an operator.
 pub(crate) fn one(value: Imported) -> Result<Vec<Imported>> {

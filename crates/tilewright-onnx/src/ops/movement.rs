@@ -10,49 +10,35 @@ use tilewright_ops::movement::{self, DepthOrder};
 use tilewright_ops::pad::{self, PadMode};
 use tilewright_ops::{Operand, Scalar, advice, broadcast_shapes, te, unequal};
 
-use super::arithmetic::scalar;
 use super::check::demand;
 use super::one;
-use crate::build::{Builder, operand};
+use super::value::{moved, reshape_to, scalar, transpose_by};
+use crate::build::Builder;
 use crate::extents::{MAX_RANK, check_extents, checked_dims, too_many_axes};
 use crate::fold::{self, View, row_major};
-use crate::node::{Imported, Node, axes, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axes, axis};
+use crate::operator::{MANY, Operator, op};
 
-/// A view of a constant as a constant.
-fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Imported> {
-    b.budget.charge(&Operand::new(&view.shape, t.dtype()))?;
-    fold::materialize(t, view).map(Imported::Const)
-}
-
-/// The same elements under another shape of as many elements.
-pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
-    b: &mut Builder,
-    x: &Imported,
-    shape: &[D],
-) -> Result<Imported> {
-    let shape: &[Dim] = &shape.iter().map(|d| (*d).into()).collect::<Vec<_>>();
-    if shape.len() > MAX_RANK {
-        return Err(too_many_axes(shape.len()));
-    }
-    match x {
-        _ if x.shape() == shape => Ok(x.clone()),
-        Imported::Const(t) if dim::is_known(shape) => {
-            let made = t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)?;
-            if b.has_origin(t) {
-                let (of, x) = (operand(x), std::slice::from_ref(x));
-                let make = || movement::reshape(&of, shape);
-                b.keep_origin(&made, "reshape", &(&of, shape), x, make)?;
-            }
-            Ok(made)
-        }
-        _ => {
-            let of = operand(x);
-            b.call("reshape", &(&of, shape), std::slice::from_ref(x), || {
-                movement::reshape(&of, shape)
-            })
-        }
-    }
-}
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Concat", 7, MANY, concat),
+    op("DepthToSpace", 7, 1, depth_to_space),
+    op("Expand", 8, 2, expand),
+    op("Flatten", 7, 1, flatten),
+    op("OneHot", 9, 3, one_hot),
+    op("Pad", 7, 4, pad),
+    op("Reshape", 7, 2, reshape),
+    op("ReverseSequence", 10, 2, reverse_sequence),
+    op("Slice", 7, 5, slice),
+    op("SpaceToDepth", 7, 1, space_to_depth),
+    op("Split", 7, 2, split),
+    op("Squeeze", 7, 2, squeeze),
+    op("Tile", 7, 2, tile),
+    op("Transpose", 7, 1, transpose),
+    op("Trilu", 14, 2, trilu),
+    op("Unsqueeze", 7, 2, unsqueeze),
+];
 
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.
 pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -158,27 +144,6 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         Some(list) => axes(&list, rank)?,
     };
     one(transpose_by(b, x, &order)?)
-}
-
-/// Axes in another order.
-pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Result<Imported> {
-    if let Imported::Const(t) = x {
-        let steps = row_major(t.shape());
-        let view = View {
-            offset: 0,
-            shape: order.iter().map(|&k| t.shape()[k]).collect(),
-            steps: order.iter().map(|&k| steps[k]).collect(),
-        };
-        let made = moved(b, t, &view)?;
-        if b.has_origin(t) {
-            let (of, x) = (operand(x), std::slice::from_ref(x));
-            let make = || movement::transpose(&of, order);
-            b.keep_origin(&made, "transpose", &(&of, order), x, make)?;
-        }
-        return Ok(made);
-    }
-    let of = operand(x);
-    b.call("transpose", &(&of, order), std::slice::from_ref(x), || movement::transpose(&of, order))
 }
 
 pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -4,12 +4,17 @@ use tilewright_ir::{DType, Error, Result, Tensor};
 use tilewright_ops::elementwise;
 use tilewright_ops::narrow::{self, NarrowFloat, ScaleRounding};
 
-use super::arithmetic::convert;
 use super::one;
-use crate::build::{Builder, operand};
+use super::value::convert;
+use crate::build::Builder;
 use crate::data;
+use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
-use crate::node::{Imported, Node};
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[op("BitCast", 26, 1, bit_cast)];
 
 /// An element type of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,15 +6,16 @@
 
 use tilewright_ir::dim::Integer;
 use tilewright_ir::list::{ListOp, integer};
-use tilewright_ir::{Attr, Attrs, DType, Dim, Error, Result, Tensor};
+use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
 
 use crate::build::{Like, LoopGiven, Nested};
 use crate::import::{Importer, Misfit, Stop};
-use crate::node::{Element, Imported, ItemType, Node, axis};
+use crate::imported::{Element, Imported, ItemType};
+use crate::node::{Node, axis};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
-use crate::ops::movement;
+use crate::ops::value;
 use crate::proto::{GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
@@ -32,7 +33,7 @@ fn scalar(importer: &mut Importer, value: &Imported, dtype: DType, what: &str) -
             value.shape()
         )));
     }
-    movement::reshape_to::<Dim>(&mut importer.builder, value, &[])
+    value::reshape_to::<Dim>(&mut importer.builder, value, &[])
 }
 
 /// The number of a constant, or of a size that is one.
@@ -118,7 +119,7 @@ fn declared(
         (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
             if value.shape().iter().all(|d| *d == 1) =>
         {
-            movement::reshape_to::<Dim>(&mut importer.builder, &value, &vec![1.into(); rank])
+            value::reshape_to::<Dim>(&mut importer.builder, &value, &vec![1.into(); rank])
         }
         _ => Ok(value),
     };
@@ -478,9 +479,4 @@ pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Ve
         let go = constant(Tensor::from_bools(&[], &[true]))?;
         Ok((go, next, Vec::new()))
     })
-}
-
-/// Attributes of an operator on lists.
-pub(crate) fn numbers(list: &[(&str, i64)]) -> Attrs {
-    list.iter().map(|(name, n)| ((*name).into(), Attr::Int(*n))).collect()
 }

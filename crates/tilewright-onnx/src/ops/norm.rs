@@ -5,10 +5,27 @@ use tilewright_ops::elementwise::Binary;
 use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
 
 use super::compose::Compose;
-use super::{arithmetic, contraction, movement, one};
-use crate::build::{Builder, operand};
+use super::{arithmetic, contraction, one, value};
+use crate::build::Builder;
 use crate::fold;
-use crate::node::{Imported, Node, axes, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axes, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("BatchNormalization", 7, 5, batch_norm),
+    op("GroupNormalization", 18, 3, group_norm),
+    op("Hardmax", 7, 1, |n, b| softmax(n, b, Family::Hardmax)),
+    op("InstanceNormalization", 7, 3, instance_norm),
+    op("LRN", 7, 1, lrn),
+    op("LayerNormalization", 17, 3, layer_norm),
+    op("LogSoftmax", 7, 1, |n, b| softmax(n, b, Family::LogSoftmax)),
+    op("LpNormalization", 7, 1, lp_norm),
+    op("MeanVarianceNormalization", 9, 1, mean_variance_norm),
+    op("RMSNormalization", 23, 2, rms_norm),
+    op("Softmax", 7, 1, |n, b| softmax(n, b, Family::Softmax)),
+];
 
 /// The functions of the softmax family: their names, and how they come about.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,11 +73,11 @@ pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Ve
         Family::Hardmax => {
             let rows = dim::product(of.shape[..at].iter().copied());
             let columns = dim::product(of.shape[at..].iter().copied());
-            let flat = movement::reshape_to(b, x, &[rows, columns])?;
+            let flat = value::reshape_to(b, x, &[rows, columns])?;
             let flat_of = operand(&flat);
             let found =
                 b.call("hardmax", &(&flat_of, 1i64), &[flat], || norm::hardmax(&flat_of, 1))?;
-            movement::reshape_to(b, &found, &of.shape)
+            value::reshape_to(b, &found, &of.shape)
         }
     }?)
 }

@@ -4,8 +4,20 @@ use tilewright_ir::{Error, Result};
 use tilewright_ops::pool::{self, Pool};
 
 use super::{one, window};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("AveragePool", 7, 1, average_pool),
+    op("GlobalAveragePool", 7, 1, global_average_pool),
+    op("GlobalLpPool", 7, 1, global_lp_pool),
+    op("GlobalMaxPool", 7, 1, global_max_pool),
+    op("LpPool", 7, 1, lp_pool),
+    op("MaxPool", 7, 1, max_pool),
+];
 
 /// Reads what all pools share.
 fn parameters(node: &Node) -> Result<Pool> {

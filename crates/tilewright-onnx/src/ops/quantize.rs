@@ -4,10 +4,19 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
 use super::narrow::{self, Element};
-use super::{indexed, movement, one, quantized};
-use crate::build::{Builder, operand};
+use super::{indexed, one, quantized, value};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
 use crate::narrow::Narrow;
-use crate::node::{Imported, Node, axis};
+use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("DequantizeLinear", 10, 3, dequantize_linear),
+    op("MatMulInteger", 10, 4, matmul_integer),
+    op("QuantizeLinear", 10, 3, quantize_linear),
+];
 
 /// Inputs of a quantisation in the form that the operators take.
 struct Parts {
@@ -44,8 +53,8 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     };
     let shape = x.shape();
     if one_pair(scale) {
-        let zero = zero.map(|z| movement::reshape_to::<Dim>(b, z, &[])).transpose()?;
-        let scale = movement::reshape_to::<Dim>(b, scale, &[])?;
+        let zero = zero.map(|z| value::reshape_to::<Dim>(b, z, &[])).transpose()?;
+        let scale = value::reshape_to::<Dim>(b, scale, &[])?;
         return Ok(Parts { x: x.clone(), scale, zero, quantization: quantization(None), shape });
     }
     let at = axis(at, x.rank())?;
@@ -81,11 +90,11 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     let indices = Imported::Const(Tensor::from_slice(&[extent], &indices)?);
     let mut repeated = |value: &Imported| {
         let all = indexed::gather_along(b, value, &indices, at)?;
-        movement::reshape_to(b, &all, &[count])
+        value::reshape_to(b, &all, &[count])
     };
     let scale = repeated(scale)?;
     let zero = zero.map(&mut repeated).transpose()?;
-    let x = movement::reshape_to(b, x, &[count])?;
+    let x = value::reshape_to(b, x, &[count])?;
     Ok(Parts {
         x,
         scale,
@@ -157,7 +166,7 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
             quantize::divide_by_scale(&of, &q)
         })?;
         let y = narrow::encode(b, &ratio, format, saturate)?;
-        return one(movement::reshape_to(b, &y, &p.shape)?);
+        return one(value::reshape_to(b, &y, &p.shape)?);
     }
     if let Element::Narrow(Narrow::Int { bits, .. }) = to {
         p.quantization.bits = Some(bits);
@@ -166,7 +175,7 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
     let y = b.call("quantize_linear", &(&of, &p.quantization, stored), &args, || {
         quantize::quantize_linear(&of, &p.quantization, stored)
     })?;
-    one(movement::reshape_to(b, &y, &p.shape)?)
+    one(value::reshape_to(b, &y, &p.shape)?)
 }
 
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -200,7 +209,7 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
             y
         }
     };
-    let y = movement::reshape_to(b, &y, &p.shape)?;
+    let y = value::reshape_to(b, &y, &p.shape)?;
     let from = Element::Plain(y.dtype());
     one(narrow::cast(node, b, &y, from, to.unwrap_or(from))?)
 }

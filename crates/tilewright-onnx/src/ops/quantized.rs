@@ -5,8 +5,18 @@ use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
 use super::{contraction, one};
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("ConvInteger", 10, 4, conv_integer),
+    op("DynamicQuantizeLinear", 11, 1, dynamic_quantize),
+    op("QLinearConv", 10, 9, qlinear_conv),
+    op("QLinearMatMul", 10, 8, qlinear_matmul),
+];
 
 /// Integers less their zero point, in `int32`. The zero point is one number, or one for each position
 /// along an axis.

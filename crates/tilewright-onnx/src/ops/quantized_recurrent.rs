@@ -11,7 +11,8 @@ use tilewright_ops::recurrent::{Cell, Direction, Recurrent, recurrent};
 use super::compose::{Compose, int};
 use super::recurrent::{activations, backward};
 use crate::import::{Importer, Stop};
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
 use crate::ops::nested::{Repeat, looped};
 use crate::sizes;
 

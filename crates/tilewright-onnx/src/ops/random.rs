@@ -11,7 +11,19 @@ use crate::build::Builder;
 use crate::data;
 use crate::extents::{self, check_extents};
 use crate::fold;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("Bernoulli", 15, 1, bernoulli),
+    op("Multinomial", 7, 1, multinomial),
+    op("RandomNormal", 7, 0, normal),
+    op("RandomNormalLike", 7, 1, normal_like),
+    op("RandomUniform", 7, 0, uniform),
+    op("RandomUniformLike", 7, 1, uniform_like),
+];
 
 struct Generator(u64);
 

@@ -9,7 +9,13 @@ use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurren
 
 use super::compose::{Compose, int};
 use crate::build::Builder;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] =
+    &[op("GRU", 7, 6, gru), op("LSTM", 7, 8, lstm), op("RNN", 7, 6, rnn)];
 
 pub(crate) fn rnn(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     network(node, b, Cell::Rnn, &["Tanh"])

@@ -6,8 +6,31 @@ use tilewright_ops::Operand;
 use tilewright_ops::reduce::{self, Arg, Reduction};
 
 use super::one;
-use crate::build::{Builder, operand};
-use crate::node::{Imported, Node, axes, axis};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axes, axis};
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("ArgMax", 7, 1, |n, b| arg_reduce(n, b, "argmax", Arg::Max)),
+    op("ArgMin", 7, 1, |n, b| arg_reduce(n, b, "argmin", Arg::Min)),
+    op("CumProd", 26, 2, |n, b| cumulative(n, b, "cumprod", tilewright_ops::reduce::cumprod)),
+    op("CumSum", 11, 2, |n, b| cumulative(n, b, "cumsum", tilewright_ops::reduce::cumsum)),
+    op("ReduceL1", 7, 2, |n, b| reduce(n, b, "reduce_l1", Reduction::L1, 18)),
+    op("ReduceL2", 7, 2, |n, b| reduce(n, b, "reduce_l2", Reduction::L2, 18)),
+    op("ReduceLogSum", 7, 2, |n, b| reduce(n, b, "reduce_log_sum", Reduction::LogSum, 18)),
+    op("ReduceLogSumExp", 7, 2, |n, b| {
+        reduce(n, b, "reduce_log_sum_exp", Reduction::LogSumExp, 18)
+    }),
+    op("ReduceMax", 7, 2, |n, b| reduce(n, b, "reduce_max", Reduction::Max, 18)),
+    op("ReduceMean", 7, 2, |n, b| reduce(n, b, "reduce_mean", Reduction::Mean, 18)),
+    op("ReduceMin", 7, 2, |n, b| reduce(n, b, "reduce_min", Reduction::Min, 18)),
+    op("ReduceProd", 7, 2, |n, b| reduce(n, b, "reduce_prod", Reduction::Prod, 18)),
+    op("ReduceSum", 7, 2, |n, b| reduce(n, b, "reduce_sum", Reduction::Sum, 13)),
+    op("ReduceSumSquare", 7, 2, |n, b| reduce(n, b, "reduce_sum_square", Reduction::SumSquare, 18)),
+    op("TopK", 10, 2, top_k),
+];
 
 /// The axes are an attribute before the opset `inputs_from`, an input from then on.
 pub(crate) fn reduce(

@@ -5,9 +5,15 @@ use tilewright_ops::resize::{self, Coordinates, Interpolation, Nearest, Resize};
 
 use super::compose::Compose;
 use super::one;
-use crate::build::{Builder, operand};
+use crate::build::Builder;
 use crate::extents::{self, check_extents};
-use crate::node::{Imported, Node, axes};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axes};
+use crate::operator::{Operator, op, until};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] =
+    &[op("Resize", 10, 4, resize), until(9, op("Upsample", 7, 2, upsample))];
 
 /// Calls the function, whose tables are constants.
 fn call(b: &mut Builder, x: &Imported, params: &Resize) -> Result<Vec<Imported>> {

@@ -8,9 +8,24 @@ use tilewright_ops::sample::{self, DeformConv, GridSample, Outside, Sampling};
 
 use super::compose::{Compose, int};
 use super::{one, window};
-use crate::build::{Builder, operand};
+use crate::build::Builder;
 use crate::extents;
-use crate::node::{Imported, Node};
+use crate::imported::{Imported, operand};
+use crate::node::Node;
+use crate::operator::{Operator, op};
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("AffineGrid", 20, 2, affine_grid),
+    op("CenterCropPad", 18, 2, center_crop_pad),
+    op("Col2Im", 18, 3, col2im),
+    op("DeformConv", 19, 5, deform_conv),
+    op("Det", 11, 1, det),
+    op("GridSample", 16, 2, grid_sample),
+    op("MaxRoiPool", 7, 2, max_roi_pool),
+    op("MaxUnpool", 9, 3, max_unpool),
+    op("RoiAlign", 10, 3, roi_align),
+];
 
 pub(crate) fn grid_sample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, grid) = (node.input(0)?, node.input(1)?);

@@ -9,13 +9,25 @@ use std::f64::consts::PI;
 use tilewright_ir::{DType, Error, Result, Tensor, dim};
 
 use super::compose::{Compose, int};
-use super::{constants, one};
-use crate::build::{Builder, operand};
+use super::{one, value};
+use crate::build::Builder;
 use crate::data;
 use crate::extents::check_extents;
 use crate::fold;
-use crate::node::{Imported, Node, axis};
+use crate::imported::{Imported, operand};
+use crate::node::{Node, axis};
+use crate::operator::{Operator, op};
 use tilewright_ops::Operand;
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("BlackmanWindow", 17, 1, blackman),
+    op("DFT", 17, 3, dft),
+    op("HammingWindow", 17, 1, hamming),
+    op("HannWindow", 17, 1, hann),
+    op("MelWeightMatrix", 17, 5, mel_weight_matrix),
+    op("STFT", 17, 4, stft),
+];
 
 /// Most points of a transform that is one product.
 const DIRECT: usize = 256;
@@ -186,7 +198,7 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         None => c.slice(&flat, 1, 0, wanted)?,
         Some(0) => flat,
         Some(more) => {
-            let pads = constants::list(&[0, 0, 0, 0, more as i64, 0])?;
+            let pads = value::list(&[0, 0, 0, 0, more as i64, 0])?;
             c.op("Pad", &[&flat, &pads])?
         }
     };

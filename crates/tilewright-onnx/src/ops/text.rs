@@ -8,9 +8,20 @@ use tilewright_ir::{Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
-use crate::node::{Imported, Node};
+use crate::imported::Imported;
+use crate::node::Node;
+use crate::operator::{self, Operator, op};
 use crate::texts::Texts;
 use tilewright_ops::elementwise::Binary;
+
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    operator::texts(op("Equal", 7, 2, equal)),
+    operator::texts(op("RegexFullMatch", 20, 1, full_match)),
+    operator::texts(op("StringConcat", 20, 2, concat)),
+    operator::texts(op("StringNormalizer", 10, 1, normalize)),
+    operator::texts(op("StringSplit", 20, 1, split)),
+];
 
 /// Most memory of a compiled regular expression, in bytes.
 const PATTERN_BYTES: usize = 8 << 20;

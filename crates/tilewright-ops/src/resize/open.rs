@@ -2,7 +2,9 @@
 
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
 
-use super::{Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range};
+use super::parameters::{
+    Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
+};
 use crate::loops::call;
 use crate::operand::{float_size, working};
 use crate::te::{self, Reducer};

@@ -1,14 +1,12 @@
 //! Tensor instructions of a target: their layouts are what `transform_layout` takes, and their
 //! descriptions what `tensorize` looks for.
 
-use std::sync::Arc;
-
 use tilewright_ir::{DType, Expr};
-use tilewright_schedule::Intrinsic;
 use tilewright_schedule::value::{Lambda, LambdaItem, Value};
+use tilewright_schedule::{Permissions, Schedule};
 use tilewright_target::Target;
 
-use crate::common::{same_results, schedule, text};
+use crate::common::{module, same_results, text};
 
 const PRODUCT: &str = r#"
 @T.prim_func
@@ -25,12 +23,13 @@ def main(A: T.Buffer((32, 128), "int8"), B: T.Buffer((128, 32), "int8"), C: T.Bu
 fn a_matrix_product_becomes_tiles_of_amx() {
     let target = Target::new("x86_64-unknown-linux-gnu", "", "+amx-int8");
     let amx = target.tensor_instructions().find(|i| i.name == "tdpbssd").expect("it is there");
-    let mut s = schedule(PRODUCT);
-    let before = s.func("main").expect("a function").clone();
+    let mut with = module(PRODUCT);
     // As if there were code for it: what it computes, in plain loops.
-    let desc = Arc::new(amx.description());
-    let intrinsic = Intrinsic { desc: desc.clone(), implementation: desc };
-    s.register_intrinsic(amx.name, intrinsic).expect("a pair");
+    for part in ["desc", "impl"] {
+        with.insert(format!("{}_{part}", amx.name).as_str(), amx.description());
+    }
+    let mut s = Schedule::new(with, Permissions::default());
+    let before = s.func("main").expect("a function").clone();
 
     let block = s.get_block("C", "main").expect("C");
     s.cache_read(&block, "B", "global", &[]).expect("legal");

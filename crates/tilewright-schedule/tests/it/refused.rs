@@ -1,10 +1,10 @@
 //! What `reverse_compute_at`, `rfactor` and `tensorize` refuse, by changes of one program each.
 
-use crate::common::{module, schedule};
+use crate::common::schedule;
 use expect_test::{Expect, expect};
 use tilewright_ir::Result;
+use tilewright_schedule::Schedule;
 use tilewright_schedule::compute::{Placement, Position};
-use tilewright_schedule::{Intrinsic, Schedule};
 
 /// The message and its notes; `accepted` where there is none.
 #[track_caller]
@@ -314,43 +314,34 @@ fn a_reduction_that_has_no_parts() {
     check(STAGES, &nested, two, expect!["`rfactor`: 2 blocks are under the loop `i`, not one"]);
 }
 
+/// An instruction of the module: what it computes, and how it is asked for.
 const PAIR: &str = r#"
-@I.ir_module
-class Module:
-    @T.prim_func
-    def desc(x: T.Buffer((6,), "int32"), y: T.Buffer((6,), "int32")):
-        for j in range(6):
-            with T.block("y"):
-                vj = T.axis.spatial(6, j)
-                y[vj] = x[vj] + 1
+@T.prim_func
+def row_desc(x: T.Buffer((6,), "int32"), y: T.Buffer((6,), "int32")):
+    for j in range(6):
+        with T.block("y"):
+            vj = T.axis.spatial(6, j)
+            y[vj] = x[vj] + 1
 
-    @T.prim_func
-    def implementation(x: T.Buffer((6,), "int32"), y: T.Buffer((6,), "int32")):
-        for j in T.unroll(6):
-            y[j] = x[j] + 1
-
-    @T.prim_func
-    def shorter(x: T.Buffer((6,), "int32"), y: T.Buffer((5,), "int32")):
-        for j in T.unroll(5):
-            y[j] = x[j] + 1
+@T.prim_func
+def row_impl(x: T.Buffer((6,), "int32"), y: T.Buffer((6,), "int32")):
+    for j in T.unroll(6):
+        y[j] = x[j] + 1
 "#;
 
-/// A registered instruction is found by its name, and must be a pair.
+/// An instruction is found by its name, and must be a pair.
 #[test]
-fn registered_instructions() {
-    let pair = module(PAIR);
-    let of = |name: &str| pair.tensor(name).expect("it is there").clone();
-    let whole = || Intrinsic { desc: of("desc"), implementation: of("implementation") };
+fn instructions_of_the_module() {
+    let both = format!("{STAGES}{PAIR}");
     let row = |s: &mut Schedule| {
-        s.register_intrinsic("row", whole())?;
         let b = s.get_block("B", "main")?;
         let l = s.get_loops(&b)?[1].clone();
         s.tensorize(&l, "row")?;
         s.get_block("B_o", "main").map(|_| ())
     };
-    check(STAGES, &[], row, expect!["accepted"]);
+    check(&both, &[], row, expect!["accepted"]);
     check(
-        STAGES,
+        &both,
         &[("A[vi, vj] + 1", "A[vi, vj] + 2")],
         row,
         expect![
@@ -358,7 +349,7 @@ fn registered_instructions() {
         ],
     );
     check(
-        STAGES,
+        &both,
         &[("B[vi, vj] = A[vi, vj] + 1", "B[vi, vj] = A[vi, 5 - vj] + 1")],
         row,
         expect![
@@ -366,20 +357,18 @@ fn registered_instructions() {
         ],
     );
     check(
-        STAGES,
+        &both,
         &[("B[vi, vj] = A[vi, vj] + 1", "B[vi, vj] = B[vi, vj] + 1")],
         row,
         expect!["`tensorize`: `B` would be both `x` and `y` of the description"],
     );
     check(
-        STAGES,
-        &[],
-        |s| {
-            s.register_intrinsic(
-                "row",
-                Intrinsic { desc: of("desc"), implementation: of("shorter") },
-            )
-        },
+        &both,
+        &[(
+            "y: T.Buffer((6,), \"int32\")):\n    for j in T.unroll(6)",
+            "y: T.Buffer((5,), \"int32\")):\n    for j in T.unroll(5)",
+        )],
+        row,
         expect![
             "the description and the implementation of `row` do not have the same parameters, buffers of fixed shapes, or the implementation begins with views"
         ],

@@ -2,10 +2,6 @@
 
 use super::*;
 
-/// Built-ins that loose code writes without `T.`.
-pub(super) const BARE: &[&str] =
-    &["if_then_else", "min", "max", "abs", "pow", "exp", "sqrt", "tanh", "undef"];
-
 /// Built-ins of two operands that are operators of ours.
 fn binary_builtin(name: &str) -> Option<BinOp> {
     Some(match name {
@@ -102,16 +98,6 @@ const STATEMENTS: &[&str] = &[
     "writes",
 ];
 
-/// `inf`, `-inf` or `nan`.
-pub(crate) fn special_float(text: &str) -> Option<f64> {
-    match text {
-        "inf" | "+inf" => Some(f64::INFINITY),
-        "-inf" => Some(f64::NEG_INFINITY),
-        "nan" => Some(f64::NAN),
-        _ => None,
-    }
-}
-
 /// The largest, smallest or infinite value of a type.
 fn limit(name: &str, dtype: DType) -> Option<Expr> {
     let max = match (dtype.kind, dtype.bits) {
@@ -136,16 +122,6 @@ fn scalar(e: &Expr) -> Result<()> {
     match e.dtype() {
         d if d.lanes == 1 && !matches!(d.kind, TypeKind::Void) => Ok(()),
         d => Err(Error::syntax(format!("expected a scalar, found {d}"))),
-    }
-}
-
-/// A conversion, as the text says it.
-pub(super) fn cast(e: Expr, dtype: DType) -> Result<Expr> {
-    let bare = |d: DType| matches!(d.kind, TypeKind::Void | TypeKind::Handle);
-    let from = e.dtype();
-    match (bare(from) || bare(dtype)) && from != dtype || from.lanes != dtype.lanes {
-        true => Err(Error::syntax(format!("{from} cannot be converted to {dtype}"))),
-        false => Ok(Expr::cast_node(e, dtype)),
     }
 }
 

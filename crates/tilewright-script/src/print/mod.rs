@@ -15,7 +15,7 @@ mod stmt;
 
 use std::collections::HashMap;
 
-use tilewright_ir::{Attr, Attrs, Expr, ExprKind, Function, Module, Range, Stmt, TensorFunc, Var};
+use tilewright_ir::{Attr, Attrs, Expr, ExprKind, Function, Module, Range, TensorFunc, Var};
 use tilewright_ir::{BinOp, equal, text};
 
 use self::names::{Namer, identifier};
@@ -44,15 +44,6 @@ pub fn print_module_with(module: &Module, table: &mut ConstTable) -> String {
 pub fn print_func(name: &str, func: &TensorFunc) -> String {
     let mut p = Printer::default();
     p.tensor_func(name, &identifier(name), func);
-    p.out
-}
-
-/// The text of a statement, for messages. Variables and buffers that it does not define itself
-/// have their plain names.
-pub fn print_stmt(stmt: &Stmt) -> String {
-    let mut p = Printer::default();
-    p.names.push();
-    p.body(stmt);
     p.out
 }
 

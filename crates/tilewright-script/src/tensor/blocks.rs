@@ -2,33 +2,6 @@
 
 use super::*;
 
-/// What the suite of a block says about it.
-#[derive(Default)]
-pub(super) struct Frame {
-    pub(super) iters: Vec<IterVar>,
-    pub(super) bindings: Vec<Expr>,
-    pub(super) predicate: Option<Expr>,
-    pub(super) reads: Option<Vec<Region>>,
-    pub(super) writes: Option<Vec<Region>>,
-    pub(super) annotations: Option<Attrs>,
-    pub(super) allocs: Vec<Buffer>,
-    pub(super) matches: Vec<MatchRegion>,
-    pub(super) init: Option<Stmt>,
-}
-
-impl Frame {
-    /// Whether a view that the body declares occurs in the regions of the block, so that it has to
-    /// be declared around it, and can be.
-    fn names_outside(&self, view: &Buffer) -> bool {
-        let regions = || self.reads.iter().chain(&self.writes).flatten();
-        let own = self.allocs.iter().chain(self.matches.iter().map(|m| &m.buffer));
-        let mut parts = view.shape.iter().chain(&view.strides).chain(&view.elem_offset);
-        regions().any(|r| r.buffer == *view)
-            && own.into_iter().all(|b| b.data != view.data)
-            && parts.all(|e| e.as_int().is_some())
-    }
-}
-
 impl TensorParser<'_> {
     /// What a block says about itself.
     pub(super) fn block_clause(

@@ -1,5 +1,6 @@
 //! Parameters and their types.
 
+use super::buffers::BUFFER;
 use super::*;
 
 /// The types of variables that a body declares with `n = T.int64()`.

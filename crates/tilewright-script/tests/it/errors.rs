@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use tilewright_ir::{Source, Tensor};
-use tilewright_script::{ConstTable, parse_expr, parse_module, parse_module_with};
+use tilewright_script::{ConstTable, parse_module, parse_module_with};
 
 mod graph;
 mod tensor;
@@ -456,22 +456,4 @@ fn a_table_of_constants() {
              |                             ^^^^^^^^^^^^^^^^^^^^^^
     "#]]
     .assert_eq(&e.map_or_else(|e| e.render(), |_| String::new()));
-}
-
-#[test]
-fn a_single_expression() {
-    let render = |text: &str| {
-        parse_expr(&Source::new("<expr>", text), []).map_or_else(|e| e.render(), |e| e.to_string())
-    };
-    expect![[r#"
-        error: expected an expression
-          --> <expr>:1:9
-           1 | i // 4 +
-             |         ^
-        error: unknown name `i`
-          --> <expr>:1:1
-           1 | i // 4
-             | ^
-    "#]]
-    .assert_eq(&(render("i // 4 +") + &render("i // 4")));
 }

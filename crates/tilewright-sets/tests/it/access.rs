@@ -35,8 +35,6 @@ proptest! {
             for p in &points {
                 prop_assert_eq!(value(&cond, p) != 0, expected.contains(p), "{} at {:?}", cond, p);
             }
-            let bound = set.size_bound().unwrap().unwrap();
-            prop_assert!(bound >= expected.len() as u64);
         }
         prop_assert_eq!(x.is_subset(&y).is_yes(), only.is_empty());
         prop_assert_eq!(x.is_disjoint(&y).is_yes(), both.is_empty());
@@ -160,7 +158,6 @@ fn touched_has_its_predicate() {
     let flat = AccessRelation::new(&guarded, &[&io * 4 + &ii]).touched(&cells[..1]).unwrap();
     let hull = flat.hull().unwrap();
     assert_eq!((hull[0].min.to_string(), hull[0].max.to_string()), ("0".into(), "13".into()));
-    assert_eq!(flat.size_bound().unwrap(), Some(14));
 }
 
 #[test]
@@ -215,7 +212,6 @@ fn data_dependent_accesses_are_known_from_outside() {
     let masked = d.with_guard(&idx.load([i.expr()]).greater(3));
     let touched = AccessRelation::new(&masked, &[i.expr()]).touched(&[c]).unwrap();
     assert!(!touched.is_exact());
-    assert_eq!(touched.size_bound().unwrap(), Some(8));
 }
 
 #[test]

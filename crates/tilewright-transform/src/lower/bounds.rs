@@ -50,7 +50,7 @@ const QUOTA: u64 = 200_000;
 /// `Malformed` for an access that is out of range whenever the function runs, and for a view that
 /// is larger than its memory; `Unsupported` for what cannot be checked: a view of memory whose size
 /// is not constant, an index that calls a C function, a vector index without a scalar form.
-pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
+pub(crate) fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     let mut checker = Checker {
         func,
         known: Known::default(),
@@ -81,7 +81,7 @@ pub fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     }
 }
 
-/// How many assertions of [`check_bounds`] a function has.
+/// How many assertions of `check_bounds` a function has.
 pub fn count(func: &TensorFunc) -> usize {
     let mut count = 0;
     func.body.for_each(|s| {

@@ -8,7 +8,7 @@
 //!
 //! Where the number of elements may pass `i32::MAX`, the flat index is computed in 64 bits. As a
 //! pass, [`flatten_buffers`] takes a buffer whose open extents are all `int32` at its word, that
-//! its elements are counted by `int32`; before code generation, [`flatten_for_code`] computes in 64
+//! its elements are counted by `int32`; before code generation, `flatten_for_code` computes in 64
 //! bits whatever is not known to stay in 32.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// `storage_flatten` by name.
-pub const STORAGE: Pass = Pass {
+pub(crate) const STORAGE: Pass = Pass {
     name: "storage_flatten",
     summary: "flatten_buffer for the functions that say from_legacy_te_schedule, as TVM had it",
     options: &[&Number {
@@ -56,7 +56,7 @@ pub fn flatten_buffers(func: &TensorFunc) -> Result<TensorFunc> {
 ///
 /// # Errors
 /// Those of [`flatten_buffers`].
-pub fn flatten_for_code(func: &TensorFunc) -> Result<TensorFunc> {
+pub(crate) fn flatten_for_code(func: &TensorFunc) -> Result<TensorFunc> {
     flatten(func, Some(Ranges::default()))
 }
 
@@ -120,7 +120,7 @@ fn physical_groups(buffer: &Buffer) -> Vec<std::ops::Range<usize>> {
 ///
 /// # Errors
 /// `Refused` where it is beyond 64 bits.
-pub fn dim_product(dims: &[Expr]) -> Result<Expr> {
+pub(crate) fn dim_product(dims: &[Expr]) -> Result<Expr> {
     let known = extent::product(DType::I32, dims.iter().filter(|d| d.as_int().is_some()))?;
     let known = extent::constant(known.as_int().unwrap_or(1).into(), DType::I32)?;
     let open = dims.iter().filter(|d| d.as_int().is_none()).cloned().reduce(|a, d| a * d);

@@ -6,8 +6,8 @@
 //! 2. [`refine::refine`]: indices, guards, ranges and allocations that schedules leave to be
 //!    derived.
 //! 3. [`remove_assume`] and [`remove_store_undef`]: what was only said for the passes before goes.
-//! 4. [`bounds::check_bounds`]: assertions where an access may be out of range.
-//! 5. [`flatten::flatten_for_code`]: one index for each physical axis, simplified again.
+//! 4. `bounds::check_bounds`: assertions where an access may be out of range.
+//! 5. `flatten::flatten_for_code`: one index for each physical axis, simplified again.
 //! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
@@ -52,7 +52,7 @@ pub const PASS: Pass = Pass {
 ///
 /// # Errors
 /// `Unsupported` where the function uses something that flat memory cannot express, those of
-/// [`refine::refine`], and those of [`bounds::check_bounds`].
+/// [`refine::refine`], and those of `bounds::check_bounds`.
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
     flat(&bounds::check_bounds(&derived(func, &mut Remarks::new())?)?)
 }

@@ -29,7 +29,7 @@ pub const PASS: Pass = Pass {
 pub const STACK_BYTES: i64 = 16 * 1024;
 
 /// Most bytes of all of them in one function; backends may refuse twice as many.
-pub const ALL_STACK_BYTES: i64 = 32 * 1024;
+pub(crate) const ALL_STACK_BYTES: i64 = 32 * 1024;
 
 /// Moves allocations to trailing parameters. Buffers must be flat.
 ///

@@ -85,7 +85,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// `use_assume_to_reduce_branches` by name.
-pub const ASSUME: Pass = Pass {
+pub(crate) const ASSUME: Pass = Pass {
     name: "use_assume_to_reduce_branches",
     summary: "remove_branching_through_overcompute, by the name that TVM has for a part of it",
     options: &[],

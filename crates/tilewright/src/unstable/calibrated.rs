@@ -45,7 +45,7 @@ pub fn known(store: &Store, target: &Target) -> Result<Target> {
 
 /// The same for a file, which is read again only when it has changed. A file that cannot be read says
 /// nothing: who asks for its measurements is told.
-pub fn of_file(file: &Path, target: Target) -> Target {
+pub(crate) fn of_file(file: &Path, target: Target) -> Target {
     type Kept = HashMap<(PathBuf, String), (String, Costs)>;
     static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
     let name = (file.to_owned(), scope(&target, 1).code());

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use tilewright_ir::{DType, Result, Tensor, TypeKind, random};
 
 /// The largest random integer; the smallest is 1.
-pub const MAX_INT: u64 = 8;
+pub(crate) const MAX_INT: u64 = 8;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]

@@ -109,7 +109,11 @@ impl Content {
     ///
     /// # Errors
     /// Those of [`Options::target`].
-    pub fn without_code(lowered: &Lowered, options: &Options, note: &str) -> Result<Content> {
+    pub(crate) fn without_code(
+        lowered: &Lowered,
+        options: &Options,
+        note: &str,
+    ) -> Result<Content> {
         let mut table = ConstTable::default();
         let text = print_module_with(lowered, &mut table);
         Content::of(&[(text, Vec::new())], &table, &options.target()?, options, note)
@@ -219,13 +223,15 @@ pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Resul
     file::write(path, &bytes)
 }
 
-/// The executable of a file's content, as [`open_noted`] with everything checked.
+/// The executable of a file's content, with everything checked; `threads` are those of a run, instead of
+/// those that the file says. Constants stay in the memory of the content.
 ///
 /// # Errors
-/// As [`open_noted`].
+/// [`Error::Model`] if this is no such file, or a damaged one; [`Error::Unsupported`] if this machine
+/// lacks features that the code uses, or the file is of another version.
 ///
 /// # Safety
-/// As [`open_noted`].
+/// The content is what [`Content::write`] wrote: the code in it is run.
 pub unsafe fn open(content: &Tensor, threads: Option<usize>) -> Result<Executable> {
     // SAFETY: the contract is the same.
     unsafe { open_noted(content, threads, Check::All) }.map(|opened| opened.executable)
@@ -248,16 +254,18 @@ pub struct Opened {
     pub note: String,
 }
 
-/// The executable of a file's content; `threads` are those of a run, instead of those that the file
-/// says. Constants stay in the memory of the content.
+/// As [`open`], with what was noted when the file was saved, and as much checked as is said.
 ///
 /// # Errors
-/// [`Error::Model`] if this is no such file, or a damaged one; [`Error::Unsupported`] if this machine
-/// lacks features that the code uses, or the file is of another version.
+/// As [`open`].
 ///
 /// # Safety
-/// The content is what [`Content::write`] wrote: the code in it is run.
-pub unsafe fn open_noted(content: &Tensor, threads: Option<usize>, check: Check) -> Result<Opened> {
+/// As [`open`].
+pub(crate) unsafe fn open_noted(
+    content: &Tensor,
+    threads: Option<usize>,
+    check: Check,
+) -> Result<Opened> {
     let Parts { header, programs, table } = parts(content, check)?;
     check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
     let threads = match threads.unwrap_or(header.threads) {

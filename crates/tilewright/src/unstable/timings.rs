@@ -175,7 +175,7 @@ impl Timings {
     }
 
     /// Whether whole models were measured.
-    pub fn has_models(&self) -> bool {
+    pub(crate) fn has_models(&self) -> bool {
         self.measured.values().any(|r| r.kind == Kind::Model)
     }
 
@@ -189,7 +189,7 @@ impl Timings {
     }
 
     /// Whether a measurement was tried.
-    pub fn is_tried(&self, key: &Key) -> bool {
+    pub(crate) fn is_tried(&self, key: &Key) -> bool {
         self.measured.contains_key(key)
     }
 

@@ -55,7 +55,7 @@ pub fn fixed_name(layout: Option<Policy>) -> String {
 }
 
 /// What the command line calls the plan at a place in the order of costs, from 0.
-pub fn plan_name(place: usize) -> String {
+pub(crate) fn plan_name(place: usize) -> String {
     if place == 0 { "plan".to_owned() } else { format!("plan:{}", place + 1) }
 }
 
@@ -163,7 +163,7 @@ impl<'a> Keys<'a> {
     }
 
     /// What the model in some layouts is kept under.
-    pub fn of_layout(&self, whole: &Whole) -> Key {
+    pub(crate) fn of_layout(&self, whole: &Whole) -> Key {
         let scope = self.timings.scope();
         match whole {
             Whole::Fixed(layout) => scope.model(&self.text, &fixed_name(*layout)),

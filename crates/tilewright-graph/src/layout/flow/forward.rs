@@ -10,8 +10,8 @@ use tilewright_ir::{
     Span, Stored, TensorFunc, TensorType,
 };
 
-use super::versions::{Need, Version, moved, typed};
-use super::{Choice, Ends, Flow, Layout, storage};
+use super::versions::{Need, moved, typed};
+use super::{Choice, Ends, Flow, Layout, Version, storage};
 use crate::layout::known::Region;
 use crate::normal::needed;
 

@@ -44,7 +44,6 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
-use self::versions::Version;
 use super::conversion::{Conversion, Pad};
 use super::known::Values;
 use super::physical::Layout;
@@ -423,4 +422,15 @@ fn storage(layout: &Layout, pad: Option<&Expr>) -> Option<Stored> {
         order: layout.order.clone(),
         pad,
     })
+}
+
+/// A value in a layout.
+#[derive(Clone)]
+struct Version {
+    layout: Layout,
+    expr: GraphExpr,
+    /// What the padding holds, where that is known.
+    pad: Option<Expr>,
+    /// The call that made it was written here, so that no other code reads its padding.
+    own: bool,
 }

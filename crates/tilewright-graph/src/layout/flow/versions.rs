@@ -6,23 +6,12 @@ use tilewright_ir::{
     Binding, DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
 };
 
-use super::{Flow, Layout, Left, extents};
+use super::{Flow, Layout, Left, Version, extents};
 use crate::call_sizes::outside;
 use crate::layout::constant::same_value;
 use crate::layout::conversion::{Conversion, Pad};
 use crate::merge::{Member, Source, merge};
 use crate::normal::needed;
-
-/// A value in a layout.
-#[derive(Clone)]
-pub(super) struct Version {
-    pub(super) layout: Layout,
-    pub(super) expr: GraphExpr,
-    /// What the padding holds, where that is known.
-    pub(super) pad: Option<Expr>,
-    /// The call that made it was written here, so that no other code reads its padding.
-    pub(super) own: bool,
-}
 
 /// Why a conversion is made.
 #[derive(Clone)]

@@ -5,24 +5,6 @@ use super::*;
 /// Elements of which an access may mean one, by data.
 const CHOICES: usize = 64;
 
-pub(super) struct Memory {
-    pub(super) dtype: DType,
-    pub(super) cells: Vec<Val>,
-}
-
-pub(super) struct Dim {
-    pub(super) extent: i64,
-    pub(super) stride: i64,
-    /// First index of a viewed region and extent of the source, outermost source last.
-    pub(super) outer: Vec<(i64, i64)>,
-}
-
-pub(super) struct BufferView {
-    pub(super) memory: usize,
-    pub(super) dims: Vec<Dim>,
-    pub(super) offset: i64,
-}
-
 /// The condition under which an access is of this element, if it needs one: its memory, and its place
 /// there.
 type Choice = (Option<Term>, (usize, usize));
@@ -312,19 +294,4 @@ impl Run<'_> {
             memory.cells = Vec::new();
         }
     }
-}
-
-/// Positions of the elements of a parameter in its memory, in row-major order.
-pub(super) fn offsets(place: &BufferView, shape: &[usize]) -> Vec<i64> {
-    let count: usize = shape.iter().product();
-    let mut all = Vec::with_capacity(count);
-    for i in 0..count {
-        let (mut rest, mut at) = (i, place.offset);
-        for (n, d) in shape.iter().zip(&place.dims).rev() {
-            at = at.wrapping_add(((rest % n) as i64).wrapping_mul(d.stride));
-            rest /= n;
-        }
-        all.push(at);
-    }
-    all
 }

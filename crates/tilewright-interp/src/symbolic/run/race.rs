@@ -5,23 +5,9 @@
 
 use tilewright_ir::update::{is_cell, update};
 
-use crate::race::{Act, History, message};
+use crate::race::{Act, message};
 
 use super::*;
-
-/// A loop that runs.
-pub(super) struct Watch {
-    pub(super) name: Arc<str>,
-    pub(super) how: AtOnce,
-    /// The value of the variable in the first iteration.
-    pub(super) first: i64,
-    /// Number of the iteration, from one.
-    pub(super) iteration: u32,
-    /// Number of the first memory that belongs to one iteration.
-    pub(super) own: usize,
-    /// What was done to each cell, and whether any of it was under a condition on data.
-    pub(super) cells: Fast<(usize, usize), (History, bool)>,
-}
 
 impl Run<'_> {
     /// What a store does to its cell. Until its value is there, loads of the cell are a part of it.

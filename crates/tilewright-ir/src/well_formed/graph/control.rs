@@ -1,61 +1,10 @@
-//! The rules of branches, loops, and operators on lists, optionals and shapes.
+//! The rules of branches and loops.
 
 use super::*;
-use crate::control::{Body, Branches, Loop, MATCH_CAST, TENSOR_TO_SHAPE, is_control_operator};
-use crate::list::ListOp;
+use crate::graph::{Body, Branches, Loop};
 
 /// Most bodies around one another.
 const MAX_DEPTH: usize = 64;
-
-/// Whether a value brings sizes that nothing before it says.
-pub(super) fn brings_sizes(value: &GraphExpr) -> bool {
-    match value {
-        GraphExpr::If(_) | GraphExpr::Loop(_) => true,
-        GraphExpr::Call { op, .. } => is_control_operator(op),
-        _ => false,
-    }
-}
-
-pub(super) fn is_operator(op: &str) -> bool {
-    is_control_operator(op)
-}
-
-/// The type of the result of an operator on lists, optionals or shapes, where it follows from those
-/// of the arguments.
-pub(super) fn operator(op: &str, args: &[Option<GraphType>]) -> Result<Option<GraphType>> {
-    let count = |least: usize, most: usize| {
-        require((least..=most).contains(&args.len()), || {
-            let wanted = match (least, most) {
-                (a, b) if a == b => format!("{a}"),
-                (a, usize::MAX) => format!("at least {a}"),
-                (a, b) => format!("{a} to {b}"),
-            };
-            format!("`{op}` takes {wanted} arguments, not {}", args.len())
-        })
-    };
-    match (op, ListOp::find(op)) {
-        (MATCH_CAST, _) => count(1, 1).map(|()| None),
-        (TENSOR_TO_SHAPE, _) => {
-            count(1, 1)?;
-            let ok = match &args[0] {
-                Some(GraphType::Tensor(t)) => t.dtype.is_int() && t.shape.len() == 1,
-                other => other.is_none(),
-            };
-            require(ok, || format!("`{op}` takes a list of integers"))?;
-            Ok(None)
-        }
-        (_, Some(list)) => {
-            let (least, most) = list.arity();
-            count(least, most)?;
-            Ok(match list {
-                ListOp::Length => Some(GraphType::Tensor(TensorType::fixed(&[], DType::I64))),
-                ListOp::Has => Some(GraphType::Tensor(TensorType::fixed(&[], DType::BOOL))),
-                _ => None,
-            })
-        }
-        _ => Ok(None),
-    }
-}
 
 impl Checker<'_> {
     /// Checks a body; what it defines is not known after it.

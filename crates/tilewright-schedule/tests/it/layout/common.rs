@@ -1,13 +1,16 @@
 //! Functions from text, lambdas from text, and the comparison of a function before and after.
 
+use std::collections::BTreeMap;
+
 use tilewright_interp::{Arg, RunOptions, State, run_func, written_params};
 use tilewright_ir::{
-    Buffer, DType, Error, Expr, Fold, Module, Result, Source, Tensor, TensorFunc, Var, visit,
+    Buffer, DType, Error, Expr, Fold, Module, Param, Result, Source, StmtKind, Tensor, TensorFunc,
+    Var, visit,
 };
 use tilewright_schedule::index_map::IndexMap;
 use tilewright_schedule::value::{BlockRef, Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_schedule::{Permissions, Schedule};
-use tilewright_script::{parse_expr, parse_module, print_module};
+use tilewright_script::{parse_module, print_module};
 use tilewright_sets::evaluate;
 
 /// A function called `main`.
@@ -34,6 +37,23 @@ pub fn shown(sch: &Schedule) -> String {
     print_module(sch.module())
 }
 
+/// An expression over variables; of two with one name the last.
+fn expression<'a>(text: &str, vars: impl Iterator<Item = &'a Var>) -> Expr {
+    let named: BTreeMap<_, &Var> = vars.map(|v| (v.name(), v)).collect();
+    let vars: Vec<&Var> = named.into_values().filter(|v| v.dtype().is_int()).collect();
+    let params: Vec<String> =
+        vars.iter().map(|v| format!("{}: T.{}", v.name(), v.dtype())).collect();
+    let params = params.join(", ");
+    let parsed = parse(&format!("@T.prim_func\ndef main({params}):\n    T.evaluate({text})\n"));
+    let f = parsed.tensor("main").expect("a function");
+    let StmtKind::Evaluate(e) = f.body.kind() else { panic!("{text} is no expression") };
+    let own = f.params.iter().map(|p| match p {
+        Param::Scalar(v) => v.clone(),
+        Param::Buffer { handle, .. } => handle.clone(),
+    });
+    visit::Subst::vars(own.zip(vars.into_iter().map(Var::expr))).expr(e)
+}
+
 /// A lambda such as `i, j: i // 4, AXIS, i % 4`; names of scalar parameters may be given.
 pub fn lambda_with(text: &str, outside: &[Var]) -> Lambda {
     let (params, body) = text.split_once(':').unwrap();
@@ -52,10 +72,7 @@ pub fn lambda_with(text: &str, outside: &[Var]) -> Lambda {
             number if number.parse::<f64>().is_ok() => {
                 Ok(LambdaItem::Number(number.parse().unwrap()))
             }
-            text => {
-                let source = Source::new("lambda", text);
-                parse_expr(&source, outside.iter().chain(&vars)).map(LambdaItem::Expr)
-            }
+            text => Ok(LambdaItem::Expr(expression(text, outside.iter().chain(&vars)))),
         };
         let items = items.iter().map(item).collect::<Result<Vec<_>>>()?;
         Ok(LambdaBody { params: vars, items })

@@ -5,7 +5,6 @@ use tilewright::unstable::auto;
 use tilewright::unstable::compare::compare;
 use tilewright::unstable::compile::{Program, load_program};
 use tilewright::unstable::graph::parts::place_parts;
-use tilewright::unstable::graph::{PARTS, SLICE};
 use tilewright::unstable::interp::run_module;
 use tilewright::unstable::ir::{Dim, GraphVar, Lowered, Module, TensorType, Var, dim};
 use tilewright::unstable::ops::contraction::{Conv, conv, matmul};
@@ -267,7 +266,8 @@ fn options(layout: Option<Layout>, threads: usize) -> Options {
 /// How many functions of a module run no code, since what they join, and what they cut out, lies in
 /// place.
 fn in_place(module: &Module) -> [usize; 2] {
-    [PARTS, SLICE].map(|key| module.tensors().filter(|(_, f)| f.attrs.contains_key(key)).count())
+    ["tilewright.parts", "tilewright.slice"]
+        .map(|key| module.tensors().filter(|(_, f)| f.attrs.contains_key(key)).count())
 }
 
 fn add(to: &mut [usize; 2], found: [usize; 2]) {

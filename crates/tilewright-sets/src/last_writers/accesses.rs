@@ -7,7 +7,7 @@ use std::ffi::CString;
 
 use tilewright_ir::{Expr, Var};
 
-use super::{AccessId, ScheduleDim, Statement};
+use super::statement::{AccessId, ScheduleDim, Statement};
 use crate::answer::{Known, Reason, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::engine::Engine;

@@ -1,0 +1,86 @@
+//! Measuring by a process of its own, and calibrating first.
+
+use std::process::Command;
+use std::time::Duration;
+
+use tilewright::unstable::calibrate::{Calibrated, calibrate};
+use tilewright::unstable::calibrated::{keep, known};
+use tilewright::unstable::ir::show::visible;
+use tilewright::unstable::measured::{Measured, Store, Worker};
+use tilewright::unstable::measuring::TUNING;
+use tilewright::unstable::tune::{Report, Request, Tuning, tune};
+use tilewright::{Error, Module, Options, Result};
+
+use super::answer::talk;
+use super::progress::Bar;
+use super::timing::Show;
+
+/// The budget from which a machine is calibrated first.
+const CALIBRATION: Duration = Duration::from_secs(5);
+
+/// Measures what a module can be made of for some time, before it is compiled.
+pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Result<()> {
+    let Some(path) = &options.tuning else {
+        return Err(Error::input("--measure: there is no file to keep measurements in")
+            .help(format!("{TUNING} names one")));
+    };
+    let store = Store::open(path)?;
+    calibrated_first(options, &store, budget)?;
+    let report = with_worker(Vec::new(), budget, |measure, told| {
+        tune(module, options, &mut Tuning { store: &store, budget, whole: false, measure, told })
+    })?;
+    let Report { candidates, measured, new, .. } = report;
+    talk!(
+        "note: {measured} of {candidates} functions to choose from are measured, {new} of them now"
+    );
+    Ok(())
+}
+
+/// Calibrates this machine for the target of some options, and keeps what is found.
+pub fn calibrated(options: &Options, store: &Store) -> Result<Calibrated> {
+    let found = calibrate(options)?;
+    keep(store, &options.target()?, &found.costs)?;
+    let ([before, after], all) = (found.near(), found.kernels.len());
+    let (time, cycle) = (Show(found.time), found.costs.cycle.unwrap_or_default());
+    talk!(
+        "note: calibrated in {time}: a cycle takes {cycle:.3} ns, {after} of {all} kernels are \
+         predicted within 20 %, and {before} by the written costs"
+    );
+    Ok(found)
+}
+
+/// The same where it was not done before, and there is time for it.
+pub fn calibrated_first(options: &Options, store: &Store, budget: Duration) -> Result<()> {
+    let is_known = known(store, &options.target()?)?.costs.cycle.is_some();
+    if !is_known && budget >= CALIBRATION {
+        calibrated(options, store)?;
+    }
+    Ok(())
+}
+
+/// Does something with a worker process and a bar.
+pub fn with_worker<T>(
+    arguments: Vec<std::ffi::OsString>,
+    limit: Duration,
+    work: impl FnOnce(
+        &mut dyn FnMut(&Request) -> Result<Measured>,
+        &mut dyn FnMut(&str, usize, usize),
+    ) -> Result<T>,
+) -> Result<T> {
+    let program = std::env::current_exe();
+    let program =
+        program.map_err(|e| Error::io(format!("cannot start this program again: {e}")))?;
+    let mut worker = Worker::new(
+        move || {
+            let mut command = Command::new(&program);
+            command.arg("measure").args(&arguments);
+            command
+        },
+        limit,
+    );
+    let bar = Bar::new("plan");
+    work(&mut |request| worker.ask(request), &mut |what, done, total| {
+        let what: String = what.chars().take(40).collect();
+        bar.say(&visible(&what), done, total);
+    })
+}

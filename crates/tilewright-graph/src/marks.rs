@@ -1,0 +1,19 @@
+//! Attributes of tensor functions that passes over graphs leave for memory planning.
+
+/// Attribute of a tensor function whose result is its input under another shape: memory planning
+/// gives both the same memory, and the function is not called. Set by `legalize`.
+pub(crate) const VIEW: &str = "tilewright.view";
+
+/// Attribute of a tensor function whose inputs lie in its result: for each, the least indices of the
+/// box that it is there. Memory planning places them so, and the function is not called. Set by
+/// `place_parts`.
+pub(crate) const PARTS: &str = "tilewright.parts";
+
+/// Attribute of a tensor function whose result lies in its input: the indices of its first cell, and for
+/// each axis of it how far a step goes along each axis of the input. Memory planning places it so, and
+/// the function is not called. Set by `place_parts`.
+pub(crate) const SLICE: &str = "tilewright.slice";
+
+/// Attribute of a tensor function that copies because the copy is needed. Set by `legalize`;
+/// such a function is neither a view nor fused.
+pub(crate) const COPY: &str = "tilewright.copy";

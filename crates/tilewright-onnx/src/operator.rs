@@ -1,0 +1,71 @@
+//! What is said of an operator: its versions, its inputs, and how it is imported.
+
+use tilewright_ir::Result;
+
+use crate::build::Builder;
+use crate::imported::Imported;
+use crate::node::Node;
+
+/// Versions of ONNX's operator set that are supported, first and last. Before the seventh, few
+/// operators are.
+pub(crate) const OPSETS: (i64, i64) = (1, 28);
+
+/// Most inputs of an operator that takes any number, and most outputs.
+pub(crate) const MANY: usize = 1024;
+
+/// Turns a node into values.
+pub(crate) type Plain = fn(&Node, &mut Builder) -> Result<Vec<Imported>>;
+
+/// A supported operator.
+#[derive(Clone, Copy)]
+pub(crate) struct Operator<I = Plain> {
+    pub(crate) name: &'static str,
+    /// The versions in which it is supported, the first and the last.
+    pub(crate) versions: (i64, i64),
+    pub(crate) max_inputs: usize,
+    /// From its inputs and attributes.
+    pub(crate) import: I,
+    /// Whether its inputs may be sequences and optionals.
+    pub(crate) takes_lists: bool,
+    /// Whether its inputs may be strings.
+    pub(crate) takes_texts: bool,
+}
+
+impl<I> Operator<I> {
+    /// The same, imported another way.
+    pub(crate) fn with<J>(&self, import: J) -> Operator<J> {
+        let Operator { name, versions, max_inputs, takes_lists, takes_texts, .. } = *self;
+        Operator { name, versions, max_inputs, import, takes_lists, takes_texts }
+    }
+}
+
+/// An operator that is supported from a version on.
+pub(crate) const fn op<I>(
+    name: &'static str,
+    first: i64,
+    max_inputs: usize,
+    import: I,
+) -> Operator<I> {
+    let versions = (first, OPSETS.1);
+    Operator { name, versions, max_inputs, import, takes_lists: false, takes_texts: false }
+}
+
+/// The same, whose inputs may be sequences and optionals.
+pub(crate) const fn lists(
+    name: &'static str,
+    first: i64,
+    max_inputs: usize,
+    import: Plain,
+) -> Operator {
+    Operator { takes_lists: true, ..op(name, first, max_inputs, import) }
+}
+
+/// The same, whose inputs may be strings.
+pub(crate) const fn texts(operator: Operator) -> Operator {
+    Operator { takes_texts: true, ..operator }
+}
+
+/// The same, up to a version.
+pub(crate) const fn until<I: Copy>(last: i64, operator: Operator<I>) -> Operator<I> {
+    Operator { versions: (operator.versions.0, last), ..operator }
+}

@@ -1,0 +1,144 @@
+//! Values that importers of many operators make.
+
+use tilewright_ir::list::ListOp;
+use tilewright_ir::{Attr, Attrs, DType, Dim, Result, Tensor, dim};
+use tilewright_ops::{Operand, Scalar, creation, elementwise, movement};
+
+use crate::build::Builder;
+use crate::extents::{MAX_RANK, too_many_axes};
+use crate::fold::{self, View, row_major};
+use crate::imported::{Element, Imported, ItemType, operand};
+use crate::model::ValueKind;
+
+/// The element of a tensor with one element.
+pub(crate) fn scalar(t: &Tensor) -> Scalar {
+    match t.dtype().is_float() {
+        true => Scalar::Float(t.get_f64(0)),
+        // An unsigned number above the signed range goes by its bits.
+        false => Scalar::Int(t.get_i128(0) as i64),
+    }
+}
+
+/// Converts a value; a constant at once.
+pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Imported> {
+    let of = operand(x);
+    match x {
+        _ if of.dtype == to => Ok(x.clone()),
+        Imported::Const(t) => {
+            b.budget.charge(&Operand { shape: of.shape, dtype: to })?;
+            fold::cast(t, to).map(Imported::Const)
+        }
+        _ => b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to)),
+    }
+}
+
+/// A list of numbers that the import has computed.
+pub(crate) fn list(values: &[i64]) -> Result<Imported> {
+    Tensor::from_slice(&[values.len()], values).map(Imported::Const)
+}
+
+/// One element everywhere: a constant, where no size is open.
+pub(crate) fn full(b: &mut Builder, shape: &[Dim], value: &Tensor) -> Result<Imported> {
+    let dtype = value.dtype();
+    match dim::known(shape) {
+        Some(known) => {
+            b.budget.charge(&Operand::new(&known, dtype))?;
+            fold::full(dtype, &known, value.bytes()).map(Imported::Const)
+        }
+        None => {
+            let value = scalar(value);
+            b.call("full", &(shape, value, dtype), &[], || creation::full(shape, value, dtype))
+        }
+    }
+}
+
+/// The same elements under another shape of as many elements.
+pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
+    b: &mut Builder,
+    x: &Imported,
+    shape: &[D],
+) -> Result<Imported> {
+    let shape: &[Dim] = &shape.iter().map(|d| (*d).into()).collect::<Vec<_>>();
+    if shape.len() > MAX_RANK {
+        return Err(too_many_axes(shape.len()));
+    }
+    match x {
+        _ if x.shape() == shape => Ok(x.clone()),
+        Imported::Const(t) if dim::is_known(shape) => {
+            let made = t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)?;
+            if b.has_origin(t) {
+                let (of, x) = (operand(x), std::slice::from_ref(x));
+                let make = || movement::reshape(&of, shape);
+                b.keep_origin(&made, "reshape", &(&of, shape), x, make)?;
+            }
+            Ok(made)
+        }
+        _ => {
+            let of = operand(x);
+            b.call("reshape", &(&of, shape), std::slice::from_ref(x), || {
+                movement::reshape(&of, shape)
+            })
+        }
+    }
+}
+
+/// Axes in another order.
+pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Result<Imported> {
+    if let Imported::Const(t) = x {
+        let steps = row_major(t.shape());
+        let view = View {
+            offset: 0,
+            shape: order.iter().map(|&k| t.shape()[k]).collect(),
+            steps: order.iter().map(|&k| steps[k]).collect(),
+        };
+        let made = moved(b, t, &view)?;
+        if b.has_origin(t) {
+            let (of, x) = (operand(x), std::slice::from_ref(x));
+            let make = || movement::transpose(&of, order);
+            b.keep_origin(&made, "transpose", &(&of, order), x, make)?;
+        }
+        return Ok(made);
+    }
+    let of = operand(x);
+    b.call("transpose", &(&of, order), std::slice::from_ref(x), || movement::transpose(&of, order))
+}
+
+/// A view of a constant as a constant.
+pub(crate) fn moved(b: &mut Builder, t: &Tensor, view: &View) -> Result<Imported> {
+    b.budget.charge(&Operand::new(&view.shape, t.dtype()))?;
+    fold::materialize(t, view).map(Imported::Const)
+}
+
+/// Attributes of an operator on lists.
+pub(crate) fn numbers(list: &[(&str, i64)]) -> Attrs {
+    list.iter().map(|(name, n)| ((*name).into(), Attr::Int(*n))).collect()
+}
+
+/// What is given for an input of the model that is a sequence or an optional, which may be absent.
+pub(crate) fn given(
+    b: &mut Builder,
+    kind: ValueKind,
+    values: &[Imported],
+    declared: Element,
+) -> Result<Imported> {
+    let none = Attrs::new();
+    match kind {
+        ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
+            b.list(ListOp::Nothing, &[], none, ItemType::OptionalTensor(declared))
+        }
+        ValueKind::OptionalSequence if values.is_empty() => {
+            let declared = Element { shape: None, ..declared };
+            b.list(ListOp::Nothing, &[], none, ItemType::OptionalList(declared))
+        }
+        ValueKind::Sequence | ValueKind::OptionalSequence => {
+            let element = match values {
+                // It may come to hold tensors of any shape.
+                [] => Element { shape: None, ..declared },
+                [first, rest @ ..] => {
+                    rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
+                }
+            };
+            b.list(ListOp::Of, values, none, ItemType::List(element))
+        }
+    }
+}

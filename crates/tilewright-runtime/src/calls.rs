@@ -1,0 +1,226 @@
+//! The calls of a plan: code, constants and memory, ready to run.
+//!
+//! Everything that running needs is made once for each set of sizes: the places of all values in an
+//! arena, the argument lists of all kernel calls with the places of inputs and outputs left open. A
+//! run fills in those places and calls one kernel after the other. It allocates nothing but outputs,
+//! unless its sizes are new, or more runs go on at the same time than ever before: each takes an
+//! arena of its own, from those that earlier ones left behind. There are at most `max_runs` of them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tilewright_ir::{Error, OpenPlan, OpenPort, Port, Result, Slot, Tensor};
+use tilewright_target::Code;
+
+use crate::arenas::{Arenas, Fixed, Lease, Memory, broken};
+use crate::pool::{Pool, cores};
+
+/// Most arenas of one executable, however many cores there are.
+const MAX_ARENAS: usize = 64;
+
+/// For so many sets of sizes, the latest ones, plans are kept.
+const MAX_PLANS: usize = 16;
+
+/// A plan with the functions that it calls.
+pub(crate) struct Calls {
+    pub(crate) plan: OpenPlan,
+    /// The number of each step's function in the code.
+    kernels: Vec<usize>,
+    /// Plans for sizes, the latest last. Where no size is open there is one.
+    fixed: Mutex<Vec<Arc<Fixed>>>,
+    pub(crate) arenas: Arenas,
+    /// How many runs may go on at the same time: to count cores is to read files of the system.
+    pub(crate) max_runs: usize,
+    pool: Arc<Pool>,
+    code: Arc<dyn Code>,
+}
+
+impl Calls {
+    /// Takes the functions of a plan from code, and allocates what they need.
+    ///
+    /// # Safety
+    /// As [`Executable::new`](crate::Executable::new).
+    pub(crate) unsafe fn new(
+        plan: OpenPlan,
+        code: Arc<dyn Code>,
+        pool: Arc<Pool>,
+    ) -> Result<Calls> {
+        let kernel = |name: &Arc<str>| {
+            code.find(name).ok_or_else(|| broken(format!("no kernel for the function `{name}`")))
+        };
+        let kernels = plan.steps.iter().map(|step| kernel(&step.func)).collect::<Result<_>>()?;
+        plan.check()?;
+        let calls = Calls {
+            plan,
+            kernels,
+            fixed: Mutex::default(),
+            arenas: Arenas::default(),
+            max_runs: cores().clamp(2, MAX_ARENAS),
+            pool,
+            code,
+        };
+        if calls.plan.is_fixed() {
+            // The first arena, so that what does not fit memory is known now.
+            let fixed = calls.fixed_for(&[])?;
+            drop(calls.lease(&fixed)?);
+        }
+        Ok(calls)
+    }
+
+    /// Threads that a run uses.
+    pub(crate) fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// Runs with the plan for the inputs, and gives the outputs.
+    pub(crate) fn run(&self, fixed: &Arc<Fixed>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        let mut outputs = fixed.empty_outputs()?;
+        self.call_all(fixed, inputs, &mut outputs, |_, call| call())?;
+        Ok(outputs)
+    }
+
+    /// Runs a piece of a program, which is told some sizes.
+    pub(crate) fn run_piece(&self, inputs: &[Tensor], given: &[usize]) -> Result<Vec<Tensor>> {
+        check("input", &self.plan.inputs, inputs)?;
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        let fixed = self.fixed_for(&self.plan.solve_given(&shapes, given)?)?;
+        self.run(&fixed, inputs)
+    }
+
+    /// The plan for the values of the open sizes: one that is kept, or a new one.
+    fn fixed_for(&self, sizes: &[usize]) -> Result<Arc<Fixed>> {
+        let lock = || self.fixed.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = |list: &[Arc<Fixed>]| list.iter().rposition(|f| f.sizes == sizes);
+        let mut list = lock();
+        if let Some(at) = kept(&list) {
+            // The latest comes last.
+            let fixed = list[at].clone();
+            if at + 1 != list.len() {
+                list.remove(at);
+                list.push(fixed.clone());
+            }
+            return Ok(fixed);
+        }
+        drop(list);
+        let fixed = Arc::new(Fixed::new(sizes, self.plan.at(sizes)?)?);
+        let mut list = lock();
+        if kept(&list).is_none() {
+            if list.len() == MAX_PLANS {
+                list.remove(0);
+            }
+            list.push(fixed.clone());
+        }
+        Ok(fixed)
+    }
+
+    /// The plan for the shapes of these inputs.
+    pub(crate) fn fixed_of(&self, inputs: &[Tensor]) -> Result<Arc<Fixed>> {
+        check("input", &self.plan.inputs, inputs)?;
+        // Inputs of the same shapes as last time have the same sizes, which need not be solved for.
+        let latest = self.fixed.lock().unwrap_or_else(PoisonError::into_inner).last().cloned();
+        let same = |fixed: &Arc<Fixed>| {
+            let mut ports = fixed.plan.inputs.iter().zip(inputs);
+            self.plan.given.is_empty() && ports.all(|(port, x)| port.shape == x.shape())
+        };
+        if let Some(fixed) = latest.filter(same) {
+            return Ok(fixed);
+        }
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        self.fixed_for(&self.plan.solve(&shapes)?)
+    }
+
+    /// The memory for a run with a plan.
+    fn lease(&self, fixed: &Arc<Fixed>) -> Result<Lease<'_>> {
+        self.arenas.lease(fixed, self.max_runs)
+    }
+
+    /// Calls every kernel through `around`, which gets the number of the step. The plan is the one
+    /// for the inputs.
+    pub(crate) fn call_all(
+        &self,
+        fixed: &Arc<Fixed>,
+        inputs: &[Tensor],
+        outputs: &mut [Tensor],
+        mut around: impl FnMut(usize, &dyn Fn() -> Result<()>) -> Result<()>,
+    ) -> Result<()> {
+        check("output", &self.plan.outputs, outputs)?;
+        let ports = fixed.plan.outputs.iter().zip(&*outputs);
+        ports.into_iter().try_for_each(|(port, tensor)| check_shape("output", port, tensor))?;
+        let mut lease = self.lease(fixed)?;
+        let Memory { arena, args, .. } = lease.memory()?;
+        if cfg!(debug_assertions) {
+            // NaN in every floating-point type: what is read before it is written shows.
+            arena.bytes_mut().fill(0xff);
+            outputs.iter_mut().for_each(|output| output.bytes_mut().fill(0xff));
+        }
+        for (place, slot) in &fixed.open {
+            // In range, as `new` and the checks above have seen.
+            let mut output = |i: usize| outputs[i].bytes_mut().as_mut_ptr();
+            args[*place] = match *slot {
+                Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
+                Slot::Output(i) => output(i).expose_provenance() as u64,
+                Slot::InputAt(i, at) => {
+                    let start = inputs[i].bytes().as_ptr();
+                    start.wrapping_add(at).expose_provenance() as u64
+                }
+                Slot::OutputAt(i, at) => output(i).wrapping_add(at).expose_provenance() as u64,
+                Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
+            };
+        }
+        let workers = self.pool.workers();
+        for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
+            if fixed.plan.steps[step].idle {
+                continue;
+            }
+            let args = &args[call.clone()];
+            // SAFETY: by the contract of `new` the kernel takes these arguments. They point to the
+            // constants, to the arena, which no other run has while this one holds the lease, and
+            // to the inputs and outputs, whose sizes were checked.
+            around(step, &|| unsafe { self.code.call(kernel, args, &workers) })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether there are as many tensors as ports, of their types; `what` they are is for the message.
+pub(crate) fn check(what: &str, ports: &[OpenPort], tensors: &[Tensor]) -> Result<()> {
+    if ports.len() != tensors.len() {
+        let names: Vec<_> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
+        let given = match tensors.len() {
+            1 => "1 tensor was".to_owned(),
+            n => format!("{n} tensors were"),
+        };
+        let plural = if ports.len() == 1 { "" } else { "s" };
+        return Err(Error::input(format!("{given} given for {} {what}{plural}", ports.len()))
+            .note(format!("the {what}s are: {}", names.join(", "))));
+    }
+    for (OpenPort { name, dtype, .. }, tensor) in ports.iter().zip(tensors) {
+        if tensor.dtype() != *dtype {
+            return Err(Error::input(format!(
+                "{what} `{name}` has elements of type {dtype}, and was given {}",
+                tensor.dtype()
+            ))
+            .help(format!("convert the tensor to {dtype}")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a tensor has the shape of a port; `what` the port is is for the message.
+fn check_shape(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
+    match tensor.shape() == port.shape {
+        true => Ok(()),
+        false => {
+            let text = format!(
+                "{what} `{}` has the shape {:?}, and was given {:?}",
+                port.name,
+                port.shape,
+                tensor.shape()
+            );
+            let error = Error::input(text);
+            Err(match &port.stored {
+                None => error,
+                Some(stored) => error.note(stored.note()),
+            })
+        }
+    }
+}
