@@ -436,7 +436,8 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     let count = COUNT / t.unrolled(c) as f64;
     // What a step takes of leaving the innermost loop, whose branch is taken in all steps but the last.
     let turn = c.reduction(t.vector).last().map_or(0.0, |k| match c.axes[*k].extent {
-        n @ FORESEEN.. if (n as f64) < steps => costs.turn / n as f64,
+        // Steps of groups of small integers are other ones, for which this was not measured.
+        n @ FORESEEN.. if (n as f64) < steps && c.group.is_none() => costs.turn / n as f64,
         _ => 0.0,
     });
     // Small operands are in the first cache, whichever line is read.
@@ -633,7 +634,8 @@ fn overlap(
     rows: f64,
     target: &Target,
 ) -> f64 {
-    let Some(row_axis) = row_axis else { return 1.0 };
+    // Nor was this measured for groups of small integers.
+    let Some(row_axis) = row_axis.filter(|_| c.group.is_none()) else { return 1.0 };
     let row = c.operands[operand].steps[row_axis].abs();
     let order = c.reduction(1 - operand);
     let kept = |k: usize| {
