@@ -70,8 +70,10 @@ pub struct Beside<'a> {
     pub joined: &'a [bool],
     /// Whether it comes from memory, since much was touched after it was used last.
     pub cold: &'a [bool],
-    /// Whether only a reduction of the same kernel reads the result, so that it is stored nowhere.
+    /// Whether the same kernel reads the result, and stores nothing in its place.
     pub reduced: bool,
+    /// Whether another call began the kernel, of which this one reads nothing.
+    pub further: bool,
 }
 
 /// The part of the constants of a graph, which have so many bytes, that comes from memory in each run: none
@@ -158,7 +160,7 @@ enum Part {
 impl Form {
     /// The loops that a function gets on a target.
     pub fn of(func: &TensorFunc, beside: &Beside<'_>, target: &Target) -> Form {
-        let Beside { free, joined, cold, reduced } = *beside;
+        let Beside { free, joined, cold, reduced, further } = *beside;
         let is_free = |b: &Buffer| {
             let at = func.params.iter().position(|p| p.buffer() == Some(b));
             at.and_then(|at| free.get(at)).copied().unwrap_or(false)
@@ -175,7 +177,7 @@ impl Form {
                 (0..func.params.len()).filter(|k| all.get(*k).copied().unwrap_or(false) == so);
             found.filter_map(|k| func.params[k].buffer().cloned()).collect()
         };
-        let is_joined = joined.contains(&true);
+        let is_joined = further || joined.contains(&true);
         let (apart, joined) = (among(joined, false), among(joined, true));
         let operands = Operands { apart, joined, cold: among(cold, true), reduced };
         let bytes = func.buffers().filter_map(bytes).sum();

@@ -21,13 +21,13 @@
 //! of a product):
 //!
 //! ```text
-//! step  = max(r * n * fma, l * load, latency, (r * n + l + COUNT / u) * issue) + lines * line
+//! step  = max(r * n * fma, l * load, latency, (r * n + l + COUNT / u) * issue) + lines * line + turn / i
 //! price = k * step + r * n * store (contiguous) or r * width * scatter (not) + tile
 //! ```
 //!
 //! where `fma` and the others are the constants of the target ([`tilewright_target::Costs`]), `u` steps
-//! are unrolled, and `lines` counts the cache lines that a step of the reduction reads and the one
-//! before did not: rows that lie beside one another share theirs, and so do steps; of operands that
+//! are unrolled, the innermost loop of several has `i`, and `lines` counts the cache lines that a step of
+//! the reduction reads and the one before did not: rows that lie beside one another share theirs, and so do steps; of operands that
 //! stay in the first cache none counts. The price of a contraction is that of all its tiles, ragged
 //! ones included, plus `pack` for each cell that is packed at run time. Of an open number of rows, what
 //! is left over runs in tiles of fewer rows ([`Tile::remainders`]). So padded work, the number of tiles
@@ -50,6 +50,12 @@ use crate::contraction::Contraction;
 
 /// How many steps of a reduction run between two of its branches, where that many do.
 const UNROLL: i64 = 4;
+/// Steps of an innermost loop from which on a core does not foresee its end.
+const FORESEEN: i64 = 5;
+/// Rows that lie far from one another whose next lines a core reads ahead.
+const FOLLOWED: f64 = 8.0;
+/// Bytes from which on rows lie far from one another.
+const FAR: i64 = PAGE_BYTES / 4;
 /// Instructions that count a step, or several that are unrolled.
 const COUNT: f64 = 3.0;
 /// Instructions that a core has begun and not finished, on processors of today at least.
@@ -422,12 +428,18 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     let operand = &c.operands[t.vector];
     let panel = (steps * t.width as f64) as usize * c.bytes;
     let line = match t.source {
-        Source::Packed { .. } if panel > target.caches.l2 / 2 => costs.panel_far,
+        Source::Packed { .. } if panel > target.caches.l2 => costs.panel_far,
         Source::Packed { .. } if panel > target.caches.l1 => costs.panel_second,
         _ => 0.0,
     };
     let packed = line * (lanes as usize * c.bytes) as f64 / LINE_BYTES;
     let count = COUNT / t.unrolled(c) as f64;
+    // What a step takes of leaving the innermost loop, whose branch is taken in all steps but the last.
+    let turn = c.reduction(t.vector).last().map_or(0.0, |k| match c.axes[*k].extent {
+        // Steps of groups of small integers are other ones, for which this was not measured.
+        n @ FORESEEN.. if (n as f64) < steps && c.group.is_none() => costs.turn / n as f64,
+        _ => 0.0,
+    });
     // Small operands are in the first cache, whichever line is read.
     let near = [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4);
     // A tile of so many rows and vectors.
@@ -472,7 +484,7 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
         let begun = IN_FLIGHT / (steps * instructions);
         let latency = costs.latency / begun.max(1.0);
         let step = (work * costs.fma).max(loads * costs.load).max(latency).max(issue);
-        let step = step + lines * costs.line + packed * vectors;
+        let step = step + lines * costs.line + packed * vectors + turn;
         let alone = if t.both(c) { 1.0 } else { (1.0 - begun).max(0.0) };
         let store = match c.out[t.vector_axis] {
             Some(1) => (work * costs.store * alone).max(work * costs.issue),
@@ -598,9 +610,49 @@ fn new_lines(
     let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
     let lines = 1.0 + (rows - 1.0) * apart;
     match lines <= together(step.abs() * c.bytes as i64, target) {
-        true => lines * fresh(c, operand, reduce, 1) * jump(c, operand, reduce, target),
+        true => {
+            let fresh = fresh(c, operand, reduce, 1) * jump(c, operand, reduce, target);
+            // Beyond so many rows that lie far from one another, lines are not read ahead.
+            let bytes = step.abs() * c.bytes as i64;
+            let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
+            let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
+            (lines + far) * fresh * overlap(c, operand, reduce, row_axis, rows, target)
+        }
         false => lines,
     }
+}
+
+/// Which part of what the rows of a window read no other row has read shortly before: rows that lie side by
+/// side along the window read the same cells in other steps of it. That counts where the steps of the axes
+/// inside, which run meanwhile, read little of what the first cache holds (measured: with channels innermost,
+/// where 64 to 96 steps run meanwhile, rows share nothing).
+fn overlap(
+    c: &Contraction,
+    operand: usize,
+    reduce: &[usize],
+    row_axis: Option<usize>,
+    rows: f64,
+    target: &Target,
+) -> f64 {
+    // Nor was this measured for groups of small integers.
+    let Some(row_axis) = row_axis.filter(|_| c.group.is_none()) else { return 1.0 };
+    let row = c.operands[operand].steps[row_axis].abs();
+    let order = c.reduction(1 - operand);
+    let kept = |k: usize| {
+        let inside = order.iter().skip_while(|o| **o != k).skip(1);
+        let steps: f64 = inside.map(|o| c.axes[*o].extent as f64).product();
+        // A line of vectors and a cell of each row in each step.
+        steps * (LINE_BYTES + rows * c.bytes as f64) <= target.caches.l1 as f64 / 8.0
+    };
+    let part = |k: usize| {
+        let (step, n) = (c.operands[operand].steps[k].abs(), c.axes[k].extent as f64);
+        let apart = (row / step.max(1)) as f64;
+        match step > 0 && row % step == 0 && (1.0..n).contains(&apart) && kept(k) {
+            true => ((apart * (rows - 1.0) + n) / (rows * n)).min(1.0),
+            false => 1.0,
+        }
+    };
+    reduce.iter().map(|k| part(*k)).product()
 }
 
 /// How many lines that lie so many bytes apart the first cache holds: places a page apart share a set, which

@@ -93,6 +93,8 @@ pub struct Kernels {
     results: HashMap<u64, u64>,
     /// The values that only a reduction of their kernel reads.
     reduced: HashSet<u64>,
+    /// The values of calls that read nothing that their kernel makes, less the first of each kernel.
+    further: HashSet<u64>,
 }
 
 impl Kernels {
@@ -113,12 +115,26 @@ impl Kernels {
             results.get(&id(n)) != Some(&id(n)) && n.readers.iter().all(within)
         };
         let reduced = nodes.iter().filter(is_reduced).map(id).collect();
-        Kernels { results, reduced }
+        let mut kernels = Kernels { results, reduced, further: HashSet::new() };
+        let mut begun = HashSet::new();
+        let is_further = |b: &&Binding| {
+            let begins =
+                kernels.results.contains_key(&b.var.id()) && !kernels.joined(b).contains(&true);
+            begins && !begun.insert(kernels.of_call(b))
+        };
+        let further = func.bindings().filter(is_further).map(|b| b.var.id()).collect();
+        kernels.further = further;
+        kernels
     }
 
     /// Whether only a reduction of its kernel reads the value of a call.
     pub fn is_reduced(&self, b: &Binding) -> bool {
         self.reduced.contains(&b.var.id())
+    }
+
+    /// Whether a call reads nothing that its kernel makes, and another one began the kernel.
+    pub fn is_further(&self, b: &Binding) -> bool {
+        self.further.contains(&b.var.id())
     }
 
     /// The id of the value that the kernel of a call leaves in memory.

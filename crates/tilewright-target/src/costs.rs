@@ -58,6 +58,9 @@ costs! {
     issue: 0.34,
     /// What a tile costs beside its arithmetic.
     tile: 20.0,
+    /// To leave the innermost loop of a reduction that has others around it (measured: convolutions of
+    /// 256 to 512 channels in blocks of 8 and 16).
+    turn: 17.0,
     /// To add up the lanes of a vector.
     lanes: 6.0,
     /// A cell that is packed at run time.
@@ -68,6 +71,10 @@ costs! {
     /// (measured: windows of 3 x 3 over 128 to 512 channels with pixels innermost, whose results have channels
     /// innermost, take a quarter longer than with channels innermost).
     line_apart: 7.0,
+    /// The same for a line of one of many rows that lie so far from one another that the core does not read
+    /// them ahead (measured: windows over 256 and 512 channels with channels or pixels innermost, in tiles of
+    /// 14 to 28 rows).
+    line_unforeseen: 4.0,
     /// A line of a packed operand whose panel is in the second cache (measured: products with panels of
     /// 8 kB to 720 kB).
     panel_second: 0.15,

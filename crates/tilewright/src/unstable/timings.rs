@@ -260,7 +260,8 @@ impl Costs for Timings {
 
 /// What the price of a call depends on beside it.
 pub(super) fn beside<'a>(call: &Priced<'a>) -> Beside<'a> {
-    Beside { free: call.free, joined: call.joined, cold: call.cold, reduced: call.reduced }
+    let Priced { free, joined, cold, reduced, further, .. } = *call;
+    Beside { free, joined, cold, reduced, further }
 }
 
 /// The kind of a call.

@@ -439,4 +439,8 @@ fn prices_count_work_and_packing() {
     assert!(cost(&double, joined) < 0.5 * cost(&double, apart));
     assert!(cost(&double, apart) < cost(&sum, apart));
     assert!(cost(&sum, [true; 2]) < cost(&sum, joined) && cost(&sum, joined) < cost(&sum, apart));
+    // A kernel begins once, and stores its result once.
+    let beside = Beside { further: true, reduced: true, ..Beside::default() };
+    let further = Form::of(&sum, &beside, &target).cycles(0, &target);
+    assert!(further < 0.8 * cost(&sum, apart) && further > 0.5 * cost(&sum, apart));
 }

@@ -339,6 +339,7 @@ fn a_calibration_counts_for_its_target_until_something_is_measured() {
             joined: &[],
             cold: &[],
             reduced: false,
+            further: false,
         })
     };
     let estimated = Timings::estimated(&written, 1);

@@ -43,8 +43,11 @@ pub struct Priced<'a> {
     pub joined: &'a [bool],
     /// For each argument whether it comes from memory, since much was touched after it was used last.
     pub cold: &'a [bool],
-    /// Whether only a reduction of the same kernel reads the result, so that it is stored nowhere.
+    /// Whether the same kernel reads the result, and stores nothing in its place: a reduction reads it, or
+    /// another call began the kernel.
     pub reduced: bool,
+    /// Whether another call began the kernel, of which this one reads nothing.
+    pub further: bool,
 }
 
 /// A conversion whose price is asked.
@@ -86,11 +89,13 @@ impl Surroundings {
     /// What a call becomes by its costs.
     pub fn of_call(&self, b: &Binding, costs: &dyn Costs) -> Surrounding {
         let since = self.since.get(&b.var.id()).into_iter().flatten();
+        let further = self.kernels.is_further(b);
         Surrounding {
             constants: self.constants,
             joined: self.kernels.joined(b),
             cold: since.map(|bytes| costs.evicts(*bytes)).collect(),
-            reduced: self.kernels.is_reduced(b),
+            reduced: self.kernels.is_reduced(b) || further && !self.kernels.is_result(b),
+            further,
             parts: self.parts.of_call(b),
         }
     }
@@ -136,6 +141,7 @@ pub struct Surrounding {
     joined: Vec<bool>,
     cold: Vec<bool>,
     reduced: bool,
+    further: bool,
     /// Which arguments may lie in the result, where this joins them.
     parts: Option<Vec<bool>>,
 }
@@ -156,6 +162,7 @@ impl Surrounding {
                 cold,
                 joined: &[],
                 reduced: false,
+                further: false,
                 ..call
             })
         };
@@ -170,7 +177,8 @@ impl Surrounding {
         free: &'a [bool],
     ) -> Priced<'a> {
         let (constants, joined, cold) = (self.constants, &self.joined[..], &self.cold[..]);
-        Priced { name, func, free, constants, joined, cold, reduced: self.reduced }
+        let (reduced, further) = (self.reduced, self.further);
+        Priced { name, func, free, constants, joined, cold, reduced, further }
     }
 
     /// The functions that run in the place of a call of a join, with the arguments that they copy; `None`
