@@ -427,8 +427,14 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     let steps = c.count(&reduce) as f64;
     let operand = &c.operands[t.vector];
     let panel = (steps * t.width as f64) as usize * c.bytes;
+    // A panel that is used once comes from where the operand lies, another one from where it stays meanwhile.
+    let again = c.count(&c.axes_where(IterKind::Spatial, |k| operand.steps[k] == 0)) > t.rows;
+    let far = match again {
+        true => panel > target.caches.l2,
+        false => c.size(t.vector) > target.caches.l2 as i64,
+    };
     let line = match t.source {
-        Source::Packed { .. } if panel > target.caches.l2 => costs.panel_far,
+        Source::Packed { .. } if far => costs.panel_far,
         Source::Packed { .. } if panel > target.caches.l1 => costs.panel_second,
         _ => 0.0,
     };
@@ -616,43 +622,10 @@ fn new_lines(
             let bytes = step.abs() * c.bytes as i64;
             let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
             let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
-            (lines + far) * fresh * overlap(c, operand, reduce, row_axis, rows, target)
+            (lines + far) * fresh
         }
         false => lines,
     }
-}
-
-/// Which part of what the rows of a window read no other row has read shortly before: rows that lie side by
-/// side along the window read the same cells in other steps of it. That counts where the steps of the axes
-/// inside, which run meanwhile, read little of what the first cache holds (measured: with channels innermost,
-/// where 64 to 96 steps run meanwhile, rows share nothing).
-fn overlap(
-    c: &Contraction,
-    operand: usize,
-    reduce: &[usize],
-    row_axis: Option<usize>,
-    rows: f64,
-    target: &Target,
-) -> f64 {
-    // Nor was this measured for groups of small integers.
-    let Some(row_axis) = row_axis.filter(|_| c.group.is_none()) else { return 1.0 };
-    let row = c.operands[operand].steps[row_axis].abs();
-    let order = c.reduction(1 - operand);
-    let kept = |k: usize| {
-        let inside = order.iter().skip_while(|o| **o != k).skip(1);
-        let steps: f64 = inside.map(|o| c.axes[*o].extent as f64).product();
-        // A line of vectors and a cell of each row in each step.
-        steps * (LINE_BYTES + rows * c.bytes as f64) <= target.caches.l1 as f64 / 8.0
-    };
-    let part = |k: usize| {
-        let (step, n) = (c.operands[operand].steps[k].abs(), c.axes[k].extent as f64);
-        let apart = (row / step.max(1)) as f64;
-        match step > 0 && row % step == 0 && (1.0..n).contains(&apart) && kept(k) {
-            true => ((apart * (rows - 1.0) + n) / (rows * n)).min(1.0),
-            false => 1.0,
-        }
-    };
-    reduce.iter().map(|k| part(*k)).product()
 }
 
 /// How many lines that lie so many bytes apart the first cache holds: places a page apart share a set, which
