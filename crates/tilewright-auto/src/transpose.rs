@@ -59,21 +59,12 @@ impl Tile {
             across = Some(beside);
         }
         let across = across?;
-        let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
-        // A condition of single elements is no condition of vectors.
-        let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
-        if branches || accesses.iter().any(opaque) || loads.iter().any(|a| a.buffer == stage.buffer)
-        {
-            return None;
-        }
-        let kinds = accesses.iter().map(|a| a.buffer.dtype());
-        let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
-        let bytes = accesses.iter().map(|a| a.buffer.dtype().bytes()).max()?;
+        let bytes = widest(stage, value, accesses)?;
         let extent = |k: usize| axes[k].extent.known().and_then(|n| i64::try_from(n).ok());
         let (u, v) = (extent(across)?, extent(along)?);
         let size = target.vectors.lanes(bytes).min(MOST);
         let pays = u.min(v) >= LEAST && u.checked_mul(v)? >= CELLS && size >= LEAST;
-        (kinds.into_iter().all(plain) && pays).then_some(Tile { along, across, size })
+        pays.then_some(Tile { along, across, size })
     }
 
     /// The loops of a block, one for each axis: tiles in pieces of one width.
@@ -123,6 +114,20 @@ impl Tile {
         let fusible = extents.len().saturating_sub(1).max(1);
         share(sch, &loops[..shared(&extents, fusible, cells.estimate())])
     }
+}
+
+/// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
+/// `None` where its elements cannot be shuffled in registers.
+pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
+    let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
+    // A condition of single elements is no condition of vectors.
+    let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
+    let (_, loads) = accesses.split_last()?;
+    let own = loads.iter().any(|a| a.buffer == stage.buffer);
+    let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
+    let kinds = || accesses.iter().map(|a| a.buffer.dtype());
+    let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
+    kinds().map(DType::bytes).max().filter(|_| fits)
 }
 
 /// A part of an axis: how many tiles of which width.

@@ -13,12 +13,12 @@ use crate::axes::{Access, Axis};
 use crate::share::{share, shared};
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::{DType, Dim, Expr, ExprKind, Result};
+use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
 use crate::parts::{apart, number};
-use crate::transpose::pieces;
+use crate::transpose::{pieces, widest};
 
 /// How many rows are woven.
 const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
@@ -58,16 +58,9 @@ impl Weave {
                 _ => return None,
             }
         }
-        let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
-        // A condition of single elements is no condition of vectors.
-        let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
-        let own = loads.iter().any(|a| a.buffer == stage.buffer);
-        let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
-        let kinds = || accesses.iter().map(|a| a.buffer.dtype());
-        let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
-        let width = target.vectors.lanes(kinds().map(DType::bytes).max()?) * r;
+        let width = target.vectors.lanes(widest(stage, value, accesses)?) * r;
         let extent = n.checked_mul(r)?;
-        (weaves && fits && extent >= width / 2).then_some(Weave { extent, width })
+        (weaves && extent >= width / 2).then_some(Weave { extent, width })
     }
 
     /// The loops of a block, one for each axis.

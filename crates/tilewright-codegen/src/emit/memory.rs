@@ -10,7 +10,7 @@
 //! ([`runs`]); everything else goes lane by lane, or through a gather or scatter where a
 //! mask says which lanes take part.
 
-use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKind};
+use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKind, scalar};
 
 use super::code::{Code, Scalar, Ty, Val};
 use super::func::Func;
@@ -536,13 +536,11 @@ fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
             (0..i64::from(lanes)).map(|l| base.checked_add(stride.checked_mul(l)?)).collect()
         }
         ExprKind::Binary(op, a, b) if lanes > 1 => {
-            let at = |(a, b): (&i64, &i64)| match op {
-                BinOp::Add => a.checked_add(*b),
-                BinOp::Sub => a.checked_sub(*b),
-                BinOp::Mul => a.checked_mul(*b),
-                BinOp::FloorDiv if *b > 0 => Some(a.div_euclid(*b)),
-                BinOp::FloorMod if *b > 0 => Some(a.rem_euclid(*b)),
-                _ => None,
+            let dtype = a.dtype().scalar();
+            let of = |v: i64| scalar::Scalar::int(v, dtype);
+            let at = |(a, b): (&i64, &i64)| {
+                let value = scalar::Scalar::binary(*op, of(*a), of(*b));
+                i64::try_from(value.ok()?.as_i128()).ok()
             };
             constant_lanes(a)?.iter().zip(&constant_lanes(b)?).map(at).collect()
         }
