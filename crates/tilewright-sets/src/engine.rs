@@ -113,13 +113,22 @@ impl Engine {
 
     /// Runs a question under the quota, and under the budget of the work that asks it. Questions
     /// that arise inside of one are parts of it.
-    pub(crate) fn ask<T>(&self, work: impl FnOnce() -> Known<T>) -> Known<T> {
+    ///
+    /// Coalescing makes unions shorter, and once in a great many times a part that isl itself cannot
+    /// use. A question that the library fails on is asked once more with unions as they are.
+    pub(crate) fn ask<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
         if self.ctx.is_limited() {
             return work();
         }
-        match budget::open(self.quota) {
-            Ok(operations) => self.ctx.limited(operations, work),
+        let within_budget = || match budget::open(self.quota) {
+            Ok(operations) => self.ctx.limited(operations, &work),
             Err(operations) => Err(Reason::Budget { operations }.into()),
+        };
+        match within_budget() {
+            Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
+                self.ctx.without_coalescing(within_budget)
+            }
+            answer => answer,
         }
     }
 }

@@ -146,12 +146,12 @@ impl Set {
     }
 
     /// In as few pieces as they go into, which takes longer than the operation itself.
-    fn combine(&self, other: &Set, operation: impl FnOnce(Raw, Raw) -> Known<Raw>) -> Known<Set> {
+    fn combine(&self, other: &Set, operation: impl Fn(Raw, Raw) -> Known<Raw>) -> Known<Set> {
         self.in_pieces(other, |a, b| operation(a, b)?.coalesce())
     }
 
     /// In whatever pieces the operation gives: good for one question.
-    fn in_pieces(&self, other: &Set, operation: impl FnOnce(Raw, Raw) -> Known<Raw>) -> Known<Set> {
+    fn in_pieces(&self, other: &Set, operation: impl Fn(Raw, Raw) -> Known<Raw>) -> Known<Set> {
         self.engine.ask(|| {
             let (space, a, b) = self.aligned(other)?;
             let vague = self.vague.clone().or_else(|| other.vague.clone());

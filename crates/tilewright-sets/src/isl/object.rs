@@ -29,6 +29,8 @@ struct CtxData {
     api: &'static Api,
     /// The limit that is in force.
     limit: Cell<Option<u64>>,
+    /// Whether unions are coalesced where that is asked for.
+    coalesces: Cell<bool>,
 }
 
 impl Drop for CtxData {
@@ -47,7 +49,7 @@ impl Ctx {
             (api.functions.isl_options_set_on_error)(raw, ON_ERROR_CONTINUE);
             raw
         };
-        Ctx(Rc::new(CtxData { raw, api, limit: Cell::new(None) }))
+        Ctx(Rc::new(CtxData { raw, api, limit: Cell::new(None), coalesces: Cell::new(true) }))
     }
 
     pub fn api(&self) -> &'static Functions {
@@ -113,6 +115,19 @@ impl Ctx {
             (self.api().isl_ctx_reset_operations)(self.raw());
             (self.api().isl_ctx_set_max_operations)(self.raw(), operations.max(1) as _);
         }
+        work()
+    }
+
+    /// Runs `work` with unions as they are: coalescing them does nothing.
+    pub fn without_coalescing<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Restore<'a>(&'a Cell<bool>, bool);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        let coalesces = &self.0.coalesces;
+        let _restore = Restore(coalesces, coalesces.replace(false));
         work()
     }
 
@@ -609,21 +624,23 @@ impl Set {
         self.complement_parts()
     }
 
-    /// `isl_set_coalesce`; a union of very many parts keeps them.
+    /// `isl_set_coalesce`; a union of very many parts keeps them, and so does each in work without
+    /// coalescing.
     pub fn coalesce(self) -> Known<Set> {
         match few_pairs(&self, &self) {
-            Ok(()) => self.coalesce_parts(),
-            Err(_) => Ok(self),
+            Ok(()) if self.ctx.0.coalesces.get() => self.coalesce_parts(),
+            _ => Ok(self),
         }
     }
 }
 
 impl Map {
-    /// `isl_map_coalesce`; a union of very many parts keeps them.
+    /// `isl_map_coalesce`; a union of very many parts keeps them, and so does each in work without
+    /// coalescing.
     pub fn coalesce(self) -> Known<Map> {
         match few_pairs(&self, &self) {
-            Ok(()) => self.coalesce_parts(),
-            Err(_) => Ok(self),
+            Ok(()) if self.ctx.0.coalesces.get() => self.coalesce_parts(),
+            _ => Ok(self),
         }
     }
 }
