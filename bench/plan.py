@@ -35,6 +35,8 @@ import harness
 
 FIXED = ["none", "nhwc", "nchw16c", "nchw8c"]
 NEAR = 0.2
+# Nanoseconds: what the ticks of a clock say of shorter kernels is off by about as much as NEAR.
+SHORTEST = 200
 SAME = 0.03
 HEADER = ["model", "inputs", "chosen ms", "best ms", "best layout", "best fixed ms", "of it", "regret"]
 HEADER += ["noise", "worst error", "gap", "kernels", "within 20 %", "of their time", "errors p10, p90"]
@@ -93,8 +95,9 @@ def against(own, best, args):
 
 
 def kernels(profile):
-    """Of each kernel that has a price: value, what is fused, predicted and measured nanoseconds."""
-    known = [k for k in profile["kernels"] if k["cost"] > 0 and k["measured"] > 0]
+    """Of each kernel that has a price and a time that a clock can tell: value, what is fused, predicted and
+    measured nanoseconds."""
+    known = [k for k in profile["kernels"] if k["cost"] > 0 and k["measured"] >= SHORTEST]
     return [(k["value"], k["fused"], k["predicted"], k["measured"]) for k in known]
 
 

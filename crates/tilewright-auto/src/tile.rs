@@ -368,7 +368,12 @@ fn tiles(
         if !divides && source == Source::Direct && !apart && !beyond() {
             continue;
         }
-        let most = ((registers - ahead - 1 - vectors) / vectors).min(m);
+        let most = (registers - ahead - 1 - vectors) / vectors;
+        // Where arithmetic takes no operand from memory, but a lane of a register, LLVM loads a register for
+        // each row (tiles of 8 x 3 vectors spill, those of 6 x 4 do not).
+        let lanes_of_rows = (registers + ahead - vectors) / (vectors + 1);
+        let by_lane = ahead > 0 && !target.vectors.broadcasts;
+        let most = if by_lane { most.min(lanes_of_rows) } else { most }.min(m);
         if most < 1 {
             break;
         }
@@ -448,6 +453,7 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     });
     // Small operands are in the first cache, whichever line is read.
     let near = [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4);
+    let [first_of_rows, first_of_columns] = firsts(c, target, t);
     // A tile of so many rows and vectors.
     let tile = |rows: i64, vectors: i64| {
         if rows == 0 {
@@ -460,12 +466,12 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
             _ if near => 0.0,
             Some(lines) => lines,
             None => {
-                new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows, target)
+                first_of_rows * new_lines(c, 1 - t.vector, &reduce, t.row_axis, rows, target)
                     + match t.source {
                         Source::Packed { .. } => 0.0,
                         Source::Direct => {
                             let all = width as f64 * c.bytes as f64 / LINE_BYTES;
-                            all * fresh(c, t.vector, &reduce, width)
+                            first_of_columns * all * fresh(c, t.vector, &reduce, width)
                         }
                     }
             }
@@ -544,6 +550,26 @@ fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     let longer =
         longer * (c.size(t.vector) / operand.buffer.dtype().bytes() as i64) as f64 * costs.pack;
     Some((c.count(&spatial) as f64 * strips + regrouped + longer, pack))
+}
+
+/// The part of the tiles that bring rows and columns of their operands to the first cache, where the others find
+/// them there: tiles of the same columns follow one another.
+fn firsts(c: &Contraction, target: &Target, t: &Tile) -> [f64; 2] {
+    let steps = c.count(&c.axes_where(IterKind::Reduce, |_| true));
+    let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
+    let width = t.width.min(c.axes[t.vector_axis].extent);
+    let fits = |cells: i64| steps * cells * c.bytes as i64 <= target.caches.l1 as i64 / 2;
+    let apart = |o: usize| {
+        let others = |k: usize| k != t.vector_axis && Some(k) != t.row_axis;
+        c.count(&c.axes_where(IterKind::Spatial, |k| others(k) && c.operands[o].steps[k] == 0))
+    };
+    let (whole, left) = t.columns(c);
+    let strips = (whole + left.min(1)).max(1) * apart(1 - t.vector);
+    let rows_of = |all: bool, many: i64| if all { 1.0 / many as f64 } else { 1.0 };
+    [
+        rows_of(fits(rows + width), strips),
+        rows_of(fits(t.rows + width), (rows as u64).div_ceil(t.rows as u64) as i64),
+    ]
 }
 
 /// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;

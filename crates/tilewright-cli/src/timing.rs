@@ -47,6 +47,23 @@ impl Times {
         let at = (part * self.0.len() as f64) as usize;
         self.0.get(at.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
     }
+
+    /// The median in nanoseconds, between the ticks of the clock, which for short kernels are far apart: the
+    /// mean of the middle fifth.
+    fn median(&self) -> f64 {
+        let n = self.0.len();
+        let middle = self.0.get(n * 2 / 5..n - n * 2 / 5).unwrap_or_default();
+        let sum: f64 = middle.iter().map(|time| time.as_nanos() as f64).sum();
+        sum / middle.len().max(1) as f64
+    }
+
+    /// What the clock takes itself: the median of times in which nothing runs, in nanoseconds.
+    fn clock() -> f64 {
+        const READS: usize = 10_000;
+        let mut times: Vec<_> = (0..READS).map(|_| Instant::now().elapsed()).collect();
+        times.sort();
+        Times(times).median()
+    }
 }
 
 impl fmt::Display for Times {
@@ -106,10 +123,12 @@ pub fn profile(
             break;
         }
     }
+    let clock = Times::clock();
     let steps = steps.iter().zip(times).map(|(step, mut times)| {
         times.sort();
         let times = Times(times);
-        let [median, least] = [0.5, 0.0].map(|part| times.quantile(part).as_nanos() as f64);
+        let least = times.quantile(0.0).as_nanos() as f64;
+        let [median, least] = [times.median(), least].map(|time| (time - clock).max(1.0));
         Step { value: step.value.to_string(), func: step.func.to_string(), median, least }
     });
     Ok(Profile { threads: executable.threads(), runs, steps: steps.collect() })

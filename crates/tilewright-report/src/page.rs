@@ -163,8 +163,8 @@ impl Part<'_> {
         let Some(times) = self.times else { return String::new() };
         let (near, known) = times.near();
         format!(
-            "<p>A run was measured: {} in all kernels. Of {} with a price, {near} are predicted within a \
-             fifth of their time.</p>\n",
+            "<p>A run was measured: {} in all kernels. Of {} with a price and a time \
+             that a clock can tell, {near} are predicted within a fifth of it.</p>\n",
             time(times.total()),
             plural(known, "kernel")
         )

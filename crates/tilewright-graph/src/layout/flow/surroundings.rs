@@ -11,6 +11,7 @@ use super::Layout;
 use crate::fuse::Kernels;
 use crate::layout::free::{constant_bytes, constants};
 use crate::parts::{self, Parts};
+use crate::view::relabels;
 
 /// What calls and conversions cost, in one unit of time.
 pub trait Costs: Sync {
@@ -147,8 +148,11 @@ pub struct Surrounding {
 }
 
 impl Surrounding {
-    /// What a call of a function costs: the price of what runs.
+    /// What a call of a function costs: the price of what runs, which is nothing for a view.
     pub fn cost(&self, costs: &dyn Costs, name: &str, func: &TensorFunc, free: &[bool]) -> f64 {
+        if relabels(func) {
+            return 0.0;
+        }
         let call = self.priced(name, func, free);
         let Some(copies) = self.copies(func) else { return costs.call(&call) };
         let copy = |(k, func): &(usize, TensorFunc)| {
