@@ -9,6 +9,7 @@
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 
 mod loops;
+mod statements;
 
 use std::collections::{HashMap, HashSet};
 
@@ -153,8 +154,8 @@ enum Part {
     Near(Stage),
     /// Small transforms, which cost so many cycles.
     Transforms(f64),
-    /// Loops that are no stages: each of so many cells is accessed once.
-    Cells(f64),
+    /// Loops that are no stages, which cost so many cycles.
+    Statements(f64),
 }
 
 impl Form {
@@ -203,8 +204,7 @@ impl Form {
                 operands.cold.retain(|b| loads.iter().all(|load| load.0 != *b));
                 cycles
             }
-            Part::Transforms(cycles) => *cycles,
-            Part::Cells(cells) => cells * costs.element,
+            Part::Transforms(cycles) | Part::Statements(cycles) => *cycles,
         };
         let cycles: f64 = self.parts.iter().map(&mut one).sum();
         let near = cycles.max(self.weights * costs.weight_near);
@@ -256,7 +256,7 @@ fn grouped(
 
 fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Vec<Part> {
     let Some(stages) = open_stages(func) else {
-        return vec![Part::Cells(func.buffers().filter_map(cells).sum())];
+        return vec![Part::Statements(statements::statements(func, target))];
     };
     let (cycles, tiled) = transforms::price(func, &stages, target);
     let mut parts = vec![Part::Transforms(cycles)];

@@ -230,7 +230,7 @@ fn is_zero(e: &Expr) -> bool {
 }
 
 /// How many operations an expression takes beside simple ones, which run while memory is waited for.
-fn operations(e: &Expr) -> f64 {
+pub(super) fn operations(e: &Expr) -> f64 {
     struct Operations(usize);
     impl Visit for Operations {
         fn expr(&mut self, e: &Expr) {

@@ -413,6 +413,24 @@ fn layouts_are_chosen_by_price() {
 }
 
 #[test]
+fn prices_of_loops_that_are_no_stages_count_what_runs() {
+    let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
+    let cost = |steps: usize, at: &str| {
+        let text = format!(
+            "@T.prim_func\ndef f(x: T.Buffer((64, 768), 'float32'), y: T.Buffer((768,), 'float32')):\n    \
+             for t in range({steps}):\n        for k, i in T.grid(16, 768):\n            \
+             y[i] = y[i] * x[k, {at}] + x[t, 0]\n"
+        );
+        let module = parse(&text, &Sizes::new());
+        price(module.expect("it parses").tensor("f").expect("f"), &[], 0, &target).cycles
+    };
+    let (few, many) = (cost(8, "i"), cost(64, "i"));
+    assert!(7.0 * few < many && many < 8.5 * few, "{few} {many}");
+    // Without vectors, eight times as much at the least.
+    assert!(cost(64, "767 - i") > 4.0 * many);
+}
+
+#[test]
 fn prices_count_work_and_packing() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let cost = |func: &TensorFunc, free: &[bool]| price(func, free, 0, &target).cycles;
