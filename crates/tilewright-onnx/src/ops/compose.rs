@@ -14,7 +14,6 @@ use crate::imported::Imported;
 use crate::node::Node;
 use crate::operator::OPSETS;
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
-use crate::registry::{self, Import};
 use crate::sizes;
 
 /// A node that is imported as several others.
@@ -90,11 +89,8 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         };
         let inputs = inputs.iter().map(|v| v.cloned()).collect();
         let node = Node::new(&proto, self.outer.label.clone(), OPSETS.1, inputs, None)?;
-        let operator = registry::find("", op, OPSETS.1)?;
-        let results = match operator.import {
-            Import::Plain(import) => import(&node, self.b),
-            Import::WithGraphs(_) => Err(Error::internal(format!("`{op}` has graphs"))),
-        };
+        let import = self.b.importer(op)?;
+        let results = import(&node, self.b);
         self.outer.pass_on(&node);
         results.and_then(|results| node.finish().map(|()| results))
     }

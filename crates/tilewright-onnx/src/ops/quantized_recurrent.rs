@@ -10,11 +10,15 @@ use tilewright_ops::recurrent::{Cell, Direction, Recurrent, recurrent};
 
 use super::compose::{Compose, int};
 use super::recurrent::{activations, backward};
-use crate::import::{Importer, Stop};
+use crate::graphs::{Graphs, Stop};
 use crate::imported::Imported;
 use crate::node::Node;
+use crate::operator::{Operator, WithGraphs, op};
 use crate::ops::nested::{Repeat, looped};
 use crate::sizes;
+
+/// Of `com.microsoft`; its loop is imported as one.
+pub(crate) static WITH_GRAPHS: &[Operator<WithGraphs>] = &[op("DynamicQuantizeLSTM", 9, 12, lstm)];
 
 /// Quantised weights: `[directions, rows, columns]`, with a scale and a zero point for each direction,
 /// or for each column of it.
@@ -50,10 +54,7 @@ fn product(c: &mut Compose, x: &Imported, weights: &[Imported; 3]) -> Result<Imp
 }
 
 /// `com.microsoft.DynamicQuantizeLSTM`.
-pub(crate) fn lstm<'a>(
-    importer: &mut Importer<'a>,
-    node: &Node<'a>,
-) -> Result<Vec<Imported>, Stop> {
+fn lstm<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let &[steps, batch, features] = &x.shape()[..] else {
         return Err(Error::model("the data do not have three axes").into());
@@ -111,7 +112,7 @@ pub(crate) fn lstm<'a>(
 
     let mut results: [Vec<Imported>; 3] = Default::default();
     for (d, backward) in backward.into_iter().enumerate() {
-        let mut c = Compose::new(node, &mut importer.builder);
+        let mut c = Compose::new(node, importer.builder());
         let single = Dim::from(1);
         let part = |c: &mut Compose, v: &Imported| c.slice(v, 0, d, d + 1);
         let rows = c.reshape(x, &[steps * batch, features])?;
@@ -160,7 +161,7 @@ pub(crate) fn lstm<'a>(
             let [h, cell] = carried else {
                 return Err(Error::internal("a state has two parts").into());
             };
-            let mut c = Compose::new(node, &mut importer.builder);
+            let mut c = Compose::new(node, importer.builder());
             let step = match backward {
                 false => iteration.clone(),
                 true => {
@@ -199,7 +200,7 @@ pub(crate) fn lstm<'a>(
             return Err(Error::internal("a loop has three results").into());
         };
         if backward {
-            let mut c = Compose::new(node, &mut importer.builder);
+            let mut c = Compose::new(node, importer.builder());
             let [from, to, axes, by] = [-1, i64::MIN + 1, 0, -1]
                 .map(|n| Tensor::from_slice(&[1], &[n]).map(Imported::Const));
             y = c.op("Slice", &[&y, &from?, &to?, &axes?, &by?])?;
@@ -208,7 +209,7 @@ pub(crate) fn lstm<'a>(
         results[1].push(h);
         results[2].push(cell);
     }
-    let mut c = Compose::new(node, &mut importer.builder);
+    let mut c = Compose::new(node, importer.builder());
     let mut joined = Vec::new();
     for (parts, axis) in results.iter().zip([1, 0, 0]) {
         joined.push(match &parts[..] {
