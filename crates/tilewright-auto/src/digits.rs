@@ -2,8 +2,8 @@
 //!
 //! A variable of which quotients and remainders are taken by what divides its extent becomes several, one
 //! for each digit, so that accesses are affine: `i // 4` and `i % 4` of `i < 12` are `j` and `k` with
-//! `i = j * 4 + k`. Before, a stage is cut into parts, in which quotients are whole and conditions of several
-//! variables are decided ([`parts`]).
+//! `i = j * 4 + k`. Before, the domain of a stage is cut into boxes, in which quotients are whole and conditions of several
+//! variables are decided ([`subdomains`]).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -109,16 +109,16 @@ fn ranges(iters: &Iters) -> Ranges {
     ranges
 }
 
-/// A part of a stage: variables with their extents, and what is added to them.
-pub struct Part {
+/// A box of the domain of a stage: variables with their extents, and what is added to them.
+pub struct Subdomain {
     /// The variables, from zero.
     pub iters: Iters,
     /// Where they start, where that is not zero.
     starts: HashMap<Var, i64>,
 }
 
-impl Part {
-    /// A value and indices of the stage, for this part.
+impl Subdomain {
+    /// A value and indices of the stage, over this box.
     pub fn at(&self, value: &Expr, indices: &[Expr]) -> (Expr, Vec<Expr>) {
         let starts = self.starts.iter().map(|(v, at)| (v.clone(), v.expr() + *at));
         let (mut subst, ranges) = (Subst::vars(starts), ranges(&self.iters));
@@ -127,22 +127,22 @@ impl Part {
     }
 }
 
-/// The most parts of a stage.
-const PARTS: usize = 16;
+/// The most subdomains of a stage.
+const MOST: usize = 16;
 
-/// Parts that make a stage up.
-pub struct Parts {
+/// The boxes that the domain of a stage is cut into.
+pub struct Subdomains {
     /// Where the pieces of each variable start, and how many values they have.
     pub pieces: Vec<Vec<(i64, Dim)>>,
-    /// The parts: one for each choice of pieces, those of the last variable side by side.
-    pub parts: Vec<Part>,
+    /// The boxes: one for each choice of pieces, those of the last variable side by side.
+    pub all: Vec<Subdomain>,
 }
 
-/// The parts of a stage. A variable is cut where the first and the last whole quotient of it begin and end,
+/// The subdomains of a stage. A variable is cut where the first and the last whole quotient of it begin and end,
 /// and where a condition that needs another variable as well is decided, such as that of padding in
 /// blocks: of `i * 16 + j < 65`, with `j < 16`, only `i = 4` leaves something open. The innermost one is cut
 /// where minima and maxima of it change sides, too, as those of mirrored padding do.
-pub fn parts(iters: &Iters, value: &Expr, indices: &[Expr]) -> Parts {
+pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
     let extents: HashMap<&Var, i64> = iters
         .iter()
         .filter_map(|(v, extent, _)| Some((v, i64::try_from(extent.known()?).ok()?)))
@@ -185,10 +185,10 @@ pub fn parts(iters: &Iters, value: &Expr, indices: &[Expr]) -> Parts {
     };
     look(value);
     indices.iter().for_each(&mut look);
-    let mut parts = vec![Part { iters: Vec::new(), starts: HashMap::new() }];
+    let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];
     let mut all = Vec::new();
     for (v, extent, kind) in iters {
-        let fits = |places: &&BTreeSet<i64>| (places.len() + 1) * parts.len() <= PARTS;
+        let fits = |places: &&BTreeSet<i64>| (places.len() + 1) * subdomains.len() <= MOST;
         let places = cuts.get(v).filter(fits);
         let pieces: Vec<(i64, Dim)> = match (places, extents.get(v)) {
             (Some(places), Some(n)) => {
@@ -198,18 +198,18 @@ pub fn parts(iters: &Iters, value: &Expr, indices: &[Expr]) -> Parts {
             }
             _ => vec![(0, *extent)],
         };
-        let with = |part: &Part, (start, extent): &(i64, Dim)| {
-            let mut starts = part.starts.clone();
+        let with = |around: &Subdomain, (start, extent): &(i64, Dim)| {
+            let mut starts = around.starts.clone();
             if *start != 0 {
                 starts.insert(v.clone(), *start);
             }
             let more = (v.clone(), *extent, *kind);
-            Part { iters: part.iters.iter().cloned().chain([more]).collect(), starts }
+            Subdomain { iters: around.iters.iter().cloned().chain([more]).collect(), starts }
         };
-        parts = parts.iter().flat_map(|p| pieces.iter().map(|x| with(p, x))).collect();
+        subdomains = subdomains.iter().flat_map(|p| pieces.iter().map(|x| with(p, x))).collect();
         all.push(pieces);
     }
-    Parts { pieces: all, parts }
+    Subdomains { pieces: all, all: subdomains }
 }
 
 /// Where `x < y` begins or ceases to depend on others than the variable that moves it most; nothing where

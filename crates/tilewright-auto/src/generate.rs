@@ -40,7 +40,7 @@ use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
-use crate::parts::{Part, as_one, block, blocks, number, partition, remainders, written};
+use crate::parts::{TileBlocks, as_one, block, blocks, number, partition, remainders, written};
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -113,7 +113,7 @@ pub fn tiled(
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
     let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
-    let mut parts = vec![Part {
+    let mut parts = vec![TileBlocks {
         blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
         ragged: false,
         last: false,
@@ -144,7 +144,7 @@ pub fn tiled(
         };
         let init = sch.decompose_reduction(&sums, &first)?;
         let blocks = vec![init, sch.latest(sums), finish];
-        parts.push(Part { blocks, ragged: false, last: false });
+        parts.push(TileBlocks { blocks, ragged: false, last: false });
     }
     for part in parts.iter().filter(|p| exact && p.last) {
         for block in &part.blocks {
@@ -220,7 +220,7 @@ struct Inside<'a> {
 
 impl Inside<'_> {
     /// Those of all blocks of a part, which are of these kinds.
-    fn part(&self, sch: &mut Schedule, part: &Part, kinds: &[TileBlock]) -> Result<()> {
+    fn part(&self, sch: &mut Schedule, part: &TileBlocks, kinds: &[TileBlock]) -> Result<()> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
         let apart = open.filter(|_| part.ragged);

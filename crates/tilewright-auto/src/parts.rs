@@ -16,7 +16,7 @@ pub(crate) fn number(n: i64) -> Option<Expr> {
 
 /// Blocks of a tile, in the order of their kinds.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct TileBlocks {
     pub(crate) blocks: Vec<BlockRef>,
     /// Whether it is what the last partition left over.
     pub(crate) ragged: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Part {
 /// are twice as many parts.
 pub(crate) fn partition(
     sch: &mut Schedule,
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<TileBlocks>,
     depth: usize,
     full: &[Option<Expr>],
 ) -> Result<()> {
@@ -49,7 +49,7 @@ pub(crate) fn partition(
             return Err(Error::internal("a part of a loop has other blocks"));
         };
         let copies = copies.split_off(others);
-        parts.push(Part { blocks: copies, ragged: true, last: parts[k].last });
+        parts.push(TileBlocks { blocks: copies, ragged: true, last: parts[k].last });
     }
     Ok(())
 }
