@@ -66,8 +66,6 @@ pub fn tiled(
     let lay_out = |sch: &mut Schedule| {
         sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)
     };
-    let beyond = tile.beyond(c);
-    let exact = tile.exact(c);
     // Then the vector axis is guarded where it ends, and not padded.
     let guarded = tile.guarded(c);
     if !guarded {
@@ -139,24 +137,9 @@ pub fn tiled(
         partition(sch, &mut parts, outer.len() - 1, &full)?;
     }
     for [sums, finish] in last.into_iter().filter_map(|l| l.vectors) {
-        let Some(first) = sch.get_loops(&sums)?.into_iter().nth(outer.len()) else {
-            return Err(Error::internal("a tile has no reduction"));
-        };
-        let init = sch.decompose_reduction(&sums, &first)?;
-        let blocks = vec![init, sch.latest(sums), finish];
-        parts.push(TileBlocks { blocks, ragged: false, last: false });
+        parts.push(vectors_of_columns(sch, sums, finish, outer.len())?);
     }
-    for part in parts.iter().filter(|p| exact && p.last) {
-        for block in &part.blocks {
-            let Some(lane) = sch.get_loops(block)?.pop() else { continue };
-            sch.loop_partition(&lane, Some(&[number(rest), number(tile.width - rest)]))?;
-        }
-    }
-    for part in parts.iter().filter(|p| beyond && p.last) {
-        let sums = part.blocks.iter().zip(&kinds);
-        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
-            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
-    }
+    trim(sch, &parts, &kinds, c, tile)?;
     let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
     parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
     Parallel {
@@ -170,6 +153,45 @@ pub fn tiled(
         nested: if banded { order.shared } else { outer.len() },
     }
     .run(sch)
+}
+
+/// The blocks of whole vectors in a last tile of columns, under so many loops.
+fn vectors_of_columns(
+    sch: &mut Schedule,
+    sums: BlockRef,
+    finish: BlockRef,
+    outer: usize,
+) -> Result<TileBlocks> {
+    let Some(first) = sch.get_loops(&sums)?.into_iter().nth(outer) else {
+        return Err(Error::internal("a tile has no reduction"));
+    };
+    let init = sch.decompose_reduction(&sums, &first)?;
+    let blocks = vec![init, sch.latest(sums), finish];
+    Ok(TileBlocks { blocks, ragged: false, last: false })
+}
+
+/// Has the last tile of columns compute only the lanes that there are, or, where vectors may end behind
+/// their row, all lanes without a branch.
+fn trim(
+    sch: &mut Schedule,
+    parts: &[TileBlocks],
+    kinds: &[TileBlock],
+    c: &Contraction,
+    tile: &Tile,
+) -> Result<()> {
+    let (beyond, exact, (_, rest)) = (tile.beyond(c), tile.exact(c), tile.columns(c));
+    for part in parts.iter().filter(|p| exact && p.last) {
+        for block in &part.blocks {
+            let Some(lane) = sch.get_loops(block)?.pop() else { continue };
+            sch.loop_partition(&lane, Some(&[number(rest), number(tile.width - rest)]))?;
+        }
+    }
+    for part in parts.iter().filter(|p| beyond && p.last) {
+        let sums = part.blocks.iter().zip(kinds);
+        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
+            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
+    }
+    Ok(())
 }
 
 /// Makes tiles of the loops around the sums: all that are around a tile, the reduction, rows, lanes, and the
