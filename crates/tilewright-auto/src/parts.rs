@@ -107,6 +107,34 @@ pub(crate) fn apart(
     Ok(all)
 }
 
+/// The fewest lanes of a vector of what whole ones leave over.
+pub(crate) const FEWEST: i64 = 4;
+
+/// A number of lanes and its halves down to the fewest, and one.
+pub(crate) fn halves(lanes: i64) -> impl Iterator<Item = i64> {
+    let halves = std::iter::successors(Some(lanes), |n| Some(n / 2));
+    halves.take_while(|n| *n >= FEWEST).chain([1])
+}
+
+/// A part of an axis: how many tiles of which width.
+pub(crate) struct Piece {
+    pub(crate) count: i64,
+    pub(crate) width: i64,
+}
+
+/// An axis in tiles of a width, half of it and so on; what is left is single.
+pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
+    let (mut start, mut all) = (0, Vec::new());
+    for width in halves(width) {
+        let count = (extent - start) / width;
+        if count > 0 {
+            all.push(Piece { count, width });
+            start += count * width;
+        }
+    }
+    all
+}
+
 /// Some of the indices, with their extents, as one, the first the slowest.
 pub(crate) fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
     let index = |(d, _): &(usize, i64)| at[*d].clone();

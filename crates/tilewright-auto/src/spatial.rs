@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::axes::{Access, fuse, loose_vars};
 use crate::padding::{Iters, padding};
 use crate::share::{share, shared};
+use crate::subdomains::subdomains;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
@@ -27,7 +28,7 @@ use tilewright_schedule::{BlockRef, LoopRef, POST, PRE, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::Stages;
-use crate::digits::{Digits, digits, subdomains};
+use crate::digits::{Digits, digits};
 use crate::parts::{apart, number};
 use crate::transpose::Tile;
 use crate::weave::Weave;
