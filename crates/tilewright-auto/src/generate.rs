@@ -111,11 +111,8 @@ pub fn tiled(
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
     let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
-    let mut parts = vec![TileBlocks {
-        blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
-        ragged: false,
-        last: false,
-    }];
+    let mut parts =
+        vec![TileBlocks::whole([init, update].into_iter().chain(copy).chain([finish]).collect())];
     // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
     // no sums that nothing reads.
     let cut = columns.filter(|_| whole > 0 && rest > 0);
@@ -167,7 +164,7 @@ fn vectors_of_columns(
     };
     let init = sch.decompose_reduction(&sums, &first)?;
     let blocks = vec![init, sch.latest(sums), finish];
-    Ok(TileBlocks { blocks, ragged: false, last: false })
+    Ok(TileBlocks::whole(blocks))
 }
 
 /// Has the last tile of columns compute only the lanes that there are, or, where vectors may end behind

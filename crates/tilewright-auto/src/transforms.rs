@@ -271,7 +271,7 @@ impl Chain<'_> {
         }
         blocks.push(finish);
         let band = self.band(sch, func, &outer, &dims, small, lane)?;
-        let mut parts = vec![TileBlocks { blocks, ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(blocks)];
         if extent % lanes != 0 {
             let full = [number(extent / lanes), number(1)];
             partition(sch, &mut parts, outer.len() - 1, &full)?;

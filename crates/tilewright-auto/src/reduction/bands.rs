@@ -131,8 +131,7 @@ impl Windows<'_> {
         let (full, rest) = (count / each, count % each);
         let row = beside + tiling.of_sums().iter().position(|k| *k == axis).unwrap_or(0);
         let mut ends = Vec::new();
-        let mut parts =
-            vec![TileBlocks { blocks: vec![places.block.clone()], ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(vec![places.block.clone()])];
         let mut results = vec![places.finish.clone()];
         if rest != 0 {
             let sizes = [number(full * each), number(rest)];

@@ -80,7 +80,7 @@ fn three(
     depth: usize,
     [start, end, count]: [i64; 3],
 ) -> Result<Vec<Vec<BlockRef>>> {
-    let whole = TileBlocks { blocks: blocks.to_vec(), ragged: false, last: false };
+    let whole = TileBlocks::whole(blocks.to_vec());
     let mut parts = vec![whole];
     if start > 0 {
         partition(sch, &mut parts, depth, &[number(start), number(count - start)])?;
