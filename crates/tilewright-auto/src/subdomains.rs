@@ -61,7 +61,7 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
             let ExprKind::Binary(op, x, y) = e.kind() else { return false };
             match op {
                 BinOp::FloorDiv | BinOp::FloorMod => {
-                    if let (Some((v, shift)), Some(c @ 2..)) = (shifted(x), y.as_int())
+                    if let (Some((v, shift)), Some(c @ 2..)) = (Linear::shifted(x), y.as_int())
                         && let Some(n) = extents.get(&v)
                     {
                         let first = (c - shift.rem_euclid(c)) % c;
@@ -178,13 +178,4 @@ fn turns(e: &Expr, v: &Var, n: i64) -> Option<BTreeSet<i64>> {
         }
     }
     Some(all)
-}
-
-/// `v` and `c` of `v + c`.
-fn shifted(e: &Expr) -> Option<(Var, i64)> {
-    let sum = Linear::of(e)?;
-    match &sum.terms[..] {
-        [(v, 1)] => Some((v.as_var()?.clone(), i64::try_from(sum.constant).ok()?)),
-        _ => None,
-    }
 }

@@ -287,7 +287,7 @@ impl<'a> Padded<'a> {
 
     /// The loop that serves the variable at a position alone, and the bounds in which it runs then.
     fn own_loop(&self, k: usize, bound: &Bounds) -> Option<(Var, Bounds)> {
-        let (v, shift) = shifted(&self.bindings[k])?;
+        let (v, shift) = Linear::shifted(&self.bindings[k])?;
         let mut others = self.bindings.iter().enumerate().filter(|(j, _)| *j != k);
         if others.any(|(_, e)| e.mentions(&v))
             || self.predicate.mentions(&v)
@@ -343,15 +343,6 @@ fn decided(value: &Expr, iters: &[IterVar], bindings: &[Expr], cursor: &Cursor) 
         }
     }
     simplify_indices(&fixed.expr(value), &inside)
-}
-
-/// `v` and `c` of `v + c`.
-fn shifted(e: &Expr) -> Option<(Var, i64)> {
-    let form = Linear::of(e)?;
-    match &form.terms[..] {
-        [(atom, 1)] => Some((atom.as_var()?.clone(), i64::try_from(form.constant).ok()?)),
-        _ => None,
-    }
 }
 
 /// Refuses where another statement in the loop, the one at `first` around the block, writes the

@@ -28,15 +28,15 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Tensor, TensorFunc, TensorType, dim,
+    Tensor, TensorFunc,
 };
 
 pub use self::allowed::Allowed;
 use self::build::Tiles;
 use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
-use crate::call_sizes::{outside, unify_sizes};
-use crate::functions::Functions;
+use crate::call_sizes::unify_sizes;
+use crate::functions::{Functions, result_type};
 use crate::normal::changed_graphs;
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
@@ -325,10 +325,4 @@ impl State<'_, '_, '_> {
         bindings.push(Binding { var: var.clone(), value, span: None });
         Ok(var.expr())
     }
-}
-
-/// The type of what a function makes.
-fn result_type(func: &TensorFunc) -> Option<TensorType> {
-    let out = func.buffers().last()?;
-    Some(outside(&dim::of_shape(&out.shape)?, out.dtype()))
 }

@@ -175,6 +175,23 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         self.op("Slice", &[x, &from?, &to?, &axis?])
     }
 
+    /// The elements along the first axis from the last one to the first.
+    pub(crate) fn reversed(&mut self, x: &Imported) -> Result<Imported> {
+        let [from, to, axes, steps] = [-1, i64::MIN + 1, 0, -1].map(|n| value::list(&[n]));
+        self.op("Slice", &[x, &from?, &to?, &axes?, &steps?])
+    }
+
+    /// The position that lies as far from the end of so many as one that is given lies from the start.
+    pub(crate) fn counted_back(
+        &mut self,
+        count: impl Into<Dim>,
+        position: &Imported,
+    ) -> Result<Imported> {
+        let (count, one) = (self.size(count)?, self.number(DType::I64, 1.0)?);
+        let last = self.op("Sub", &[&count, &one])?;
+        self.op("Sub", &[&last, position])
+    }
+
     pub(crate) fn concat(&mut self, parts: &[&Imported], axis: usize) -> Result<Imported> {
         self.with("Concat", parts, [int("axis", axis as i64)])
     }

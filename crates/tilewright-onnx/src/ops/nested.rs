@@ -28,8 +28,9 @@ pub(crate) static OPERATORS: &[Operator<WithGraphs>] = &[
     op("SequenceMap", 17, MANY, map),
 ];
 
-fn constant(t: Result<Tensor>) -> Result<Imported> {
-    t.map(Imported::Const)
+/// The condition of a loop that nothing ends early.
+pub(crate) fn always() -> Result<Imported> {
+    Tensor::from_bools(&[], &[true]).map(Imported::Const)
 }
 
 /// One `bool` or integer, without axes.
@@ -276,7 +277,7 @@ fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Impo
         (2..2 + n).map(|at| node.input(at).cloned()).collect::<Result<_>>()?;
     looped(importer, Repeat { trip, cond, carried }, |importer, iteration, carried| {
         // The body runs only where the condition is true.
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         let inputs: Vec<Imported> =
             [iteration.clone(), go].into_iter().chain(carried.iter().cloned()).collect();
         let mut results = importer.graph(graph, &inputs)?;
@@ -374,7 +375,7 @@ fn scan<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Import
         }
         let (states, over) = own.split_at(states.len());
         let results = scanned_over(importer, node, &scan, states, over)?;
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         Ok((go, Vec::new(), results))
     })
 }
@@ -404,19 +405,14 @@ fn scanned_over<'a>(
             let mut c = Compose::new(node, importer.builder());
             let at = match backward {
                 0 => iteration.clone(),
-                _ => {
-                    let last = c.size(length)?;
-                    let one = c.number(DType::I64, 1.0)?;
-                    let last = c.op("Sub", &[&last, &one])?;
-                    c.op("Sub", &[&last, iteration])?
-                }
+                _ => c.counted_back(length, iteration)?,
             };
             let axis = crate::ops::compose::int("axis", *axis as i64);
             inputs.push(c.with("Gather", &[x, &at], [axis])?);
         }
         let mut results = importer.graph(scan.graph, &inputs)?;
         let stacked = results.split_off(states.len().min(results.len()));
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         Ok((go, results, stacked))
     })?;
     let (last, stacked) = results.split_at(states.len());
@@ -426,9 +422,7 @@ fn scanned_over<'a>(
         let mut c = Compose::new(node, importer.builder());
         let mut value = value.clone();
         if *backward != 0 {
-            let [from, to, axes, steps] =
-                [-1, i64::MIN + 1, 0, -1].map(|n| constant(Tensor::from_slice(&[1], &[n])));
-            value = c.op("Slice", &[&value, &from?, &to?, &axes?, &steps?])?;
+            value = c.reversed(&value)?;
         }
         let along = axis(*along, value.rank())?;
         let mut order: Vec<i64> = (1..value.rank() as i64).collect();
@@ -481,7 +475,7 @@ fn map<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Importe
             let what = ItemType::List(element);
             next.push(importer.builder().list(ListOp::Insert, &args, Attrs::new(), what)?);
         }
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         Ok((go, next, Vec::new()))
     })
 }

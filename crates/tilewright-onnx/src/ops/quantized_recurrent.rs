@@ -5,7 +5,7 @@
 //! those of `MatMulInteger`; the gates are those of an LSTM of one step, to which the sums are given.
 //! An example that has ended keeps its state, which counts for the scale of the others.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result};
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
 
 use super::compose::{Compose, int};
@@ -14,7 +14,7 @@ use crate::graphs::{Graphs, Stop};
 use crate::imported::Imported;
 use crate::node::Node;
 use crate::operator::{Operator, WithGraphs, op};
-use crate::ops::nested::{Repeat, looped};
+use crate::ops::nested::{Repeat, always, looped};
 use crate::sizes;
 
 /// Of `com.microsoft`; its loop is imported as one.
@@ -198,17 +198,13 @@ impl<'n> Network<'n> {
         let made = looped(importer, given, |importer, iteration, carried| {
             let mut c = Compose::new(node, importer.builder());
             let (next, y) = self.step(&mut c, &one, iteration, carried)?;
-            let go = Imported::Const(Tensor::from_bools(&[], &[true])?);
-            Ok((go, next, vec![y]))
+            Ok((always()?, next, vec![y]))
         })?;
         let Ok([h, cell, mut y]) = <[Imported; 3]>::try_from(made) else {
             return Err(Error::internal("a loop has three results").into());
         };
         if one.backward {
-            let mut c = Compose::new(node, importer.builder());
-            let [from, to, axes, by] = [-1, i64::MIN + 1, 0, -1]
-                .map(|n| Tensor::from_slice(&[1], &[n]).map(Imported::Const));
-            y = c.op("Slice", &[&y, &from?, &to?, &axes?, &by?])?;
+            y = Compose::new(node, importer.builder()).reversed(&y)?;
         }
         Ok([y, h, cell])
     }
@@ -275,12 +271,7 @@ impl<'n> Network<'n> {
         };
         let step = match one.backward {
             false => iteration.clone(),
-            true => {
-                let first = c.number(DType::I64, 1.0)?;
-                let last = c.size(self.steps)?;
-                let last = c.op("Sub", &[&last, &first])?;
-                c.op("Sub", &[&last, iteration])?
-            }
+            true => c.counted_back(self.steps, iteration)?,
         };
         let own = c.with("Gather", &[&one.sums, &step], [int("axis", 0)])?;
         let before = c.reshape(h, &[self.batch, self.hidden.into()])?;
