@@ -142,6 +142,10 @@ fn object<'py>(py: Python<'py>, value: Value) -> Result<Bound<'py, PyAny>> {
             let items = items.into_iter().map(|v| object(py, v)).collect::<Result<Vec<_>>>()?;
             PyList::new(py, items)?.into_any()
         }
+        other => {
+            let message = format!("a schedule gives {}, which is no object", other.describe());
+            return Err(PyTypeError::new_err(message).into());
+        }
     })
 }
 

@@ -22,6 +22,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::update::reads_elsewhere;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     BinOp, Block, Buffer, Dim, Expr, ExprKind, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,
@@ -343,14 +344,6 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
         init,
         stmt: stmt.clone(),
         loops,
-    })
-}
-
-/// Whether a value reads the memory of a buffer at other cells than this one.
-fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
-    value.any(|e| match e.kind() {
-        ExprKind::Load(b, at) => b.data == buffer.data && !(b == buffer && same_all(at, indices)),
-        _ => false,
     })
 }
 

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use tilewright_ir::visit::{Visit, free_vars, walk_expr};
-use tilewright_ir::{Buffer, Dim, Expr, ExprKind, IterKind, Var};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
 
+use tilewright_analysis::Stage;
 use tilewright_analysis::affine::{Affine, is_flat};
 
 /// One or several iteration variables that act as one.
@@ -134,6 +135,20 @@ pub fn fuse(
     axes
 }
 
+/// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
+/// `None` where its elements cannot be shuffled in registers.
+pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
+    let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
+    // A condition of single elements is no condition of vectors.
+    let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
+    let (_, loads) = accesses.split_last()?;
+    let own = loads.iter().any(|a| a.buffer == stage.buffer);
+    let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
+    let kinds = || accesses.iter().map(|a| a.buffer.dtype());
+    let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
+    kinds().map(DType::bytes).max().filter(|_| fits)
+}
+
 /// The largest number up to `max` for the parts that `total` is cut into evenly.
 pub(crate) fn balanced(total: i64, max: i64) -> i64 {
     let parts = (total as u64).div_ceil(max.max(1) as u64).max(1);
@@ -143,7 +158,7 @@ pub(crate) fn balanced(total: i64, max: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::{DType, dim};
+    use tilewright_ir::dim;
 
     #[test]
     fn pixels_fuse_and_channels_stay() {

@@ -25,7 +25,7 @@ use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::partial::{begun, combined, in_registers};
-use crate::parts::{Part, blocks, number, partition};
+use crate::parts::{TileBlocks, blocks, number, partition};
 use crate::tile::{Tile, rows_at_once};
 
 /// The columns that are left over, apart from whole vectors.
@@ -59,7 +59,7 @@ impl Columns<'_> {
         depth: usize,
     ) -> Result<Vec<Last>> {
         let blocks = vec![block.clone(), finish.clone()];
-        let mut parts = vec![Part { blocks, ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(blocks)];
         let (count, rest) = self.tile.columns(self.c);
         partition(sch, &mut parts, depth, &[number(count), number(1)])?;
         let mut parts = parts.split_off(1);
@@ -113,7 +113,7 @@ impl Columns<'_> {
         sizes: &[Option<Expr>],
     ) -> Result<BlockRef> {
         let blocks = vec![block.clone()];
-        let mut parts = vec![Part { blocks, ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(blocks)];
         partition(sch, &mut parts, depth, sizes)?;
         let second = parts.pop().and_then(|mut p| p.blocks.pop());
         second.ok_or_else(|| Error::internal("a loop that was taken apart has one part"))
@@ -222,7 +222,7 @@ impl Columns<'_> {
         split.splice(1..1, loops[self.outer..loops.len() - 2].iter().cloned());
         split.push(lane.clone());
         sch.reorder(&split)?;
-        let mut parts = vec![Part { blocks: vec![block.clone()], ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(vec![block.clone()])];
         if rows % few != 0 {
             partition(sch, &mut parts, self.outer, &[number(rows / few), number(1)])?;
         }

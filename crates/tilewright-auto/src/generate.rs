@@ -40,7 +40,7 @@ use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
-use crate::parts::{Part, as_one, block, blocks, number, partition, remainders, written};
+use crate::parts::{TileBlocks, as_one, block, blocks, number, partition, remainders, written};
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -66,8 +66,6 @@ pub fn tiled(
     let lay_out = |sch: &mut Schedule| {
         sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)
     };
-    let beyond = tile.beyond(c);
-    let exact = tile.exact(c);
     // Then the vector axis is guarded where it ends, and not padded.
     let guarded = tile.guarded(c);
     if !guarded {
@@ -113,11 +111,8 @@ pub fn tiled(
     let init = sch.decompose_reduction(&block, first)?;
     let update = sch.latest(block);
     let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
-    let mut parts = vec![Part {
-        blocks: [init, update].into_iter().chain(copy).chain([finish]).collect(),
-        ragged: false,
-        last: false,
-    }];
+    let mut parts =
+        vec![TileBlocks::whole([init, update].into_iter().chain(copy).chain([finish]).collect())];
     // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
     // no sums that nothing reads.
     let cut = columns.filter(|_| whole > 0 && rest > 0);
@@ -139,24 +134,9 @@ pub fn tiled(
         partition(sch, &mut parts, outer.len() - 1, &full)?;
     }
     for [sums, finish] in last.into_iter().filter_map(|l| l.vectors) {
-        let Some(first) = sch.get_loops(&sums)?.into_iter().nth(outer.len()) else {
-            return Err(Error::internal("a tile has no reduction"));
-        };
-        let init = sch.decompose_reduction(&sums, &first)?;
-        let blocks = vec![init, sch.latest(sums), finish];
-        parts.push(Part { blocks, ragged: false, last: false });
+        parts.push(vectors_of_columns(sch, sums, finish, outer.len())?);
     }
-    for part in parts.iter().filter(|p| exact && p.last) {
-        for block in &part.blocks {
-            let Some(lane) = sch.get_loops(block)?.pop() else { continue };
-            sch.loop_partition(&lane, Some(&[number(rest), number(tile.width - rest)]))?;
-        }
-    }
-    for part in parts.iter().filter(|p| beyond && p.last) {
-        let sums = part.blocks.iter().zip(&kinds);
-        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
-            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
-    }
+    trim(sch, &parts, &kinds, c, tile)?;
     let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
     parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
     Parallel {
@@ -170,6 +150,45 @@ pub fn tiled(
         nested: if banded { order.shared } else { outer.len() },
     }
     .run(sch)
+}
+
+/// The blocks of whole vectors in a last tile of columns, under so many loops.
+fn vectors_of_columns(
+    sch: &mut Schedule,
+    sums: BlockRef,
+    finish: BlockRef,
+    outer: usize,
+) -> Result<TileBlocks> {
+    let Some(first) = sch.get_loops(&sums)?.into_iter().nth(outer) else {
+        return Err(Error::internal("a tile has no reduction"));
+    };
+    let init = sch.decompose_reduction(&sums, &first)?;
+    let blocks = vec![init, sch.latest(sums), finish];
+    Ok(TileBlocks::whole(blocks))
+}
+
+/// Has the last tile of columns compute only the lanes that there are, or, where vectors may end behind
+/// their row, all lanes without a branch.
+fn trim(
+    sch: &mut Schedule,
+    parts: &[TileBlocks],
+    kinds: &[TileBlock],
+    c: &Contraction,
+    tile: &Tile,
+) -> Result<()> {
+    let (beyond, exact, (_, rest)) = (tile.beyond(c), tile.exact(c), tile.columns(c));
+    for part in parts.iter().filter(|p| exact && p.last) {
+        for block in &part.blocks {
+            let Some(lane) = sch.get_loops(block)?.pop() else { continue };
+            sch.loop_partition(&lane, Some(&[number(rest), number(tile.width - rest)]))?;
+        }
+    }
+    for part in parts.iter().filter(|p| beyond && p.last) {
+        let sums = part.blocks.iter().zip(kinds);
+        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
+            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
+    }
+    Ok(())
 }
 
 /// Makes tiles of the loops around the sums: all that are around a tile, the reduction, rows, lanes, and the
@@ -220,7 +239,7 @@ struct Inside<'a> {
 
 impl Inside<'_> {
     /// Those of all blocks of a part, which are of these kinds.
-    fn part(&self, sch: &mut Schedule, part: &Part, kinds: &[TileBlock]) -> Result<()> {
+    fn part(&self, sch: &mut Schedule, part: &TileBlocks, kinds: &[TileBlock]) -> Result<()> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
         let apart = open.filter(|_| part.ragged);

@@ -50,6 +50,7 @@ pub mod price;
 mod reduction;
 mod share;
 mod spatial;
+mod subdomains;
 pub mod tile;
 mod transforms;
 mod transpose;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tilewright_analysis::stage::Extent;
+use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::{BinOp, DType, Dim, Expr, ExprKind, IterKind, Var};
 
 use tilewright_analysis::affine::Affine;
@@ -12,6 +13,17 @@ pub type Iters = Vec<(Var, Dim, IterKind)>;
 
 /// Variables with the half-open range of their values inside the box.
 pub type Box = HashMap<Var, (i64, Dim)>;
+
+/// The values of variables whose extents are known.
+pub(crate) fn ranges(iters: &Iters) -> Ranges {
+    let mut ranges = Ranges::default();
+    for (v, extent, _) in iters {
+        if let Some(n) = extent.known() {
+            ranges.bind(v, Interval::new(0, (n as i128 - 1).max(0)));
+        }
+    }
+    ranges
+}
 
 /// The parts of `if_then_else(inside, value, constant)` where `inside` is a conjunction of bounds
 /// on single variables: the box, the value inside, and the constant.

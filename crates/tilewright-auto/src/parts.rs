@@ -16,7 +16,7 @@ pub(crate) fn number(n: i64) -> Option<Expr> {
 
 /// Blocks of a tile, in the order of their kinds.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct TileBlocks {
     pub(crate) blocks: Vec<BlockRef>,
     /// Whether it is what the last partition left over.
     pub(crate) ragged: bool,
@@ -24,32 +24,48 @@ pub(crate) struct Part {
     pub(crate) last: bool,
 }
 
+impl TileBlocks {
+    /// Blocks of which nothing has been taken apart.
+    pub(crate) fn whole(blocks: Vec<BlockRef>) -> TileBlocks {
+        TileBlocks { blocks, ragged: false, last: false }
+    }
+}
+
+/// Takes a loop of a function apart into parts of so many iterations. Returns the blocks of those behind the
+/// first one, in order: copies of its blocks.
+fn copies(
+    sch: &mut Schedule,
+    func: &str,
+    l: &LoopRef,
+    sizes: &[Option<Expr>],
+) -> Result<Vec<BlockRef>> {
+    let before = blocks(sch, func)?;
+    sch.loop_partition(l, Some(sizes))?;
+    let made = blocks(sch, func)?.into_iter();
+    let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
+    made.map(|b| sch.get_block(&b.name, func)).collect()
+}
+
 /// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it
 /// are twice as many parts.
 pub(crate) fn partition(
     sch: &mut Schedule,
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<TileBlocks>,
     depth: usize,
     full: &[Option<Expr>],
 ) -> Result<()> {
     for k in 0..parts.len() {
         let Some(first) = parts[k].blocks.first().cloned() else { continue };
-        let (func, before) = (first.func.clone(), blocks(sch, &first.func)?);
         let Some(around) = sch.get_loops(&first)?.into_iter().nth(depth) else {
             return Err(Error::internal("a tile has fewer loops around it"));
         };
-        sch.loop_partition(&around, Some(full))?;
-        // The second part has copies of the blocks, in the same order.
-        let after = blocks(sch, &func)?;
-        let made = after.iter().filter(|b| before.iter().all(|x| x.name != b.name));
-        let mut copies: Vec<BlockRef> =
-            made.map(|b| sch.get_block(&b.name, &func)).collect::<Result<_>>()?;
+        let mut copies = copies(sch, &first.func, &around, full)?;
         // What is computed for the tiles comes before them.
         let Some(others) = copies.len().checked_sub(parts[k].blocks.len()) else {
             return Err(Error::internal("a part of a loop has other blocks"));
         };
         let copies = copies.split_off(others);
-        parts.push(Part { blocks: copies, ragged: true, last: parts[k].last });
+        parts.push(TileBlocks { blocks: copies, ragged: true, last: parts[k].last });
     }
     Ok(())
 }
@@ -69,12 +85,7 @@ pub(crate) fn cut(
     let Some(around) = sch.get_loops(block)?.into_iter().nth(depth) else {
         return Err(Error::internal("a block has fewer loops around it"));
     };
-    let before = blocks(sch, &block.func)?;
-    sch.loop_partition(&around, Some(sizes))?;
-    let after = blocks(sch, &block.func)?;
-    for b in after.iter().filter(|b| before.iter().all(|x| x.name != b.name)) {
-        all.push(sch.get_block(&b.name, &block.func)?);
-    }
+    all.extend(copies(sch, &block.func, &around, sizes)?);
     match all.len() == sizes.len() {
         true => Ok(all),
         false => Err(Error::internal(format!(
@@ -105,6 +116,34 @@ pub(crate) fn apart(
         (1..sizes.len()).try_for_each(|_| sch.fission(l, 1).map(drop))?;
     }
     Ok(all)
+}
+
+/// The fewest lanes of a vector of what whole ones leave over.
+pub(crate) const FEWEST: i64 = 4;
+
+/// A number of lanes and its halves down to the fewest, and one.
+pub(crate) fn halves(lanes: i64) -> impl Iterator<Item = i64> {
+    let halves = std::iter::successors(Some(lanes), |n| Some(n / 2));
+    halves.take_while(|n| *n >= FEWEST).chain([1])
+}
+
+/// A part of an axis: how many tiles of which width.
+pub(crate) struct Piece {
+    pub(crate) count: i64,
+    pub(crate) width: i64,
+}
+
+/// An axis in tiles of a width, half of it and so on; what is left is single.
+pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
+    let (mut start, mut all) = (0, Vec::new());
+    for width in halves(width) {
+        let count = (extent - start) / width;
+        if count > 0 {
+            all.push(Piece { count, width });
+            start += count * width;
+        }
+    }
+    all
 }
 
 /// Some of the indices, with their extents, as one, the first the slowest.
@@ -161,14 +200,8 @@ pub(crate) fn remainders(
     }
     let parts = counts.iter().zip(&all).map(|(count, few)| number(*count * size(*few)));
     let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
-    let before = blocks(sch, &block.func)?;
-    sch.loop_partition(&loops[row], Some(&parts))?;
-    let made = blocks(sch, &block.func)?.into_iter();
-    let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
     let mut names = vec![block.clone()];
-    for b in made {
-        names.push(sch.get_block(&b.name, &block.func)?);
-    }
+    names.extend(copies(sch, &block.func, &loops[row], &parts)?);
     if names.len() != all.len() {
         return Err(Error::refused("rows are left over that no tile has"));
     }

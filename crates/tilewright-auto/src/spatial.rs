@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::axes::{Access, fuse, loose_vars};
 use crate::padding::{Iters, padding};
 use crate::share::{share, shared};
+use crate::subdomains::subdomains;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
@@ -27,7 +28,7 @@ use tilewright_schedule::{BlockRef, LoopRef, POST, PRE, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::Stages;
-use crate::digits::{Digits, digits, parts};
+use crate::digits::{Digits, digits};
 use crate::parts::{apart, number};
 use crate::transpose::Tile;
 use crate::weave::Weave;
@@ -91,9 +92,9 @@ impl Spatial<'_> {
         if !self.cut {
             return self.loops(sch, &block, &iters, value, indices);
         }
-        let parts = parts(&iters, value, indices);
+        let cut = subdomains(&iters, value, indices);
         let mut blocks = vec![block];
-        for (k, pieces) in parts.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
+        for (k, pieces) in cut.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
             let sizes: Vec<_> = pieces.iter().map(|(_, n)| number(n.estimate())).collect();
             let mut all = Vec::new();
             for block in &blocks {
@@ -101,9 +102,9 @@ impl Spatial<'_> {
             }
             blocks = all;
         }
-        for (part, block) in parts.parts.iter().zip(&blocks) {
-            let (value, indices) = part.at(value, indices);
-            self.padded(sch, block, &part.iters, &value, &indices)?;
+        for (own, block) in cut.all.iter().zip(&blocks) {
+            let (value, indices) = own.at(value, indices);
+            self.padded(sch, block, &own.iters, &value, &indices)?;
         }
         Ok(())
     }

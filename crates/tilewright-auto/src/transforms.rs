@@ -35,7 +35,7 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::parts::number;
-use crate::parts::{Part, partition};
+use crate::parts::{TileBlocks, partition};
 
 /// The most copies of a stage.
 const COPIES: i64 = 64;
@@ -271,7 +271,7 @@ impl Chain<'_> {
         }
         blocks.push(finish);
         let band = self.band(sch, func, &outer, &dims, small, lane)?;
-        let mut parts = vec![Part { blocks, ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(blocks)];
         if extent % lanes != 0 {
             let full = [number(extent / lanes), number(1)];
             partition(sch, &mut parts, outer.len() - 1, &full)?;

@@ -11,19 +11,17 @@
 //!         B[.., u + j, .., v + lane] = f(A[.., v + lane, .., u + j])
 //! ```
 
-use crate::axes::{Access, Axis};
+use crate::axes::{Access, Axis, widest};
 use crate::share::{share, shared};
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::{DType, Dim, Expr, ExprKind, Result};
+use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{apart, number};
+use crate::parts::{FEWEST, Piece, apart, number, pieces};
 
-/// The fewest rows that are transposed.
-const LEAST: i64 = 4;
-/// The most.
+/// The most rows that are transposed.
 const MOST: i64 = 16;
 /// The fewest cells for which it pays.
 const CELLS: i64 = 64;
@@ -63,7 +61,7 @@ impl Tile {
         let extent = |k: usize| axes[k].extent.known().and_then(|n| i64::try_from(n).ok());
         let (u, v) = (extent(across)?, extent(along)?);
         let size = target.vectors.lanes(bytes).min(MOST);
-        let pays = u.min(v) >= LEAST && u.checked_mul(v)? >= CELLS && size >= LEAST;
+        let pays = u.min(v) >= FEWEST && u.checked_mul(v)? >= CELLS && size >= FEWEST;
         pays.then_some(Tile { along, across, size })
     }
 
@@ -114,38 +112,4 @@ impl Tile {
         let fusible = extents.len().saturating_sub(1).max(1);
         share(sch, &loops[..shared(&extents, fusible, cells.estimate())])
     }
-}
-
-/// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
-/// `None` where its elements cannot be shuffled in registers.
-pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
-    let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
-    // A condition of single elements is no condition of vectors.
-    let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
-    let (_, loads) = accesses.split_last()?;
-    let own = loads.iter().any(|a| a.buffer == stage.buffer);
-    let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
-    let kinds = || accesses.iter().map(|a| a.buffer.dtype());
-    let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
-    kinds().map(DType::bytes).max().filter(|_| fits)
-}
-
-/// A part of an axis: how many tiles of which width.
-pub(crate) struct Piece {
-    pub(crate) count: i64,
-    pub(crate) width: i64,
-}
-
-/// An axis in tiles of a width, half of it and so on; what is left is single.
-pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
-    let widths = std::iter::successors(Some(width), |w| Some(w / 2)).take_while(|w| *w >= LEAST);
-    let (mut start, mut all) = (0, Vec::new());
-    for width in widths.chain([1]) {
-        let count = (extent - start) / width;
-        if count > 0 {
-            all.push(Piece { count, width });
-            start += count * width;
-        }
-    }
-    all
 }

@@ -9,7 +9,7 @@
 //!     B[.., tile + lane] = f(A[.., (tile + lane) % rows, .., (tile + lane) // rows])
 //! ```
 
-use crate::axes::{Access, Axis};
+use crate::axes::{Access, Axis, widest};
 use crate::share::{share, shared};
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -17,8 +17,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{apart, number};
-use crate::transpose::{pieces, widest};
+use crate::parts::{apart, number, pieces};
 
 /// How many rows are woven.
 const ROWS: std::ops::RangeInclusive<i64> = 2..=4;

@@ -78,21 +78,7 @@ pub struct Arguments {
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let named = (arguments.layout != PLAN).then(|| policy(&arguments.layout)).transpose()?;
-    if named.is_some() && !arguments.what_if.is_empty() {
-        return Err(Error::input("--what-if asks about the plan, not about one layout").into());
-    }
-    if let Some(path) = &arguments.html {
-        if named.is_some() {
-            return Err(Error::input("--html shows the plan, not one layout").into());
-        }
-        file::check(path)?;
-    }
-    if named.is_some() && arguments.price {
-        return Err(Error::input("--price asks about the plan, not about one layout").into());
-    }
-    if named.is_some() && arguments.profile.is_some() {
-        return Err(Error::input("--profile is compared with the plan, not with one layout").into());
-    }
+    check(arguments, named.is_some())?;
     let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
@@ -103,7 +89,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     // The ends of pieces are the model's own, so they stay logical.
     let io = pieces.as_ref().map_or(arguments.io_layout, |_| IoLayout::Logical);
     let module = pieces.unwrap_or(module);
-    let timings = match arguments.rounding.fast_math {
+    let fast_math = arguments.rounding.fast_math;
+    let timings = match fast_math {
         Some(error) => timings.with_transforms(&module, error)?,
         None => timings,
     };
@@ -120,39 +107,39 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         Ok(entry) if after.graph(entry).is_ok() => layout::ports(&after)?,
         _ => [Vec::new(), Vec::new()],
     };
-    let reduced = match arguments.rounding.fast_math {
-        Some(error) => reduced(&after, error, timings.target(), &mut why)?,
-        None => Vec::new(),
-    };
+    let transforms =
+        fast_math.map(|error| reduced(&after, error, timings.target(), &mut why)).transpose()?;
     if arguments.explain {
         report::remarks(&why);
     }
-    let unit = timings.unit().name();
-    let is_time = timings.unit() == Unit::Nanoseconds;
-    let by_transforms: Vec<&str> = reduced.iter().map(|c| &*c.value).collect();
-    let profile = profile.map(|profile| profile.joined(&by_transforms));
-    let times: Vec<Times> = match &profile {
-        Some(profile) => plans.iter().map(|p| Times::of(p, profile, is_time)).collect(),
+    let times = match profile {
+        Some(profile) => measured(profile, &plans, transforms.as_deref(), timings.unit())?,
         None => Vec::new(),
     };
-    if !plans.is_empty() && times.iter().all(|t| t.kernels.is_empty()) && profile.is_some() {
-        return Err(Error::input("--profile: no kernel of it makes a value of this model").into());
-    }
     let whole = whole::measured(&module, &timings, io);
+    let mut found = Found {
+        unit: timings.unit().name(),
+        basis: timings.basis(),
+        io,
+        plans,
+        left,
+        ports,
+        transforms,
+        times,
+        whole,
+        others: Vec::new(),
+        prices: None,
+    };
     if let Some(path) = &arguments.html {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
-        let after = Some((&after, timings.target()));
-        let (module, plans, left) = (&module, &plans, &left);
-        let times = &times;
-        let report = Report { model: &model, module, after, plans, left, unit, times };
-        file::write(path, page(&report).as_bytes())?;
+        found.write_page(path, &model, &module, (&after, timings.target()))?;
     }
-    let others = arguments
-        .what_if
-        .iter()
-        .map(|text| what_if(text, &plans).map_err(|e| e.context("--what-if")));
-    let others = others.collect::<Result<Vec<WhatIf>>>()?;
-    let prices = match plans.iter().find(|p| module.entry().is_ok_and(|e| *e == p.graph)) {
+    let others = arguments.what_if.iter().map(|text| {
+        let other = what_if(text, &found.plans);
+        other.map_err(|e| e.context("--what-if"))
+    });
+    found.others = others.collect::<Result<Vec<WhatIf>>>()?;
+    found.prices = match found.plans.iter().find(|p| module.entry().is_ok_and(|e| *e == p.graph)) {
         Some(planned) if arguments.price => {
             let bar = Bar::new("price");
             let mut told = |done, all| bar.say("sizes", done, all);
@@ -160,79 +147,164 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         }
         _ => None,
     };
-    match (arguments.json, &plans[..]) {
-        (true, []) if named.is_some() => writeln!(out, "{:#}", list(&left))?,
-        (true, [one]) => {
-            let mut object = object(one, unit, &left, &others.iter().collect::<Vec<_>>());
-            add_ports(&mut object, &ports);
-            if let Some(prices) = &prices {
-                add_prices(&mut object, prices);
-            }
-            if let Some(times) = times.first() {
-                add_times(&mut object, one, times);
-            }
-            object["measured"] = measured_list(&whole, &plans);
-            if arguments.rounding.fast_math.is_some() {
-                object["transforms"] = transforms_list(&reduced);
-            }
-            object["costs"] = json!(timings.basis().to_string());
-            writeln!(out, "{object:#}")?;
-        }
-        (true, several) => {
-            let own = |p: &Planned| -> Vec<&WhatIf> {
-                let makes = |o: &&WhatIf| o.graph == p.graph;
-                others.iter().filter(makes).collect()
-            };
-            let mut all: Vec<Value> =
-                several.iter().map(|p| object(p, unit, &[], &own(p))).collect();
-            for ((object, planned), times) in all.iter_mut().zip(several).zip(&times) {
-                add_times(object, planned, times);
-            }
-            let mut object = json!({"graphs": all, "left": list(&left)});
-            object["measured"] = measured_list(&whole, &plans);
-            if arguments.rounding.fast_math.is_some() {
-                object["transforms"] = transforms_list(&reduced);
-            }
-            object["costs"] = json!(timings.basis().to_string());
-            add_ports(&mut object, &ports);
-            writeln!(out, "{object:#}")?;
-        }
-        (false, plans) => {
-            for (k, planned) in plans.iter().enumerate() {
-                if plans.len() > 1 {
-                    writeln!(out, "graph function {}:", visible(&planned.graph))?;
-                }
-                calls(planned, unit, times.get(k), out)?;
-                tensors(planned, out)?;
-            }
-            if io == IoLayout::Physical {
-                stored(&ports, out)?;
-            }
-            conversions(&left, out)?;
-            transforms(&reduced, out)?;
-            for planned in plans {
-                if plans.len() > 1 {
-                    write!(out, "{}: ", visible(&planned.graph))?;
-                }
-                totals(planned, unit, out)?;
-            }
-            if !plans.is_empty() {
-                writeln!(out, "costs: {}", source(timings.basis()))?;
-            }
-            for times in &times {
-                agreement(times, out)?;
-            }
-            runs(&whole, plans, out)?;
-            if let Some(prices) = &prices {
-                changes(prices, unit, out)?;
-            }
-            for other in &others {
-                let change = other.cost as i128 - i128::from(other.plan);
-                writeln!(out, "what if {}: {} {unit} ({change:+})", other.text, other.cost)?;
-            }
-        }
+    match (arguments.json, &found.plans[..]) {
+        (false, _) => found.text(out)?,
+        (true, []) if named.is_some() => writeln!(out, "{:#}", list(&found.left))?,
+        (true, [one]) => writeln!(out, "{:#}", found.one_as_json(one))?,
+        (true, _) => writeln!(out, "{:#}", found.all_as_json())?,
     }
     Ok(Answer::Yes)
+}
+
+/// Refuses arguments that do not go together; `named` says that one layout is asked about, and not the plan.
+fn check(arguments: &Arguments, named: bool) -> Result<()> {
+    if named && !arguments.what_if.is_empty() {
+        return Err(Error::input("--what-if asks about the plan, not about one layout"));
+    }
+    if let Some(path) = &arguments.html {
+        if named {
+            return Err(Error::input("--html shows the plan, not one layout"));
+        }
+        file::check(path)?;
+    }
+    if named && arguments.price {
+        return Err(Error::input("--price asks about the plan, not about one layout"));
+    }
+    if named && arguments.profile.is_some() {
+        return Err(Error::input("--profile is compared with the plan, not with one layout"));
+    }
+    Ok(())
+}
+
+/// What a profile measured of the calls of plans, of which some are computed by transforms.
+fn measured(
+    profile: Profile,
+    plans: &[Planned],
+    transforms: Option<&[Chosen]>,
+    unit: Unit,
+) -> Result<Vec<Times>> {
+    let by_transforms: Vec<&str> =
+        transforms.unwrap_or_default().iter().map(|c| &*c.value).collect();
+    let profile = profile.joined(&by_transforms);
+    let is_time = unit == Unit::Nanoseconds;
+    let times: Vec<Times> = plans.iter().map(|p| Times::of(p, &profile, is_time)).collect();
+    match !plans.is_empty() && times.iter().all(|t| t.kernels.is_empty()) {
+        true => Err(Error::input("--profile: no kernel of it makes a value of this model")),
+        false => Ok(times),
+    }
+}
+
+/// What is said of a model.
+struct Found {
+    /// The unit of all costs.
+    unit: &'static str,
+    basis: Basis,
+    io: IoLayout,
+    /// The plan of each graph function; none where one layout was asked about.
+    plans: Vec<Planned>,
+    /// The conversions that run when the model runs.
+    left: Vec<Left>,
+    ports: [Vec<Port>; 2],
+    /// The convolutions that are computed by transforms, where that is allowed.
+    transforms: Option<Vec<Chosen>>,
+    /// What was measured of each plan; none where nothing was.
+    times: Vec<Times>,
+    whole: Vec<(f64, Whole)>,
+    others: Vec<WhatIf>,
+    prices: Option<Prices>,
+}
+
+impl Found {
+    fn write_page(
+        &self,
+        path: &Path,
+        model: &str,
+        module: &Module,
+        after: (&Module, &Target),
+    ) -> Result<()> {
+        let (plans, left, times) = (&self.plans, &self.left, &self.times);
+        let report =
+            Report { model, module, after: Some(after), plans, left, unit: self.unit, times };
+        file::write(path, page(&report).as_bytes())
+    }
+
+    /// The object of the only plan.
+    fn one_as_json(&self, planned: &Planned) -> Value {
+        let others = self.others.iter().collect::<Vec<_>>();
+        let mut object = object(planned, self.unit, &self.left, &others);
+        add_ports(&mut object, &self.ports);
+        if let Some(prices) = &self.prices {
+            add_prices(&mut object, prices);
+        }
+        if let Some(times) = self.times.first() {
+            add_times(&mut object, planned, times);
+        }
+        self.add_measured_and_costs(&mut object);
+        object
+    }
+
+    /// The objects of several plans, or of none.
+    fn all_as_json(&self) -> Value {
+        let own = |p: &Planned| -> Vec<&WhatIf> {
+            let makes = |o: &&WhatIf| o.graph == p.graph;
+            self.others.iter().filter(makes).collect()
+        };
+        let mut all: Vec<Value> =
+            self.plans.iter().map(|p| object(p, self.unit, &[], &own(p))).collect();
+        for ((object, planned), times) in all.iter_mut().zip(&self.plans).zip(&self.times) {
+            add_times(object, planned, times);
+        }
+        let mut object = json!({"graphs": all, "left": list(&self.left)});
+        self.add_measured_and_costs(&mut object);
+        add_ports(&mut object, &self.ports);
+        object
+    }
+
+    fn add_measured_and_costs(&self, object: &mut Value) {
+        object["measured"] = measured_list(&self.whole, &self.plans);
+        if let Some(transforms) = &self.transforms {
+            object["transforms"] = transforms_list(transforms);
+        }
+        object["costs"] = json!(self.basis.to_string());
+    }
+
+    /// All of it for people.
+    fn text(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let (plans, unit) = (&self.plans, self.unit);
+        for (k, planned) in plans.iter().enumerate() {
+            if plans.len() > 1 {
+                writeln!(out, "graph function {}:", visible(&planned.graph))?;
+            }
+            calls(planned, unit, self.times.get(k), out)?;
+            tensors(planned, out)?;
+        }
+        if self.io == IoLayout::Physical {
+            stored(&self.ports, out)?;
+        }
+        conversions(&self.left, out)?;
+        transforms(self.transforms.as_deref().unwrap_or_default(), out)?;
+        for planned in plans {
+            if plans.len() > 1 {
+                write!(out, "{}: ", visible(&planned.graph))?;
+            }
+            totals(planned, unit, out)?;
+        }
+        if !plans.is_empty() {
+            writeln!(out, "costs: {}", source(self.basis))?;
+        }
+        for times in &self.times {
+            agreement(times, out)?;
+        }
+        runs(&self.whole, plans, out)?;
+        if let Some(prices) = &self.prices {
+            changes(prices, unit, out)?;
+        }
+        for other in &self.others {
+            let change = other.cost as i128 - i128::from(other.plan);
+            writeln!(out, "what if {}: {} {unit} ({change:+})", other.text, other.cost)?;
+        }
+        Ok(())
+    }
 }
 
 /// The convolutions of a laid out module that are computed by transforms.

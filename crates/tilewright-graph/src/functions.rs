@@ -10,9 +10,11 @@ use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, Error, Fold, Function, GraphExpr, GraphFunc, Module, Param, Result, Stmt, TensorFunc,
-    TensorType,
+    TensorType, dim,
 };
 use tilewright_schedule::names::UniqueNames;
+
+use crate::call_sizes::outside;
 
 /// A stage with variables of its own.
 pub(crate) fn fresh(stage: &Stage) -> Stmt {
@@ -30,6 +32,12 @@ pub(crate) fn function(
     let mut new = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(body));
     new.pass_sizes(of.shape_vars().into_iter().chain(of.scalars().cloned()));
     new
+}
+
+/// The type of what a function makes.
+pub(crate) fn result_type(func: &TensorFunc) -> Option<TensorType> {
+    let out = func.buffers().last()?;
+    Some(outside(&dim::of_shape(&out.shape)?, out.dtype()))
 }
 
 pub(crate) struct Functions<'m> {

@@ -63,13 +63,7 @@ impl Compiler<'_> {
                     return Err(Error::internal("`T.reinterpret` takes one value"));
                 };
                 let (value, from) = (self.value(a)?, a.dtype().scalar());
-                let undef = matches!(value, ValueCode::Cell(_));
-                let code = value.cell();
-                let code: Code<Cell> = Box::new(move |m| {
-                    let c = code(m);
-                    Cell { bits: scalar::reinterpret(c.bits, from, dtype), undef: c.undef }
-                });
-                typed(code, dtype, undef)
+                of_bits(value, dtype, move |bits| scalar::reinterpret(bits, from, dtype))
             }
             ExprKind::Call(CallTarget::Extern(name), args) => self.external(name, e, args)?,
             ExprKind::Call(CallTarget::Opaque(name), _) => {
@@ -407,6 +401,21 @@ fn float_constant(value: f64, dtype: DType) -> ValueCode {
     }
 }
 
+/// A value of a type that is computed from the bits of another one.
+fn of_bits(
+    value: ValueCode,
+    dtype: DType,
+    of: impl Fn(u64) -> u64 + Send + Sync + 'static,
+) -> ValueCode {
+    let undef = matches!(value, ValueCode::Cell(_));
+    let code = value.cell();
+    let code: Code<Cell> = Box::new(move |m| {
+        let c = code(m);
+        Cell { bits: of(c.bits), undef: c.undef }
+    });
+    typed(code, dtype, undef)
+}
+
 /// A cell in the form that its type has, if it is never arbitrary.
 fn typed(code: Code<Cell>, dtype: DType, undef: bool) -> ValueCode {
     match dtype {
@@ -453,15 +462,7 @@ fn convert(value: ValueCode, from: DType, to: DType) -> ValueCode {
         }
         (ValueCode::F32(code), DType::F64) => ValueCode::F64(Box::new(move |m| f64::from(code(m)))),
         (ValueCode::F64(code), DType::F32) => ValueCode::F32(Box::new(move |m| code(m) as f32)),
-        (value, to) => {
-            let undef = matches!(value, ValueCode::Cell(_));
-            let code = value.cell();
-            let code: Code<Cell> = Box::new(move |m| {
-                let c = code(m);
-                Cell { bits: scalar::cast(c.bits, from, to), undef: c.undef }
-            });
-            typed(code, to, undef)
-        }
+        (value, to) => of_bits(value, to, move |bits| scalar::cast(bits, from, to)),
     }
 }
 

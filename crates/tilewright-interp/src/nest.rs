@@ -40,6 +40,9 @@ struct Shape<'s> {
     body: &'s Stmt,
 }
 
+/// Slots of loops, with how their iterations may run at once.
+type Promises = Vec<(usize, AtOnce)>;
+
 /// Takes a statement apart, where it is a nest around one store.
 fn shape(s: &Stmt) -> Option<Shape<'_>> {
     let mut loops = Vec::new();
@@ -70,40 +73,50 @@ impl Compiler<'_> {
         self.nest(&shape).ok().flatten()
     }
 
-    fn nest(&mut self, s: &Shape<'_>) -> Result<Option<Nest>> {
+    /// The loops, and what those promise that may run at once; `None` where a bound is open, or not
+    /// of the variable's type.
+    fn loops_of(&mut self, s: &Shape<'_>) -> Option<(Vec<Loop>, Promises)> {
         let mut all = Vec::new();
         let mut at_once = Vec::new();
         for (var, range, kind) in &s.loops {
-            let (Some(min), Some(extent)) = (range.min.as_int(), range.extent.as_int()) else {
-                return Ok(None);
-            };
+            let (min, extent) = range.min.as_int().zip(range.extent.as_int())?;
             let last = min.checked_add(extent).and_then(|end| end.checked_sub(1));
             let (_, most) = range_of(var.dtype());
             if extent < 1 || last.is_none_or(|last| last > most) {
-                return Ok(None);
+                return None;
             }
             let slot = self.define(var, min, last.unwrap_or(min));
             all.push(Loop { slot, min, extent });
             at_once.extend(AtOnce::of(kind).filter(|_| extent > 1).map(|how| (slot, how)));
         }
+        Some((all, at_once))
+    }
+
+    /// Binds the variables of the block, and gives those that reduce, with their first values; `None`
+    /// where one is not affine, or may leave its domain.
+    fn bind_block(&mut self, s: &Shape<'_>) -> Result<Option<Vec<(Affine, i64)>>> {
         let mut firsts = Vec::new();
-        if let Some((bindings, block)) = s.block {
-            for (iter, binding) in block.iters.iter().zip(bindings) {
-                let value = self.int(binding)?;
-                let domain = iter.domain.min.as_int().zip(iter.domain.extent.as_int());
-                let Some((min, extent)) = domain else { return Ok(None) };
-                let inside =
-                    min <= value.lo && value.hi.checked_sub(min).is_some_and(|d| d < extent);
-                let Some(affine) = value.affine().filter(|_| inside).cloned() else {
-                    return Ok(None);
-                };
-                if iter.kind == IterKind::Reduce {
-                    firsts.push((affine.clone(), min));
-                }
-                let bound = Bound { slot: 0, lo: value.lo, hi: value.hi, affine: Some(affine) };
-                self.vars.insert(iter.var.clone(), bound);
+        let Some((bindings, block)) = s.block else { return Ok(Some(firsts)) };
+        for (iter, binding) in block.iters.iter().zip(bindings) {
+            let value = self.int(binding)?;
+            let domain = iter.domain.min.as_int().zip(iter.domain.extent.as_int());
+            let Some((min, extent)) = domain else { return Ok(None) };
+            let inside = min <= value.lo && value.hi.checked_sub(min).is_some_and(|d| d < extent);
+            let Some(affine) = value.affine().filter(|_| inside).cloned() else {
+                return Ok(None);
+            };
+            if iter.kind == IterKind::Reduce {
+                firsts.push((affine.clone(), min));
             }
+            let bound = Bound { slot: 0, lo: value.lo, hi: value.hi, affine: Some(affine) };
+            self.vars.insert(iter.var.clone(), bound);
         }
+        Ok(Some(firsts))
+    }
+
+    fn nest(&mut self, s: &Shape<'_>) -> Result<Option<Nest>> {
+        let Some((all, at_once)) = self.loops_of(s) else { return Ok(None) };
+        let Some(firsts) = self.bind_block(s)? else { return Ok(None) };
         let StmtKind::Store { buffer, indices, value } = s.body.kind() else { return Ok(None) };
         if buffer.dtype() != DType::F32 || value.effects().calls {
             return Ok(None);

@@ -19,6 +19,7 @@ pub struct LambdaBody {
 
 /// One item of what a lambda returns.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum LambdaItem {
     /// A value.
     Expr(Expr),

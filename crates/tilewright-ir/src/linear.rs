@@ -36,6 +36,15 @@ fn is_ring(dtype: DType) -> bool {
 }
 
 impl Linear {
+    /// `v` and `c` of an expression that is `v + c`.
+    pub fn shifted(e: &Expr) -> Option<(Var, i64)> {
+        let sum = Linear::of(e)?;
+        match &sum.terms[..] {
+            [(atom, 1)] => Some((atom.as_var()?.clone(), i64::try_from(sum.constant).ok()?)),
+            _ => None,
+        }
+    }
+
     /// A constant.
     pub fn constant(value: i128, dtype: DType) -> Linear {
         Linear { terms: Vec::new(), constant: value, dtype }

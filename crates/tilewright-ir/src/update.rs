@@ -112,6 +112,14 @@ pub fn is_cell(buffer: &Buffer, indices: &[Expr], load: &Expr) -> bool {
     }
 }
 
+/// Whether a value reads the memory of a buffer at other cells than this one, by the text.
+pub fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
+    value.any(|e| {
+        matches!(e.kind(), ExprKind::Load(b, _) if b.data == buffer.data)
+            && !is_cell(buffer, indices, e)
+    })
+}
+
 /// What becomes of the cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {

@@ -19,6 +19,7 @@ use crate::extents::{MAX_RANK, check_extents, too_many_axes};
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;
+use crate::node::Node;
 use crate::sizes;
 
 mod control;
@@ -60,6 +61,9 @@ impl Budget {
     }
 }
 
+/// Turns a node into values, from its inputs and attributes.
+pub(crate) type Plain = fn(&Node, &mut Builder) -> Result<Vec<Imported>>;
+
 /// Where the calls are collected.
 pub(crate) struct Builder {
     pub(crate) budget: Budget,
@@ -83,11 +87,14 @@ pub(crate) struct Builder {
     pub(crate) narrow: NarrowValues,
     /// Constants that the graph has as calls.
     origins: Origins,
+    /// The importer of an operator by its name; see [`Builder::importer`].
+    importers: fn(&str) -> Result<Plain>,
 }
 
 impl Builder {
-    pub(crate) fn new(budget: Budget) -> Self {
+    pub(crate) fn new(budget: Budget, importers: fn(&str) -> Result<Plain>) -> Self {
         Builder {
+            importers,
             budget,
             hint: String::new(),
             functions: Vec::new(),
@@ -101,6 +108,14 @@ impl Builder {
             narrow: NarrowValues::default(),
             origins: Origins::default(),
         }
+    }
+
+    /// The importer of an operator of ONNX's own in its newest version, for operators that are made of it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where there is none.
+    pub(crate) fn importer(&self, op: &str) -> Result<Plain> {
+        (self.importers)(op)
     }
 
     /// Has the graph call a function for a constant that its result is. Parameters as those of

@@ -18,17 +18,18 @@ use std::sync::Arc;
 use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
 
-use crate::build::{Budget, Builder, name_list};
+use crate::build::{Budget, Builder, Plain, name_list};
 use crate::data;
 use crate::dims::{self, Equalities};
 use crate::extents::{MAX_RANK, check_extents};
+use crate::graphs::{Graphs, Misfit, Stop};
 use crate::imported::{Element, Imported, tensor_type};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
-use crate::operator::{MANY, OPSETS, Operator, Plain};
+use crate::operator::{Import, MANY, OPSETS, Operator};
 use crate::ops::value;
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
-use crate::registry::{self, Import};
+use crate::registry;
 use crate::sizes;
 use crate::texts::Texts;
 use tilewright_ops::{Operand, Unequal};
@@ -108,36 +109,19 @@ impl Model {
     }
 }
 
-/// Why an import ends without a module.
-pub(crate) enum Stop {
-    /// It fails.
-    Error(Error),
-    /// Something must be known that depends on these inputs, whose values are given.
-    Fix(Vec<Arc<str>>),
-}
-
-/// The cause of an error: operands do not fit their operator, which is no matter where it never runs.
-pub(crate) struct Misfit;
-
-impl From<Error> for Stop {
-    fn from(e: Error) -> Self {
-        Stop::Error(e)
-    }
-}
-
 /// As many operators as a message lists.
 const LISTED: usize = 16;
 
 /// As many nodes as a message lists for each operator.
 const NODES_LISTED: usize = 4;
 
-pub(crate) struct Importer<'a> {
+struct Importer<'a> {
     model: &'a Model,
     given: &'a BTreeMap<String, Tensor>,
     fixed: &'a BTreeSet<Arc<str>>,
     /// Inputs that hold strings.
     texts_given: Vec<Arc<str>>,
-    pub(crate) builder: Builder,
+    builder: Builder,
     params: Vec<GraphVar>,
     /// Names of the outputs, and their element types where the file says them.
     outputs: Vec<ValueType>,
@@ -251,7 +235,7 @@ impl<'a> Importer<'a> {
         let shapes = dims::resolve(&parts.concat(), &options.dims, &options.ranges, &shapes)?;
         let mut shapes = equal.apply(shapes).into_iter();
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
-        let mut builder = Builder::new(budget);
+        let mut builder = Builder::new(budget, registry::plain);
         let graph: &GraphProto = &model.graph;
         let mut scope = Scope::new(graph, model)?;
         let mut params = Vec::new();
@@ -376,37 +360,6 @@ impl<'a> Importer<'a> {
             })?;
         }
         Ok(())
-    }
-
-    /// Imports a graph inside of those that are imported, with values for its inputs, and gives its
-    /// outputs.
-    pub(crate) fn graph(
-        &mut self,
-        graph: &'a GraphProto,
-        inputs: &[Imported],
-    ) -> Result<Vec<Imported>, Stop> {
-        let mut scope = Scope::new(graph, self.model)?;
-        let taken =
-            graph.input.iter().filter(|v| !scope.initializers.contains_key(v.name.as_str()));
-        let names: Vec<&'a str> = taken.map(|v| v.name.as_str()).collect();
-        if names.len() != inputs.len() {
-            return Err(Stop::Error(Error::model(format!(
-                "the graph takes {} inputs, and is given {}",
-                names.len(),
-                inputs.len()
-            ))));
-        }
-        scope.values.extend(names.into_iter().zip(inputs.iter().cloned()));
-        self.scopes.push(scope);
-        let outputs = self.nodes().and_then(|()| {
-            let output = |name: &'a str| {
-                let value = self.value(name)?.ok_or_else(|| Error::model("nothing computes it"));
-                Ok(value.map_err(|e| e.context(format!("output `{name}`")))?)
-            };
-            graph.output.iter().map(|v| v.name.as_str()).map(output).collect()
-        });
-        self.scopes.pop();
-        outputs
     }
 
     /// Refuses the first node whose operator is not supported, and says of each such operator which
@@ -686,6 +639,37 @@ impl<'a> Importer<'a> {
             }
         }
         Ok(None)
+    }
+}
+
+impl<'a> Graphs<'a> for Importer<'a> {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.builder
+    }
+
+    fn graph(&mut self, graph: &'a GraphProto, inputs: &[Imported]) -> Result<Vec<Imported>, Stop> {
+        let mut scope = Scope::new(graph, self.model)?;
+        let taken =
+            graph.input.iter().filter(|v| !scope.initializers.contains_key(v.name.as_str()));
+        let names: Vec<&'a str> = taken.map(|v| v.name.as_str()).collect();
+        if names.len() != inputs.len() {
+            return Err(Stop::Error(Error::model(format!(
+                "the graph takes {} inputs, and is given {}",
+                names.len(),
+                inputs.len()
+            ))));
+        }
+        scope.values.extend(names.into_iter().zip(inputs.iter().cloned()));
+        self.scopes.push(scope);
+        let outputs = self.nodes().and_then(|()| {
+            let output = |name: &'a str| {
+                let value = self.value(name)?.ok_or_else(|| Error::model("nothing computes it"));
+                Ok(value.map_err(|e| e.context(format!("output `{name}`")))?)
+            };
+            graph.output.iter().map(|v| v.name.as_str()).map(output).collect()
+        });
+        self.scopes.pop();
+        outputs
     }
 }
 

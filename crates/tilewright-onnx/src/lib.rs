@@ -20,6 +20,7 @@
 //!   module that comes about. `fold`: constants that are computed on the way.
 //! * `narrow`: element types of less than a byte, and floats of a byte.
 //! * `texts`: tensors of strings, which are known at import only.
+//! * `graphs`: what the importers of operators with graphs of their own are given.
 //! * `ops::nested`: branches and loops, whose graphs are attributes of nodes.
 //! * `sizes`: shape arithmetic with open sizes, computed on expressions.
 //! * `registry`: which operators there are. `ops`: how each is imported.
@@ -36,6 +37,7 @@ mod dims;
 mod extents;
 mod fold;
 mod functions;
+mod graphs;
 mod import;
 mod imported;
 mod model;

@@ -2,7 +2,8 @@
 
 use tilewright_ir::Result;
 
-use crate::build::Builder;
+use crate::build::Plain;
+use crate::graphs::{Graphs, Stop};
 use crate::imported::Imported;
 use crate::node::Node;
 
@@ -13,8 +14,18 @@ pub(crate) const OPSETS: (i64, i64) = (1, 28);
 /// Most inputs of an operator that takes any number, and most outputs.
 pub(crate) const MANY: usize = 1024;
 
-/// Turns a node into values.
-pub(crate) type Plain = fn(&Node, &mut Builder) -> Result<Vec<Imported>>;
+/// Turns a node with graphs of its own into values.
+pub(crate) type WithGraphs =
+    for<'a> fn(&mut dyn Graphs<'a>, &Node<'a>) -> Result<Vec<Imported>, Stop>;
+
+/// How an operator is imported.
+#[derive(Clone, Copy)]
+pub(crate) enum Import {
+    /// From its inputs and attributes.
+    Plain(Plain),
+    /// With graphs that are attributes.
+    WithGraphs(WithGraphs),
+}
 
 /// A supported operator.
 #[derive(Clone, Copy)]
@@ -23,7 +34,6 @@ pub(crate) struct Operator<I = Plain> {
     /// The versions in which it is supported, the first and the last.
     pub(crate) versions: (i64, i64),
     pub(crate) max_inputs: usize,
-    /// From its inputs and attributes.
     pub(crate) import: I,
     /// Whether its inputs may be sequences and optionals.
     pub(crate) takes_lists: bool,

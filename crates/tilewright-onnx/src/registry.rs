@@ -5,27 +5,13 @@ use std::sync::LazyLock;
 
 use tilewright_ir::{Error, Result};
 
-use crate::import::{Importer, Stop};
-use crate::imported::Imported;
-use crate::node::Node;
-use crate::operator::{MANY, Operator, Plain, op, until};
+use crate::build::Plain;
+use crate::operator::{Import, OPSETS, Operator, WithGraphs};
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft, ml,
     movement, narrow, nested, norm, pool, quantize, quantized, quantized_recurrent, random,
     recurrent, reduce, resize, sample, signal, text,
 };
-
-/// Turns a node with graphs of its own into values.
-type WithGraphs = for<'a> fn(&mut Importer<'a>, &Node<'a>) -> Result<Vec<Imported>, Stop>;
-
-/// How an operator is imported.
-#[derive(Clone, Copy)]
-pub(crate) enum Import {
-    /// From its inputs and attributes.
-    Plain(Plain),
-    /// With graphs that are attributes.
-    WithGraphs(WithGraphs),
-}
 
 /// The operators of each domain.
 static OPERATORS: &[(&str, &[&[Operator]])] = &[
@@ -61,13 +47,10 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
 ];
 
 /// Those with graphs of their own, by domain; their inputs may be anything.
-static WITH_GRAPHS: &[(&str, Operator<WithGraphs>)] = &[
-    ("", op("If", 7, 1, nested::branches)),
-    ("", op("Loop", 7, MANY, nested::repeat)),
-    ("", op("Scan", 8, MANY, nested::scan)),
-    ("", op("SequenceMap", 17, MANY, nested::map)),
-    ("com.microsoft", op("DynamicQuantizeLSTM", 9, 12, quantized_recurrent::lstm)),
-    ("ai.onnx.preview", until(1, op("FlexAttention", 1, 3, attention::flex_attention))),
+static WITH_GRAPHS: &[(&str, &[Operator<WithGraphs>])] = &[
+    ("", nested::OPERATORS),
+    (MICROSOFT_DOMAIN, quantized_recurrent::WITH_GRAPHS),
+    ("ai.onnx.preview", attention::WITH_GRAPHS),
 ];
 
 /// A domain, and its operators, sorted by name. ONNX's own domain has no name. Those of
@@ -82,7 +65,7 @@ struct Domain {
 static DOMAINS: LazyLock<Vec<Domain>> = LazyLock::new(|| {
     let named = |name: &'static str| {
         let plain = OPERATORS.iter().filter(|d| d.0 == name).flat_map(|d| d.1).copied().flatten();
-        let graphs = WITH_GRAPHS.iter().filter(|o| o.0 == name).map(|o| o.1);
+        let graphs = WITH_GRAPHS.iter().filter(|d| d.0 == name).flat_map(|d| d.1);
         let mut operators: Vec<Operator<Import>> = plain
             .map(|o| o.with(Import::Plain(o.import)))
             .chain(graphs.map(|o| Operator {
@@ -166,10 +149,17 @@ pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Oper
     }
 }
 
+/// The importer of an operator of ONNX's own without graphs, in its newest version.
+pub(crate) fn plain(name: &str) -> Result<Plain> {
+    match find("", name, OPSETS.1)?.import {
+        Import::Plain(import) => Ok(import),
+        Import::WithGraphs(_) => Err(Error::internal(format!("`{name}` has graphs"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operator::OPSETS;
 
     #[test]
     fn the_table_is_sorted_and_its_opsets_are_supported() {

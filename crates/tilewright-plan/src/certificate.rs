@@ -80,10 +80,10 @@ pub enum Step {
         /// All its live values.
         cases: Vec<Case>,
     },
-    /// The last of its list. The variables fall into parts that no table connects; the bounds add up.
+    /// The last of its list. The variables fall into components that no table connects; the bounds add up.
     Split {
         /// Together all variables that are left.
-        parts: Vec<Part>,
+        parts: Vec<Component>,
     },
 }
 
@@ -97,13 +97,13 @@ pub struct Case {
     pub list: usize,
 }
 
-/// A part of [`Step::Split`].
+/// A component of a [`Step::Split`]: variables that no table connects with others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
-    /// The variables of the part, in order.
+pub struct Component {
+    /// The variables of the component, in order.
     pub variables: Vec<usize>,
-    /// The target of the part, which is what it is proven to cost at least.
+    /// The target of the component, which is what it is proven to cost at least.
     pub target: i64,
     /// The steps that follow.
     pub list: usize,

@@ -22,7 +22,7 @@ pub struct Ranking {
 }
 
 /// A set of choices with its best one.
-struct Part {
+struct Subspace {
     cost: u64,
     choice: Vec<usize>,
     /// How many of the calls that count have one alternative in this set.
@@ -47,26 +47,27 @@ pub fn ranked(
     let deadline = Instant::now() + options.time_limit;
     let best = solve(problem, options)?;
     let first =
-        Part { cost: best.objective, choice: best.choices(), fixed: 0, without: Vec::new() };
+        Subspace { cost: best.objective, choice: best.choices(), fixed: 0, without: Vec::new() };
     let mut ranking = Ranking { list: Vec::new(), is_exact: best.is_optimal() };
-    let mut parts = vec![first];
-    while ranking.list.len() < count && !parts.is_empty() {
-        let at = (0..parts.len()).min_by_key(|p| parts[*p].cost).unwrap_or_default();
-        let part = parts.swap_remove(at);
-        ranking.list.push((part.cost, part.choice.clone()));
+    let mut subspaces = vec![first];
+    while ranking.list.len() < count && !subspaces.is_empty() {
+        let at = (0..subspaces.len()).min_by_key(|p| subspaces[*p].cost).unwrap_or_default();
+        let subspace = subspaces.swap_remove(at);
+        ranking.list.push((subspace.cost, subspace.choice.clone()));
         let left = count - ranking.list.len();
-        for k in part.fixed..of.len() {
-            let mut without = if k == part.fixed { part.without.clone() } else { Vec::new() };
-            without.push(part.choice[of[k]]);
+        for k in subspace.fixed..of.len() {
+            let mut without =
+                if k == subspace.fixed { subspace.without.clone() } else { Vec::new() };
+            without.push(subspace.choice[of[k]]);
             // Of what is known, so many are enough.
-            parts.sort_by_key(|p| p.cost);
-            parts.truncate(left);
-            let worst = parts.last().filter(|_| parts.len() == left).map(|p| p.cost);
+            subspaces.sort_by_key(|p| p.cost);
+            subspaces.truncate(left);
+            let worst = subspaces.last().filter(|_| subspaces.len() == left).map(|p| p.cost);
             let upper = worst.map_or(Cost::FORBIDDEN, Cost::from);
             if left == 0 {
                 break;
             }
-            let kept = of[..k].iter().map(|c| (*c, vec![part.choice[*c]]));
+            let kept = of[..k].iter().map(|c| (*c, vec![subspace.choice[*c]]));
             let all = problem.calls[of[k]].alternatives.len();
             let others = (0..all).filter(|a| !without.contains(a)).collect();
             let mut kept: BTreeMap<usize, Vec<usize>> = kept.chain([(of[k], others)]).collect();
@@ -79,7 +80,7 @@ pub fn ranked(
             if let Some(choice) = found
                 && let Some(cost) = evaluate(problem, &choice).get()
             {
-                parts.push(Part { cost, choice, fixed: k, without });
+                subspaces.push(Subspace { cost, choice, fixed: k, without });
             }
         }
     }

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use crate::Cost;
-use crate::certificate::{Case, Part, Step};
+use crate::certificate::{Case, Component, Step};
 use crate::dual::ascend;
 use crate::elimination::order;
 use crate::improve::{decode, improve};
@@ -273,8 +273,8 @@ impl Node {
             bounds[k] = node.bound;
         }
         let named = |v: &usize| self.net.variables[*v].name;
-        let parts = components.iter().zip(&nodes).map(|(part, node)| Part {
-            variables: part.iter().map(named).collect(),
+        let parts = components.iter().zip(&nodes).map(|(own, node)| Component {
+            variables: own.iter().map(named).collect(),
             target: node.bound,
             list: node.list,
         });

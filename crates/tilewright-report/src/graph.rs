@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use tilewright::unstable::plan::Use;
 
+use crate::function::FunctionReport;
 use crate::layers::{self, HEIGHT, Line, Net};
-use crate::part::Part;
 use crate::writing::{amount, html, share};
 
 /// Shades for the time of calls that take any.
@@ -32,15 +32,15 @@ enum Node {
 }
 
 pub struct Graph<'a> {
-    part: &'a Part<'a>,
+    function: &'a FunctionReport<'a>,
     nodes: Vec<Node>,
     /// The tensor, its layout, and who makes and reads it.
     nets: Vec<(Use, Net)>,
 }
 
 impl<'a> Graph<'a> {
-    pub fn new(part: &'a Part<'a>) -> Self {
-        let (plan, problem) = (&part.plan.plan, &part.plan.problem);
+    pub fn new(function: &'a FunctionReport<'a>) -> Self {
+        let (plan, problem) = (&function.plan.plan, &function.plan.problem);
         let mut nodes = Vec::new();
         let mut nets: Vec<(Use, Net)> = Vec::new();
         let mut makers: HashMap<Use, usize> = HashMap::new();
@@ -58,7 +58,7 @@ impl<'a> Graph<'a> {
         for c in 0..problem.calls.len() {
             chosen(c).writes.iter().for_each(|used| makes(*used, nodes.len()));
             nodes.push(match chosen(c).writes.first() {
-                Some(given) if c >= part.plan.calls() => Node::Input(given.tensor),
+                Some(given) if c >= function.plan.calls() => Node::Input(given.tensor),
                 _ => Node::Call(c),
             });
         }
@@ -87,11 +87,11 @@ impl<'a> Graph<'a> {
                 nodes.push(Node::Output(tensor));
             }
         }
-        for tensor in &part.plan.free_results {
+        for tensor in &function.plan.free_results {
             reads(made(*tensor), nodes.len());
             nodes.push(Node::Output(*tensor));
         }
-        Graph { part, nodes, nets }
+        Graph { function, nodes, nets }
     }
 
     /// The drawing with its legend.
@@ -100,7 +100,7 @@ impl<'a> Graph<'a> {
             "{}<p><label>Zoom <input type=range min=10 max=200 value=100 data-zoom=s{}></label></p>\n\
              <div class=graph>{}</div>\n",
             self.legend(),
-            self.part.number,
+            self.function.number,
             self.svg()
         )
     }
@@ -134,7 +134,7 @@ impl<'a> Graph<'a> {
             "<svg id=\"s{}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"group\" \
              aria-label=\"The graph, from top to bottom\" width=\"{w}\" height=\"{h}\" \
              viewBox=\"0 0 {w} {h}\">\n",
-            self.part.number
+            self.function.number
         );
         // From top to bottom, each box with the lines that leave it: the order of the Tab key.
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
@@ -153,8 +153,8 @@ impl<'a> Graph<'a> {
 
     /// What stands in a box.
     fn words(&self, node: Node) -> [String; 2] {
-        let plan = &self.part.plan.plan;
-        let name = |t: usize| short(self.part.name(t));
+        let plan = &self.function.plan.plan;
+        let name = |t: usize| short(self.function.name(t));
         match node {
             Node::Input(t) => [name(t), "input".to_owned()],
             Node::Output(t) => [name(t), "result".to_owned()],
@@ -164,10 +164,10 @@ impl<'a> Graph<'a> {
                     0 => "no time".to_owned(),
                     cost => {
                         let part = share(cost as f64 / plan.objective.max(1) as f64);
-                        format!("{} · {part}", short(self.part.kinds.way(&call.chosen)))
+                        format!("{} · {part}", short(self.function.kinds.way(&call.chosen)))
                     }
                 };
-                let first = match self.part.bindings.function(c) {
+                let first = match self.function.bindings.function(c) {
                     "" => call.name.clone(),
                     function => format!("{} · {function}", call.name),
                 };
@@ -177,10 +177,13 @@ impl<'a> Graph<'a> {
                 let c = &plan.conversions[k];
                 let second = match c.cost {
                     0 => "the same memory".to_owned(),
-                    cost => format!("{} {}", amount(cost), self.part.unit),
+                    cost => format!("{} {}", amount(cost), self.function.unit),
                 };
                 [
-                    format!("to {}", short(self.part.kind(Use { tensor: c.tensor, layout: c.to }))),
+                    format!(
+                        "to {}",
+                        short(self.function.kind(Use { tensor: c.tensor, layout: c.to }))
+                    ),
                     second,
                 ]
             }
@@ -195,8 +198,8 @@ impl<'a> Graph<'a> {
         at: (f64, f64),
         width: f64,
     ) {
-        let (g, plan, unit) = (self.part.number, &self.part.plan.plan, self.part.unit);
-        let tensor = |t: usize| self.part.name(t);
+        let (g, plan, unit) = (self.function.number, &self.function.plan.plan, self.function.unit);
+        let tensor = |t: usize| self.function.name(t);
         let (class, target, label) = match node {
             Node::Input(t) => {
                 ("b io", format!("data-t=\"{g}.{t}\""), format!("Input {}", tensor(t)))
@@ -206,8 +209,8 @@ impl<'a> Graph<'a> {
             }
             Node::Call(c) => {
                 let call = &plan.calls[c];
-                let (chosen, cost) = (self.part.kinds.way(&call.chosen), amount(call.cost));
-                let label = match self.part.bindings.function(c) {
+                let (chosen, cost) = (self.function.kinds.way(&call.chosen), amount(call.cost));
+                let label = match self.function.bindings.function(c) {
                     "" => format!("Call {}: {chosen}, {cost} {unit}", call.name),
                     f => format!("Call {} of {f}: {chosen}, {cost} {unit}", call.name),
                 };
@@ -215,8 +218,8 @@ impl<'a> Graph<'a> {
             }
             Node::Conversion(k) => {
                 let c = &plan.conversions[k];
-                let [from, to] =
-                    [c.from, c.to].map(|layout| self.part.kind(Use { tensor: c.tensor, layout }));
+                let [from, to] = [c.from, c.to]
+                    .map(|layout| self.function.kind(Use { tensor: c.tensor, layout }));
                 let cost = amount(c.cost);
                 let label = format!(
                     "Conversion of {} from {from} to {to}: {cost} {unit}",
@@ -254,7 +257,7 @@ impl<'a> Graph<'a> {
         if lines.is_empty() {
             return;
         }
-        let layout = &self.part.plan.layouts[used.tensor][used.layout];
+        let layout = &self.function.plan.layouts[used.tensor][used.layout];
         let mut path = String::new();
         for Line { from, to, goes_on } in lines {
             let middle = (from.1 + to.1) / 2.0;
@@ -274,16 +277,16 @@ impl<'a> Graph<'a> {
         }
         let label = format!(
             "Tensor {}: {}, {}",
-            self.part.name(used.tensor),
-            self.part.kinds.name(layout),
-            self.part.type_of(used.tensor)
+            self.function.name(used.tensor),
+            self.function.kinds.name(layout),
+            self.function.type_of(used.tensor)
         );
         let _ = writeln!(
             text,
             "<g class=\"e k{}\" data-t=\"{}.{}\" tabindex=\"0\" role=\"button\" aria-label=\"{}\">\
              <path class=\"h\" d=\"{path}\" /><path d=\"{path}\" /></g>",
-            colour(self.part.kinds.number(layout)),
-            self.part.number,
+            colour(self.function.kinds.number(layout)),
+            self.function.number,
             used.tensor,
             html(&label)
         );
@@ -296,15 +299,15 @@ impl<'a> Graph<'a> {
     }
 
     fn longest(&self) -> u64 {
-        self.part.plan.plan.calls.iter().map(|call| call.cost).max().unwrap_or(0)
+        self.function.plan.plan.calls.iter().map(|call| call.cost).max().unwrap_or(0)
     }
 
     fn legend(&self) -> String {
         let mut text = "<ul class=keys aria-label=\"Colours of lines: layouts\">".to_owned();
         let mut kinds: Vec<(usize, String)> = Vec::new();
         for (used, net) in &self.nets {
-            let layout = &self.part.plan.layouts[used.tensor][used.layout];
-            let kind = self.part.kinds.number(layout);
+            let layout = &self.function.plan.layouts[used.tensor][used.layout];
+            let kind = self.function.kinds.number(layout);
             if !net.to.is_empty() && kinds.iter().all(|(k, _)| *k != kind) {
                 kinds.push((kind, if kind == 0 { String::new() } else { layout.to_string() }));
             }
@@ -316,14 +319,14 @@ impl<'a> Graph<'a> {
                 "<li class=e><svg width=46 height=12 aria-hidden=true><path class=k{} d=\"M1 6H45\" />\
                  </svg>{} <code class=soft>{}</code>",
                 colour(kind),
-                html(&self.part.kinds.names[kind]),
+                html(&self.function.kinds.names[kind]),
                 html(&map)
             );
         }
         let _ = write!(
             text,
             "</ul>\n<ul class=keys aria-label=\"Colours of boxes: time\"><li>{} up to",
-            self.part.unit
+            self.function.unit
         );
         let longest = self.longest();
         for shade in 0..=SHADES {

@@ -5,18 +5,18 @@
 //! `steps` how the loops of a call are made. [`Times`] is what a [`Profile`] of a run says of a plan.
 
 mod cells;
+mod function;
 mod graph;
 mod json;
 mod layers;
 mod page;
-mod part;
 mod steps;
 mod times;
 mod writing;
 
 pub use cells::tables;
+pub use function::Report;
 pub use json::{WhatIf, add_ports, add_prices, list, object, what_if};
 pub use page::{drawings, page};
-pub use part::Report;
 pub use times::{Kernel, Profile, Step, Times, add_times};
 pub use writing::time;

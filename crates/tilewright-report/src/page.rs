@@ -12,8 +12,8 @@ use tilewright::unstable::graph::normal::name_outputs;
 use tilewright::unstable::plan::{Conversion, Cost, Use};
 
 use crate::cells;
+use crate::function::{Bindings, FunctionReport, Kinds, Report};
 use crate::graph::Graph;
-use crate::part::{Bindings, Kinds, Part, Report};
 use crate::steps::Steps;
 use crate::writing::{amount, html, json, list, plural, share, time};
 
@@ -44,12 +44,12 @@ pub fn page(report: &Report<'_>) -> String {
     let mut graphs = Vec::new();
     for (number, plan) in report.plans.iter().enumerate() {
         let bindings = Bindings::of(&module, plan);
-        let part = Part::of(report, number, plan, bindings, &kinds);
-        text += &part.section();
+        let function = FunctionReport::of(report, number, plan, bindings, &kinds);
+        text += &function.section();
         let scheduled = report.after.map(|(after, target)| {
             shared.steps.of_graph(&name_outputs(after), &plan.graph, target)
         });
-        graphs.push(part.data(&mut shared, &scheduled.unwrap_or_default()));
+        graphs.push(function.data(&mut shared, &scheduled.unwrap_or_default()));
     }
     text += "</main>\n<aside id=panel role=region aria-labelledby=panel-title hidden>\n\
              <button id=close type=button>Close <kbd>Esc</kbd></button>\n\
@@ -79,9 +79,9 @@ pub fn drawings(report: &Report<'_>) -> Vec<String> {
     let module = name_outputs(report.module);
     let parts = report.plans.iter().enumerate().map(|(number, plan)| {
         let bindings = Bindings::of(&module, plan);
-        Part::of(report, number, plan, bindings, &kinds)
+        FunctionReport::of(report, number, plan, bindings, &kinds)
     });
-    parts.map(|part| Graph::new(&part).image(include_str!("page.css"))).collect()
+    parts.map(|function| Graph::new(&function).image(include_str!("page.css"))).collect()
 }
 
 /// What several tensors of the page share.
@@ -125,7 +125,7 @@ impl Shared {
     }
 }
 
-impl Part<'_> {
+impl FunctionReport<'_> {
     fn section(&self) -> String {
         let (g, plan, unit) = (self.number, &self.plan.plan, self.unit);
         let calls = plan.calls.len();

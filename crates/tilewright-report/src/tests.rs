@@ -3,7 +3,7 @@ use tilewright::unstable::plan::{Alternative, Call, Options, Problem, Tensor, so
 use tilewright::{Module, Target};
 
 use super::*;
-use crate::part::tag;
+use crate::function::tag;
 
 /// A convolution in channels last, between an input and a result that are logical; `name` is part of
 /// every name.

@@ -165,6 +165,7 @@ impl Readable for LoopRef {
 
 /// A block or a loop; a name is first one of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BlockOrLoop {
     /// A block.
     Block(BlockRef),

@@ -34,6 +34,7 @@ impl Side {
 /// A buffer as an argument: `("read", 0)`, `("write", 1)`, its name, or only a position where the
 /// primitive is about what a block reads, or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BufferArg {
     /// By position on the side that the primitive is about.
     At(usize),

@@ -20,6 +20,8 @@
 //! other statement in the loop writes the buffer, and each one that reads it reads only what the
 //! block has written in the same iteration: what the fill leaves in other cells is not seen.
 
+use std::sync::Arc;
+
 use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::linear::Linear;
@@ -57,176 +59,268 @@ struct Bounds {
 fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<BlockRef>> {
     let (cursor, b) = the_block(func, block)?;
     let outer = loop_cursor(func, l)?;
-    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
-        return Err(Error::internal("a block cursor is no block"));
+    let first = nest_from(&cursor, &b, &outer.stmt, l)?;
+    let padded = Padded::of(&cursor, &b, &cursor.around[first..])?;
+    padded.writes_each_cell_once()?;
+    unseen(func, &cursor, first, padded.buffer)?;
+    let bounds = box_of(&padded.cond, &b.iters).map_err(|e| e.at(cursor.stmt.span()))?;
+
+    let name = fresh_block_name(func, &format!("{}_pad_const", b.name));
+    let fill = padded.fill(name.clone());
+    let copy = padded.copy(&bounds)?;
+    let element = padded.own_nest().first().unwrap_or(&cursor.stmt);
+    let rest = crate::cursor::replace(&outer.stmt, element, &copy);
+    let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
+    Ok((new, BlockRef { func: block.func.clone(), name }))
+}
+
+/// The place of a loop among those around a block.
+///
+/// # Errors
+/// `Refused` where it is not around it, or where other statements than loops stand between them.
+fn nest_from(cursor: &Cursor, b: &Block, outer: &Stmt, l: &LoopRef) -> Result<usize> {
+    let Some(first) = cursor.around.iter().position(|s| s.ptr_eq(outer)) else {
+        let what = format!("the block `{}` is not in the loop `{}`", b.name, l.var.name());
+        return Err(Error::refused(what).at(cursor.stmt.span()));
     };
-    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
-    let of_block = |why: &str| refuse(format!("the block `{}` {why}", b.name));
-    let Some(first) = cursor.around.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
-        return Err(of_block(&format!("is not in the loop `{}`", l.var.name())));
-    };
-    let nest = &cursor.around[first..];
     let plain = |s: &&Stmt| as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_));
-    if let Some(s) = nest.iter().find(plain) {
-        return Err(Error::refused(format!(
+    match cursor.around[first..].iter().find(plain) {
+        None => Ok(first),
+        Some(s) => Err(Error::refused(format!(
             "between the loop `{}` and the block `{}` stand not only loops",
             l.var.name(),
             b.name
         ))
-        .at(s.span()));
+        .at(s.span())),
     }
-    let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
-        return Err(of_block("does not consist of one store"));
-    };
-    if b.init.is_some() || !b.allocs.is_empty() || !b.matches.is_empty() {
-        return Err(of_block("has an initialisation, allocations or views"));
-    }
-    // Loops of one iteration stand for zero.
-    let ones: Vec<(Var, Expr)> = cursor
-        .around
-        .iter()
-        .filter_map(as_loop)
-        .filter(|(_, r, _)| r.min.as_int() == Some(0) && r.extent.as_int() == Some(1))
-        .map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())))
-        .collect();
-    let mut ones = Subst::vars(ones);
-    let plain = |e: &Expr| simplify(e, &Ranges::default());
-    let bindings: Vec<Expr> = bindings.iter().map(|e| plain(&ones.expr(e))).collect();
-    let predicate = ones.expr(predicate);
-    // A condition that always holds is padding of no cells.
-    let is_choice = |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..));
-    let decided = decided(value, &b.iters, &bindings, &cursor);
-    let value = if is_choice(&decided) { &decided } else { value };
-    let (ExprKind::IfThenElse(cond, inside, pad) | ExprKind::Select(cond, inside, pad)) =
-        value.kind()
-    else {
-        return Err(of_block("does not store an `if_then_else`"));
-    };
-    if !pad.effects().constant() || pad.effects().intrinsics {
-        return Err(refuse(format!("the pad value `{pad}` is not a constant")));
-    }
-    if value.loads_from(|b| *b == *buffer || b.data == buffer.data) {
-        return Err(of_block(&format!("reads `{}`, which it writes", buffer.name)));
-    }
-    for iter in &b.iters {
-        if iter.kind != IterKind::Spatial {
-            return Err(of_block(&format!("has `{}`, which is not spatial", iter.var.name())));
-        }
-        let point = iter.domain.extent.as_int() == Some(1);
-        if !point && !indices.iter().any(|i| i.as_var() == Some(&iter.var)) {
-            return Err(of_block(&format!(
-                "may write a cell for several values of `{}`, which is not an index of `{}`",
-                iter.var.name(),
-                buffer.name
-            )));
-        }
-    }
-    unseen(func, &cursor, first, buffer)?;
-    // The loops that serve the block alone, and the statement that they make with it.
-    let alone = nest.iter().rposition(|s| as_loop(s).is_none()).map_or(0, |k| k + 1);
-    let own_nest = &nest[alone..];
-    let element = own_nest.first().unwrap_or(&cursor.stmt).clone();
+}
 
-    let bounds = box_of(cond, &b.iters).map_err(|e| e.at(cursor.stmt.span()))?;
+fn simplified(e: &Expr) -> Expr {
+    simplify(e, &Ranges::default())
+}
 
-    // The fill: everything as it was, with the pad value.
-    let name = fresh_block_name(func, &format!("{}_pad_const", b.name));
-    let fill = Block {
-        name: name.clone(),
-        reads: None,
-        writes: None,
-        body: Stmt::store(buffer, indices.clone(), pad.clone()),
-        ..(*b).clone()
-    };
-    let fill = Stmt::block(bindings.clone(), predicate.clone(), fill);
-    let loops = nest.iter().filter(|s| as_loop(s).is_some());
-    let fill = loops.rev().fold(fill, |body, s| s.with_body(body));
-    let fill = Subst::refresh().stmt(&fill);
+/// A block that stores `if_then_else(cond, inside, pad)`.
+struct Padded<'a> {
+    cursor: &'a Cursor,
+    block: &'a Block,
+    /// The statements around the block from the given loop on.
+    nest: &'a [Stmt],
+    buffer: &'a Buffer,
+    indices: &'a [Expr],
+    /// The values of the block's variables, where loops of one iteration stand for zero.
+    bindings: Vec<Expr>,
+    predicate: Expr,
+    cond: Expr,
+    inside: Expr,
+    pad: Expr,
+}
 
-    // The copy: each variable from its lower bound.
-    let mut moved = Subst::default();
-    let mut ranges = Ranges::default();
-    let mut iters = Vec::new();
-    let mut new_bindings = Vec::new();
-    let mut inner_predicate = Expr::bool(true);
-    let mut extents: Vec<(Var, Expr)> = Vec::new();
-    for (k, (iter, bound)) in b.iters.iter().zip(&bounds).enumerate() {
-        let Some(Bounds { from, end }) = bound else {
-            ranges.bind_loop(&iter.var, &iter.domain);
-            iters.push(iter.clone());
-            new_bindings.push(bindings[k].clone());
-            continue;
+impl<'a> Padded<'a> {
+    fn of(cursor: &'a Cursor, b: &'a Block, nest: &'a [Stmt]) -> Result<Padded<'a>> {
+        let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
+            return Err(Error::internal("a block cursor is no block"));
         };
-        let at = &bindings[k];
-        let own = shifted(at).filter(|(v, _)| {
-            let elsewhere = bindings.iter().enumerate().any(|(j, e)| j != k && e.mentions(v))
-                || predicate.mentions(v)
-                || nest.iter().filter_map(as_loop).any(|(_, r, _)| r.extent.mentions(v));
-            !elsewhere
-        });
-        // Such a loop runs over the bounds alone.
-        let own = own.and_then(|(v, shift)| {
-            let mut loops = own_nest.iter().filter_map(as_loop);
-            let (_, r, _) = loops.find(|(x, r, _)| **x == v && r.min.as_int() == Some(0))?;
-            let (n, all) = (Dim::of(&r.extent)?, Dim::of(&iter.domain.extent)?);
-            let last = n + usize::try_from(shift).ok()?;
-            all.at_least(last).then(|| (v, (*from).max(shift), (*end).min(last)))
-        });
-        let (from, end) = own.as_ref().map_or((*from, *end), |(_, from, end)| (*from, *end));
+        let of_block = |why: &str| refuse(cursor, format!("the block `{}` {why}", b.name));
+        let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
+            return Err(of_block("does not consist of one store"));
+        };
+        if b.init.is_some() || !b.allocs.is_empty() || !b.matches.is_empty() {
+            return Err(of_block("has an initialisation, allocations or views"));
+        }
+        let ones = cursor
+            .around
+            .iter()
+            .filter_map(as_loop)
+            .filter(|(_, r, _)| r.min.as_int() == Some(0) && r.extent.as_int() == Some(1))
+            .map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())));
+        let mut ones = Subst::vars(ones);
+        let bindings: Vec<Expr> = bindings.iter().map(|e| simplified(&ones.expr(e))).collect();
+        let predicate = ones.expr(predicate);
+        // A condition that always holds is padding of no cells.
+        let is_choice =
+            |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..));
+        let decided = decided(value, &b.iters, &bindings, cursor);
+        let value = if is_choice(&decided) { &decided } else { value };
+        let (ExprKind::IfThenElse(cond, inside, pad) | ExprKind::Select(cond, inside, pad)) =
+            value.kind()
+        else {
+            return Err(of_block("does not store an `if_then_else`"));
+        };
+        if !pad.effects().constant() || pad.effects().intrinsics {
+            return Err(refuse(cursor, format!("the pad value `{pad}` is not a constant")));
+        }
+        if value.loads_from(|b| *b == *buffer || b.data == buffer.data) {
+            return Err(of_block(&format!("reads `{}`, which it writes", buffer.name)));
+        }
+        let [cond, inside, pad] = [cond, inside, pad].map(Expr::clone);
+        Ok(Padded {
+            cursor,
+            block: b,
+            nest,
+            buffer,
+            indices,
+            bindings,
+            predicate,
+            cond,
+            inside,
+            pad,
+        })
+    }
+
+    fn refuse(&self, why: &str) -> Error {
+        refuse(self.cursor, format!("the block `{}` {why}", self.block.name))
+    }
+
+    /// The loops that serve the block alone.
+    fn own_nest(&self) -> &'a [Stmt] {
+        let shared = self.nest.iter().rposition(|s| as_loop(s).is_none());
+        &self.nest[shared.map_or(0, |k| k + 1)..]
+    }
+
+    /// Checks that no cell is written for two values of the block's variables.
+    fn writes_each_cell_once(&self) -> Result<()> {
+        for iter in &self.block.iters {
+            if iter.kind != IterKind::Spatial {
+                let why = format!("has `{}`, which is not spatial", iter.var.name());
+                return Err(self.refuse(&why));
+            }
+            let point = iter.domain.extent.as_int() == Some(1);
+            if !point && !self.indices.iter().any(|i| i.as_var() == Some(&iter.var)) {
+                return Err(self.refuse(&format!(
+                    "may write a cell for several values of `{}`, which is not an index of `{}`",
+                    iter.var.name(),
+                    self.buffer.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The fill: everything as it was, with the pad value.
+    fn fill(&self, name: Arc<str>) -> Stmt {
+        let fill = Block {
+            name,
+            reads: None,
+            writes: None,
+            body: Stmt::store(self.buffer, self.indices.to_vec(), self.pad.clone()),
+            ..self.block.clone()
+        };
+        let fill = Stmt::block(self.bindings.clone(), self.predicate.clone(), fill);
+        let loops = self.nest.iter().filter(|s| as_loop(s).is_some());
+        let fill = loops.rev().fold(fill, |body, s| s.with_body(body));
+        Subst::refresh().stmt(&fill)
+    }
+
+    /// The copy, in the loops that serve the block alone: each variable from its lower bound.
+    fn copy(&self, bounds: &[Option<Bounds>]) -> Result<Stmt> {
+        let mut made = Shrunk::default();
+        for (k, bound) in (0..self.block.iters.len()).zip(bounds) {
+            self.shrink(&mut made, k, bound.as_ref())?;
+        }
+        let Shrunk { mut moved, ranges, iters, bindings, predicate, extents } = made;
+        let predicate = Expr::all(predicate.into_iter().chain(self.predicate.conjuncts()));
+        let store = Stmt::store(
+            self.buffer,
+            self.indices.iter().map(|i| simplify(&moved.expr(i), &ranges)).collect(),
+            simplify_indices(&moved.expr(&self.inside), &ranges),
+        );
+        let copy = Block { iters, reads: None, writes: None, body: store, ..self.block.clone() };
+        let copy = Stmt::spanned(
+            Stmt::block(bindings, predicate, copy).kind().clone(),
+            self.cursor.stmt.span(),
+        );
+        Ok(self.own_nest().iter().rev().fold(copy, |body, s| match as_loop(s) {
+            Some((var, range, _)) => {
+                let extent = extents.iter().find(|(v, _)| v == var);
+                let extent = extent.map_or_else(|| range.extent.clone(), |(_, e)| e.clone());
+                s.with_loop(Range { min: range.min.clone(), extent }, body)
+            }
+            None => body,
+        }))
+    }
+
+    /// Adds the variable at a position to the copy: within its bounds, if there are some.
+    fn shrink(&self, made: &mut Shrunk, k: usize, bound: Option<&Bounds>) -> Result<()> {
+        let (iter, at) = (&self.block.iters[k], &self.bindings[k]);
+        let Some(bound) = bound else {
+            made.ranges.bind_loop(&iter.var, &iter.domain);
+            made.iters.push(iter.clone());
+            made.bindings.push(at.clone());
+            return Ok(());
+        };
+        let own = self.own_loop(k, bound);
+        let &Bounds { from, end } = own.as_ref().map_or(bound, |(_, within)| within);
         let count = end - from.dim();
         if count == 0 {
-            return Err(refuse(format!("the condition `{cond}` never holds")));
+            let why = format!("the condition `{}` never holds", self.cond);
+            return Err(refuse(self.cursor, why));
         }
-        let is_loop = |v: &Var| cursor.around.iter().filter_map(as_loop).any(|(l, ..)| l == v);
+        let is_loop = |v: &Var| self.cursor.around.iter().filter_map(as_loop).any(|(l, ..)| l == v);
         if let Some(v) = end.vars().iter().find(|v| is_loop(v)) {
-            return Err(of_block(&format!("is padded up to the loop variable `{}`", v.name())));
+            let why = format!("is padded up to the loop variable `{}`", v.name());
+            return Err(self.refuse(&why));
         }
         let dtype = iter.var.dtype();
         let extent = count.typed(dtype);
         let var = iter.var.fresh();
-        ranges.bind_loop(&var, &Range::upto(extent.clone()));
-        moved.vars.insert(iter.var.clone(), var.expr() + from);
+        made.ranges.bind_loop(&var, &Range::upto(extent.clone()));
+        made.moved.vars.insert(iter.var.clone(), var.expr() + from);
         let domain = Range::upto(extent.clone());
-        iters.push(IterVar { var, domain, kind: iter.kind });
+        made.iters.push(IterVar { var, domain, kind: iter.kind });
         match own {
-            Some((v, ..)) => {
-                new_bindings.push(v.expr().cast(at.dtype()));
-                extents.push((v.clone(), extent.cast(v.dtype())));
+            Some((v, _)) => {
+                made.bindings.push(v.expr().cast(at.dtype()));
+                made.extents.push((v.clone(), extent.cast(v.dtype())));
             }
             None => {
                 if from > 0 {
-                    inner_predicate =
-                        inner_predicate.and(Expr::int(from, at.dtype()).less_equal(at));
+                    made.predicate.push(Expr::int(from, at.dtype()).less_equal(at));
                 }
                 if Dim::of(&iter.domain.extent) != Some(end) {
-                    inner_predicate = inner_predicate.and(at.clone().less(end.typed(at.dtype())));
+                    made.predicate.push(at.clone().less(end.typed(at.dtype())));
                 }
-                new_bindings.push(plain(&(at.clone() - from)));
+                made.bindings.push(simplified(&(at.clone() - from)));
             }
         }
+        Ok(())
     }
-    let inner_predicate = Expr::all(std::iter::once(inner_predicate).chain(predicate.conjuncts()));
-    let store = Stmt::store(
-        buffer,
-        indices.iter().map(|i| simplify(&moved.expr(i), &ranges)).collect(),
-        simplify_indices(&moved.expr(inside), &ranges),
-    );
-    let copy = Block { iters, reads: None, writes: None, body: store, ..(*b).clone() };
-    let copy = Stmt::spanned(
-        Stmt::block(new_bindings, inner_predicate, copy).kind().clone(),
-        cursor.stmt.span(),
-    );
-    let copy = own_nest.iter().rev().fold(copy, |body, s| match as_loop(s) {
-        Some((var, range, _)) => {
-            let extent = extents.iter().find(|(v, _)| v == var);
-            let extent = extent.map_or_else(|| range.extent.clone(), |(_, e)| e.clone());
-            s.with_loop(Range { min: range.min.clone(), extent }, body)
+
+    /// The loop that serves the variable at a position alone, and the bounds in which it runs then.
+    fn own_loop(&self, k: usize, bound: &Bounds) -> Option<(Var, Bounds)> {
+        let (v, shift) = Linear::shifted(&self.bindings[k])?;
+        let mut others = self.bindings.iter().enumerate().filter(|(j, _)| *j != k);
+        if others.any(|(_, e)| e.mentions(&v))
+            || self.predicate.mentions(&v)
+            || self.nest.iter().filter_map(as_loop).any(|(_, r, _)| r.extent.mentions(&v))
+        {
+            return None;
         }
-        None => body,
-    });
-    let rest = crate::cursor::replace(&outer.stmt, &element, &copy);
-    let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
-    Ok((new, BlockRef { func: block.func.clone(), name }))
+        let mut loops = self.own_nest().iter().filter_map(as_loop);
+        let (_, r, _) = loops.find(|(x, r, _)| **x == v && r.min.as_int() == Some(0))?;
+        let n = Dim::of(&r.extent)?;
+        let all = Dim::of(&self.block.iters[k].domain.extent)?;
+        let last = n + usize::try_from(shift).ok()?;
+        let within = || Bounds { from: bound.from.max(shift), end: bound.end.min(last) };
+        all.at_least(last).then(|| (v, within()))
+    }
+}
+
+/// A copy whose variables run within bounds.
+#[derive(Default)]
+struct Shrunk {
+    /// What the block's variables are, in the new ones.
+    moved: Subst,
+    ranges: Ranges,
+    iters: Vec<IterVar>,
+    bindings: Vec<Expr>,
+    /// The conditions that loops do not make true.
+    predicate: Vec<Expr>,
+    /// The extents of loops that become shorter.
+    extents: Vec<(Var, Expr)>,
+}
+
+fn refuse(cursor: &Cursor, why: String) -> Error {
+    Error::refused(why).at(cursor.stmt.span())
 }
 
 /// The value of a block, with the conditions that are left open where the loops around it say what its
@@ -249,15 +343,6 @@ fn decided(value: &Expr, iters: &[IterVar], bindings: &[Expr], cursor: &Cursor) 
         }
     }
     simplify_indices(&fixed.expr(value), &inside)
-}
-
-/// `v` and `c` of `v + c`.
-fn shifted(e: &Expr) -> Option<(Var, i64)> {
-    let form = Linear::of(e)?;
-    match &form.terms[..] {
-        [(atom, 1)] => Some((atom.as_var()?.clone(), i64::try_from(form.constant).ok()?)),
-        _ => None,
-    }
 }
 
 /// Refuses where another statement in the loop, the one at `first` around the block, writes the

@@ -95,8 +95,8 @@ impl IndexMap {
                 LambdaItem::Number(v) => {
                     return Err(Error::input(format!("an index map returns {v}")));
                 }
-                LambdaItem::None => return Err(Error::input("an index map returns None")),
                 LambdaItem::Separator => separators.push(indices.len()),
+                other => return Err(Error::input(format!("an index map returns {other}"))),
             }
         }
         let mut params = body.params;

@@ -76,6 +76,7 @@ pub(crate) fn pad_value(
         LambdaItem::Number(v) => return constant(v, dtype).map(Some),
         LambdaItem::Separator => return Err(Error::input("a pad value is no axis separator")),
         LambdaItem::Expr(e) => e,
+        other => return Err(Error::input(format!("a pad value is {other}, not a value"))),
     };
     let e = match (e.kind(), e.as_int(), e.as_float()) {
         (ExprKind::Undef, ..) => Expr::undef(dtype),

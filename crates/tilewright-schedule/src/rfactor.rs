@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::footprint::known_around;
-use tilewright_ir::update::{Combine, is_cell, update};
+use tilewright_ir::update::{Combine, reads_elsewhere, update};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
@@ -272,14 +272,6 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
         ))
         .note(why.to_string())),
     }
-}
-
-/// Whether a value reads a buffer at more than one cell, by the text.
-fn reads_elsewhere(buffer: &Buffer, indices: &[Expr], value: &Expr) -> bool {
-    value.any(|e| {
-        matches!(e.kind(), ExprKind::Load(b, _) if b.data == buffer.data)
-            && !is_cell(buffer, indices, e)
-    })
 }
 
 /// `indices` with one more.

@@ -137,12 +137,12 @@ fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
 
 /// Loads and stores in the order in which they happen, each with its indices, and the loops.
 #[derive(Default)]
-struct Parts {
+struct AccessSequence {
     accesses: Vec<(Buffer, Vec<Expr>)>,
     loops: Vec<Var>,
 }
 
-impl Visit for Parts {
+impl Visit for AccessSequence {
     fn access(&mut self, b: &Buffer, indices: &[Expr], _: bool) {
         self.accesses.push((b.clone(), indices.to_vec()));
     }
@@ -207,7 +207,11 @@ struct Slice {
 }
 
 /// Where each parameter lies, as the accesses of the nest and of the description pair up.
-fn slices(desc: &Parts, nest: &Parts, ranges: &Ranges) -> Result<HashMap<Buffer, Slice>> {
+fn slices(
+    desc: &AccessSequence,
+    nest: &AccessSequence,
+    ranges: &Ranges,
+) -> Result<HashMap<Buffer, Slice>> {
     let refuse = |why: String| Err(Error::refused(why));
     for (ours, theirs, what) in [
         (nest.loops.len(), desc.loops.len(), "loops"),
@@ -330,7 +334,7 @@ fn tensorize(func: &TensorFunc, cursor: &Cursor, intrinsic: &Intrinsic) -> Resul
     let desc_body = desc_root.map_or(&intrinsic.desc.body, |b| &b.body);
     let (desc, _) = bare(&intrinsic.desc, desc_body, &[])?;
     let (nest, ranges) = bare(func, &plain, &cursor.around)?;
-    let (mut theirs, mut ours) = (Parts::default(), Parts::default());
+    let (mut theirs, mut ours) = (AccessSequence::default(), AccessSequence::default());
     theirs.stmt(&desc);
     ours.stmt(&nest);
     let slices = slices(&theirs, &ours, &ranges)?;

@@ -113,6 +113,7 @@ impl fmt::Debug for Lambda {
 
 /// An argument of an instruction.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Value {
     /// `None`.
     None,

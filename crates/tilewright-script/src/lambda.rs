@@ -108,7 +108,8 @@ impl LambdaText {
             e.as_name_expr().is_some_and(|n| Some(n.id.as_str()) == group.as_deref())
         };
         if let Some(group) = &group {
-            let indexed = Parts { group, count, indexed: false, error: None }.rewrite(&mut body)?;
+            let indexed =
+                GroupAxes { group, count, indexed: false, error: None }.rewrite(&mut body)?;
             // A single parameter stands for all axes only where it is used so.
             if whole.is_some() && !indexed && !elements(&body).iter().any(is_group) {
                 return wrong_number();
@@ -153,7 +154,7 @@ fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {
 }
 
 /// Replaces `group[k]` by the name of that axis.
-struct Parts<'a> {
+struct GroupAxes<'a> {
     group: &'a str,
     count: usize,
     /// Whether an axis was asked for.
@@ -161,7 +162,7 @@ struct Parts<'a> {
     error: Option<Error>,
 }
 
-impl Parts<'_> {
+impl GroupAxes<'_> {
     /// Rewrites a body, and says whether there was something to rewrite.
     fn rewrite(mut self, body: &mut ast::Expr) -> Result<bool> {
         Rewriter(std::cell::RefCell::new(&mut self)).visit_expr(body);
@@ -169,17 +170,17 @@ impl Parts<'_> {
     }
 }
 
-struct Rewriter<'a, 'b>(std::cell::RefCell<&'a mut Parts<'b>>);
+struct Rewriter<'a, 'b>(std::cell::RefCell<&'a mut GroupAxes<'b>>);
 
 impl Transformer for Rewriter<'_, '_> {
     fn visit_expr(&self, e: &mut ast::Expr) {
-        let mut parts = self.0.borrow_mut();
+        let mut axes = self.0.borrow_mut();
         if let ast::Expr::Subscript(s) = e
             && let ast::Expr::Name(n) = &*s.value
-            && n.id.as_str() == parts.group
+            && n.id.as_str() == axes.group
         {
-            parts.indexed = true;
-            let count = parts.count as i64;
+            axes.indexed = true;
+            let count = axes.count as i64;
             let at = match ExprParser::new(DType::I32).value(&s.slice) {
                 Ok(TextValue::Int(k)) => i64::try_from(k).ok(),
                 _ => None,
@@ -188,19 +189,18 @@ impl Transformer for Rewriter<'_, '_> {
             match at.filter(|k| (0..count).contains(k)) {
                 Some(k) => {
                     let mut name = n.clone();
-                    name.id = part(parts.group, k as usize).into();
+                    name.id = part(axes.group, k as usize).into();
                     *e = ast::Expr::Name(name);
                 }
                 None => {
                     let message = format!("there are {count} axes, counted from 0");
-                    parts
-                        .error
+                    axes.error
                         .get_or_insert_with(|| Error::syntax(message).at(syntax::span(&*s.slice)));
                 }
             }
             return;
         }
-        drop(parts);
+        drop(axes);
         transformer::walk_expr(self, e);
     }
 }

@@ -104,142 +104,200 @@ fn check(text: &str, limits: &Limits) -> Result<()> {
         return Err(Error::syntax(format!("the text is longer than {} bytes", limits.bytes)));
     }
     let bytes = text.as_bytes();
-    let at = |i: usize| Span::new(i as u32, (i + 1).min(bytes.len()) as u32);
-    let mut levels = vec![Level::default()];
-    let mut depth = 0usize; // sum over `levels` of one plus chain, logic and sticky
-    let mut indents: Vec<usize> = Vec::new();
-    let mut tokens = 0usize;
-    let mut line_start = true;
-    let mut i = 0;
-    while let Some(&c) = bytes.get(i) {
-        if line_start && levels.len() == 1 {
-            let (width, end) = indentation(bytes, i);
-            i = end;
+    let (line, open, indents) = (Level::default(), Vec::new(), Vec::new());
+    let mut scan = Scan { text, bytes, limits, i: 0, line, open, depth: 0, indents };
+    let (mut tokens, mut line_start) = (0usize, true);
+    while let Some(&c) = bytes.get(scan.i) {
+        if line_start && scan.open.is_empty() {
+            scan.indent()?;
             line_start = false;
-            if !matches!(bytes.get(i), None | Some(b'\n' | b'\r' | b'#')) {
-                while indents.last().is_some_and(|&w| w >= width) {
-                    indents.pop();
-                }
-                indents.push(width);
-                if indents.len() > limits.indent {
-                    return Err(Error::syntax("the code is indented too deeply").at(at(i)));
-                }
-            }
             continue;
         }
-        let start = i;
-        i += 1;
-        let Some(level) = levels.last_mut() else { break };
-        match c {
-            b'\n' | b'\r' => {
-                line_start = true;
-                if levels.len() == 1 {
-                    levels[0] = Level::default();
-                    depth = 0;
-                }
-                continue;
-            }
-            b' ' | b'\t' | 0x0c => continue,
-            b'#' => {
-                while bytes.get(i).is_some_and(|c| !matches!(c, b'\n' | b'\r')) {
-                    i += 1;
-                }
-                continue;
-            }
-            b'\\' => {
-                // A continued line: its end is not the end of the statement.
-                if bytes.get(i) == Some(&b'\r') {
-                    i += 1;
-                }
-                if bytes.get(i) == Some(&b'\n') {
-                    i += 1;
-                }
-                continue;
-            }
-            b'"' | b'\'' => i = string_end(bytes, start)?,
-            b'(' | b'[' | b'{' => {
-                level.chain += 1;
-                levels.push(Level { open: (c, start), ..Level::default() });
-                depth += 2;
-            }
-            b')' | b']' | b'}' => {
-                let (open, from) = level.open;
-                let closes = matches!((open, c), (b'(', b')') | (b'[', b']') | (b'{', b'}'));
-                if !closes {
-                    let error = Error::syntax(format!("`{}` closes nothing", c as char));
-                    let error = error.at(at(start));
-                    return Err(match open {
-                        0 => error,
-                        _ => error.label(at(from), format!("`{}` is still open", open as char)),
-                    });
-                }
-                depth = depth.saturating_sub(1 + level.chain + level.logic + level.sticky);
-                levels.pop();
-            }
-            b',' => {
-                depth = depth.saturating_sub(level.chain + level.logic);
-                (level.chain, level.logic) = (0, 0);
-            }
-            b':' if bytes.get(i) == Some(&b'=') => {
-                i += 1;
-                level.sticky += 1;
-                depth += 1;
-            }
-            b':' | b';' => {}
-            c if c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80 => {
-                while bytes
-                    .get(i)
-                    .is_some_and(|&c| c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80)
-                {
-                    i += 1;
-                }
-                let word = text.get(start..i).unwrap_or("");
-                if matches!(bytes.get(i), Some(b'"' | b'\'')) && word.len() <= 2 {
-                    if word.contains(['f', 'F', 't', 'T']) {
-                        return Err(Error::syntax("formatted strings are not part of TVMScript")
-                            .at(Span::new(start as u32, i as u32)));
-                    }
-                    i = string_end(bytes, i)?;
-                } else if OPENERS.contains(&word) {
-                    level.sticky += 1;
-                    depth += 1;
-                } else if matches!(word, "and" | "or") {
-                    depth = depth.saturating_sub(level.chain) + 1;
-                    level.chain = 0;
-                    level.logic += 1;
-                } else if JOINERS.contains(&word) {
-                    level.chain += 1;
-                    depth += 1;
-                }
-            }
-            _ => {
-                // `//`, `<=`, `**`, ... are one operator.
-                if bytes.get(i).is_some_and(|&d| d == b'=' || d == c && b"*/<>".contains(&c)) {
-                    i += 1;
-                }
-                level.chain += 1;
-                depth += 1;
-            }
+        let start = scan.i;
+        scan.i += 1;
+        if matches!(c, b'\n' | b'\r') {
+            line_start = true;
+            scan.end_line();
+            continue;
         }
+        if scan.skip(c) {
+            continue;
+        }
+        scan.token(c, start)?;
         tokens += 1;
-        if depth > limits.depth {
-            return Err(Error::syntax("the expression is nested too deeply").at(at(start)).note(
-                format!(
-                    "at most {} nested brackets and chained operators are allowed",
-                    limits.depth
-                ),
-            ));
+        if scan.depth > limits.depth {
+            let error = Error::syntax("the expression is nested too deeply").at(scan.at(start));
+            return Err(error.note(format!(
+                "at most {} nested brackets and chained operators are allowed",
+                limits.depth
+            )));
         }
         if tokens > limits.tokens {
             return Err(Error::syntax(format!("the text has more than {} tokens", limits.tokens)));
         }
     }
-    match levels.last() {
-        Some(Level { open: (open @ 1.., from), .. }) => {
-            Err(Error::syntax(format!("`{}` is never closed", *open as char)).at(at(*from)))
+    match scan.open.last() {
+        Some(Level { open: (open, from), .. }) => {
+            let error = Error::syntax(format!("`{}` is never closed", *open as char));
+            Err(error.at(scan.at(*from)))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// A text that is being checked.
+struct Scan<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    limits: &'a Limits,
+    /// The next byte.
+    i: usize,
+    line: Level,
+    /// The open brackets.
+    open: Vec<Level>,
+    /// The sum over all levels: one for each bracket, and all that its level counts.
+    depth: usize,
+    /// The widths of the blocks around.
+    indents: Vec<usize>,
+}
+
+impl Scan<'_> {
+    fn at(&self, i: usize) -> Span {
+        Span::new(i as u32, (i + 1).min(self.bytes.len()) as u32)
+    }
+
+    /// The innermost bracket, or the line.
+    fn level(&mut self) -> &mut Level {
+        self.open.last_mut().unwrap_or(&mut self.line)
+    }
+
+    /// Takes the white space at the start of a line, which opens and closes blocks.
+    fn indent(&mut self) -> Result<()> {
+        let (width, end) = indentation(self.bytes, self.i);
+        self.i = end;
+        if !matches!(self.bytes.get(end), None | Some(b'\n' | b'\r' | b'#')) {
+            while self.indents.last().is_some_and(|&w| w >= width) {
+                self.indents.pop();
+            }
+            self.indents.push(width);
+            if self.indents.len() > self.limits.indent {
+                return Err(Error::syntax("the code is indented too deeply").at(self.at(end)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a statement, unless a bracket is open.
+    fn end_line(&mut self) {
+        if self.open.is_empty() {
+            self.line = Level::default();
+            self.depth = 0;
+        }
+    }
+
+    /// Takes what is no token and begins with a byte, and says whether there was something.
+    fn skip(&mut self, c: u8) -> bool {
+        match c {
+            b' ' | b'\t' | 0x0c => {}
+            b'#' => {
+                while self.bytes.get(self.i).is_some_and(|c| !matches!(c, b'\n' | b'\r')) {
+                    self.i += 1;
+                }
+            }
+            b'\\' => {
+                // A continued line: its end is not the end of the statement.
+                for end in [b'\r', b'\n'] {
+                    self.i += usize::from(self.bytes.get(self.i) == Some(&end));
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes a token that begins with a byte.
+    fn token(&mut self, c: u8, start: usize) -> Result<()> {
+        match c {
+            b'"' | b'\'' => self.i = string_end(self.bytes, start)?,
+            b'(' | b'[' | b'{' => {
+                self.level().chain += 1;
+                self.open.push(Level { open: (c, start), ..Level::default() });
+                self.depth += 2;
+            }
+            b')' | b']' | b'}' => self.close(c, start)?,
+            b',' => {
+                let level = self.level();
+                let counted = level.chain + level.logic;
+                (level.chain, level.logic) = (0, 0);
+                self.depth = self.depth.saturating_sub(counted);
+            }
+            b':' if self.bytes.get(self.i) == Some(&b'=') => {
+                self.i += 1;
+                self.level().sticky += 1;
+                self.depth += 1;
+            }
+            b':' | b';' => {}
+            c if is_word(c) => self.word(start)?,
+            _ => {
+                // `//`, `<=`, `**`, ... are one operator.
+                let next = self.bytes.get(self.i);
+                self.i +=
+                    usize::from(next.is_some_and(|&d| d == b'=' || d == c && b"*/<>".contains(&c)));
+                self.level().chain += 1;
+                self.depth += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes a bracket, which must be the one that was opened last.
+    fn close(&mut self, c: u8, start: usize) -> Result<()> {
+        let level = *self.level();
+        let (open, from) = level.open;
+        if !matches!((open, c), (b'(', b')') | (b'[', b']') | (b'{', b'}')) {
+            let error = Error::syntax(format!("`{}` closes nothing", c as char));
+            let error = error.at(self.at(start));
+            return Err(match open {
+                0 => error,
+                _ => error.label(self.at(from), format!("`{}` is still open", open as char)),
+            });
+        }
+        self.depth = self.depth.saturating_sub(1 + level.chain + level.logic + level.sticky);
+        self.open.pop();
+        Ok(())
+    }
+
+    /// Takes a name, a keyword or a number, or a string with a prefix.
+    fn word(&mut self, start: usize) -> Result<()> {
+        while self.bytes.get(self.i).is_some_and(|&c| is_word(c)) {
+            self.i += 1;
+        }
+        let word = self.text.get(start..self.i).unwrap_or("");
+        if matches!(self.bytes.get(self.i), Some(b'"' | b'\'')) && word.len() <= 2 {
+            if word.contains(['f', 'F', 't', 'T']) {
+                return Err(Error::syntax("formatted strings are not part of TVMScript")
+                    .at(Span::new(start as u32, self.i as u32)));
+            }
+            self.i = string_end(self.bytes, self.i)?;
+        } else if OPENERS.contains(&word) {
+            self.level().sticky += 1;
+            self.depth += 1;
+        } else if matches!(word, "and" | "or") {
+            let level = self.level();
+            let chain = std::mem::take(&mut level.chain);
+            level.logic += 1;
+            self.depth = self.depth.saturating_sub(chain) + 1;
+        } else if JOINERS.contains(&word) {
+            self.level().chain += 1;
+            self.depth += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a byte may be in a name or a number.
+fn is_word(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_' || c >= 0x80
 }
 
 /// Width of the white space at the start of a line (a tab goes to the next multiple of eight),

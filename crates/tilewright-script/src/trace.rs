@@ -463,6 +463,7 @@ mod tests {
             LambdaItem::Number(v) => format!("number {v}"),
             LambdaItem::None => "None".into(),
             LambdaItem::Separator => "|".into(),
+            other => panic!("an item that no script writes: {other}"),
         };
         b.items.iter().map(one).collect()
     }

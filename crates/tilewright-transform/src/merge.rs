@@ -87,10 +87,10 @@ impl Fold for Merger<'_> {
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         let StmtKind::Seq(stmts) = s.kind() else { return fold_scoped(self, s) };
         let parts = scoped(self, |pass| {
-            let mut parts: Vec<Part> = Vec::new();
+            let mut parts: Vec<Sibling> = Vec::new();
             for s in stmts {
                 if !pass.absorb(&mut parts, s) {
-                    parts.push(Part::of(s, &pass.scope));
+                    parts.push(Sibling::of(s, &pass.scope));
                 }
                 pass.scope.after(s);
             }
@@ -104,7 +104,7 @@ impl Fold for Merger<'_> {
 }
 
 /// A statement of a sequence.
-struct Part {
+struct Sibling {
     stmt: Stmt,
     accesses: Result<Vec<PlacedAccess>>,
     /// The memory that assumptions in it speak of, by pointer.
@@ -113,8 +113,8 @@ struct Part {
     stops: bool,
 }
 
-impl Part {
-    fn of(s: &Stmt, scope: &Scope) -> Part {
+impl Sibling {
+    fn of(s: &Stmt, scope: &Scope) -> Sibling {
         let mut assumed = HashSet::new();
         s.for_each(|s| {
             if let StmtKind::Assume(cond) = s.kind() {
@@ -124,7 +124,7 @@ impl Part {
             }
         });
         let accesses = accesses(s, scope.domain());
-        Part { stmt: s.clone(), accesses, assumed, stops: s.effects().asserts }
+        Sibling { stmt: s.clone(), accesses, assumed, stops: s.effects().asserts }
     }
 }
 
@@ -147,7 +147,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Merges a loop into one before it; whether it did.
-    fn absorb(&mut self, parts: &mut [Part], s: &Stmt) -> bool {
+    fn absorb(&mut self, parts: &mut [Sibling], s: &Stmt) -> bool {
         let candidate = match self.only {
             Some((_, second)) => s.ptr_eq(second),
             None => matches!(s.kind(), StmtKind::For { .. }),
@@ -155,7 +155,7 @@ impl<'a> Merger<'a> {
         if !candidate {
             return false;
         }
-        let here = Part::of(s, &self.scope);
+        let here = Sibling::of(s, &self.scope);
         for k in (0..parts.len()).rev() {
             let wanted = self.only.is_none_or(|(first, _)| parts[k].stmt.ptr_eq(first));
             if wanted {
@@ -164,7 +164,7 @@ impl<'a> Merger<'a> {
                     self.separate(&parts[k], &here, i, j, kind)
                 }) {
                     Ok(()) => {
-                        parts[k] = Part::of(&together(&parts[k].stmt, s), &self.scope);
+                        parts[k] = Sibling::of(&together(&parts[k].stmt, s), &self.scope);
                         self.merged = true;
                         return true;
                     }
@@ -179,7 +179,7 @@ impl<'a> Merger<'a> {
             if let Err(Refusal::Conflict(e) | Refusal::Unlike(e)) =
                 self.separate(&parts[k], &here, None, None, Order::Any)
             {
-                let partner = |p: &Part| match self.only {
+                let partner = |p: &Sibling| match self.only {
                     Some((first, _)) => p.stmt.ptr_eq(first),
                     None => self.fits(&p.stmt, s).is_ok(),
                 };
@@ -238,8 +238,8 @@ impl<'a> Merger<'a> {
     /// Whether no point of one statement and point of the other, of iterations in an order, conflict.
     fn separate(
         &self,
-        a: &Part,
-        b: &Part,
+        a: &Sibling,
+        b: &Sibling,
         i: Option<&Var>,
         j: Option<&Var>,
         order: Order,
@@ -266,16 +266,16 @@ impl<'a> Merger<'a> {
 
     fn meet(
         &self,
-        a: &Part,
+        a: &Sibling,
         x: &PlacedAccess,
-        b: &Part,
+        b: &Sibling,
         y: &PlacedAccess,
         when: &[Expr],
         loops: Option<(&Var, &Var)>,
     ) -> Result<()> {
         let root =
             |t: &PlacedAccess| self.views.get(&t.buffer.data).unwrap_or(&t.buffer.data).clone();
-        let changes = |t: &PlacedAccess, p: &Part| t.write || p.assumed.contains(&t.buffer.data);
+        let changes = |t: &PlacedAccess, p: &Sibling| t.write || p.assumed.contains(&t.buffer.data);
         if root(x) != root(y) || !(changes(x, a) || changes(y, b)) {
             return Ok(());
         }

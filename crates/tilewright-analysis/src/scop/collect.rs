@@ -51,7 +51,7 @@ struct Reads<'a, 'b> {
     collect: &'a mut Collect<'b>,
     place: usize,
     /// Conditions, and the accesses under them. The first has no conditions.
-    parts: Vec<(Vec<Guard>, Vec<Access>)>,
+    parts: Vec<GuardedLoads>,
     current: usize,
     /// Number of `if_then_else` so far; `None` where they have no number.
     choices: Option<usize>,
@@ -199,7 +199,7 @@ impl Collect<'_> {
         ranges
     }
 
-    fn reads(&mut self, place: usize, choices: bool, exprs: &[&Expr]) -> Vec<Part> {
+    fn reads(&mut self, place: usize, choices: bool, exprs: &[&Expr]) -> Vec<GuardedLoads> {
         let choices = choices.then_some(0);
         let parts = vec![(Vec::new(), Vec::new())];
         let mut r = Reads { collect: self, place, parts, current: 0, choices, calls: false };
@@ -260,7 +260,7 @@ impl Collect<'_> {
     }
 
     /// Emits the loads of expressions.
-    fn evaluate(&mut self, place: usize, s: &Stmt, parts: Vec<Part>) {
+    fn evaluate(&mut self, place: usize, s: &Stmt, parts: Vec<GuardedLoads>) {
         for (guards, accesses) in parts {
             if !accesses.is_empty() {
                 self.emit(place, s.span(), Act::Read, &guards, accesses);
@@ -379,7 +379,7 @@ impl Collect<'_> {
 }
 
 /// Loads that happen under the same conditions.
-type Part = (Vec<Guard>, Vec<Access>);
+type GuardedLoads = (Vec<Guard>, Vec<Access>);
 
 impl Visit for Collect<'_> {
     fn stmt(&mut self, s: &Stmt) {

@@ -23,7 +23,7 @@ use super::tiles::Around;
 use super::window::{Axis, Rows, Split, Windows};
 use super::{Places, Reduction};
 use crate::padding::Iters;
-use crate::parts::{Part, apart, cut, number, partition};
+use crate::parts::{TileBlocks, apart, cut, number, partition};
 use crate::share::shared;
 
 /// The blocks of bands of so many rows: what adds up sums and what makes the result of them.
@@ -131,8 +131,7 @@ impl Windows<'_> {
         let (full, rest) = (count / each, count % each);
         let row = beside + tiling.of_sums().iter().position(|k| *k == axis).unwrap_or(0);
         let mut ends = Vec::new();
-        let mut parts =
-            vec![Part { blocks: vec![places.block.clone()], ragged: false, last: false }];
+        let mut parts = vec![TileBlocks::whole(vec![places.block.clone()])];
         let mut results = vec![places.finish.clone()];
         if rest != 0 {
             let sizes = [number(full * each), number(rest)];

@@ -20,7 +20,7 @@ use tilewright_target::Target;
 use super::choice::Level;
 use super::window::{Guard, Windows};
 use super::{Places, Reduction};
-use crate::parts::{Part, number, partition};
+use crate::parts::{TileBlocks, number, partition};
 
 /// Of how many axes each part before, inside and behind an image has loops of its own.
 const APART: usize = 2;
@@ -80,7 +80,7 @@ fn three(
     depth: usize,
     [start, end, count]: [i64; 3],
 ) -> Result<Vec<Vec<BlockRef>>> {
-    let whole = Part { blocks: blocks.to_vec(), ragged: false, last: false };
+    let whole = TileBlocks::whole(blocks.to_vec());
     let mut parts = vec![whole];
     if start > 0 {
         partition(sch, &mut parts, depth, &[number(start), number(count - start)])?;

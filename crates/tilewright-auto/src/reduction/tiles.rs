@@ -20,13 +20,11 @@ use tilewright_target::Target;
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{apart, cut, number};
+use crate::parts::{apart, cut, halves, number};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
 const UNROLLED: i64 = 36;
-/// The fewest lanes of a vector of what an open extent leaves over.
-const FEWEST: i64 = 4;
 
 /// Some tiles along an axis: how many, and the size of each.
 pub(super) struct Piece {
@@ -58,12 +56,6 @@ pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
     }
     all.retain(|p| p.count != 0 && p.size != 0);
     all
-}
-
-/// A number of lanes and its halves down to the fewest, and one.
-fn halves(lanes: i64) -> Vec<i64> {
-    let halves = std::iter::successors(Some(lanes), |n| Some(n / 2));
-    halves.take_while(|n| *n >= FEWEST).chain([1]).collect()
 }
 
 /// The blocks of tiles of one size: what adds up sums and what makes the result.
@@ -133,7 +125,7 @@ impl Reduction<'_> {
             let k = tiling.axis(level);
             let (size, smaller) = match level {
                 Level::Axis(_) => continue,
-                Level::Vectors => (tiling.width, halves(tiling.lanes)),
+                Level::Vectors => (tiling.width, halves(tiling.lanes).collect()),
                 Level::Rows => (tiling.rows, vec![1]),
             };
             let given = around.rows.filter(|(axis, _)| *axis == k);

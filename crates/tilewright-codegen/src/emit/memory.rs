@@ -319,12 +319,12 @@ impl Func<'_> {
                 );
                 self.reverse(&v)
             }
-            (Addresses::Strided { base, stride }, None) if strided::step(&stride).is_some() => {
-                let step = strided::step(&stride).unwrap_or(1);
+            (Addresses::Strided { base, stride }, None)
+                if let Some(step) = strided::step(&stride) =>
+            {
                 self.every(b, &base, step, ty)?
             }
-            (Addresses::Lanes { base, apart }, None) if runs::runs(&apart).is_some() => {
-                let runs = runs::runs(&apart).unwrap_or_default();
+            (Addresses::Lanes { base, apart }, None) if let Some(runs) = runs::runs(&apart) => {
                 self.woven(b, (&base, &apart), &runs, ty)?
             }
             (place, mask) => {

@@ -42,49 +42,39 @@ impl Func<'_> {
         ty: Ty,
     ) -> Result<Val> {
         let lanes = usize::from(ty.lanes);
-        let mut all: Option<Val> = None;
-        for (k, (first, count)) in runs.iter().enumerate() {
-            let at = self.code.add64(base, &Val::int(Ty::I64, *first));
-            let (address, element) = self.address(b, &at)?;
-            let run = self.load_lanes(b, &address, ty.of(element).with_lanes(*count), element);
-            let next = match count {
-                1 => self.code.splat(&run, ty.lanes),
-                _ => self.code.resized(&run, ty.lanes),
-            };
-            let here = |lane: usize| -> Option<usize> {
-                let place = apart[lane].checked_sub(*first)?;
-                usize::try_from(place).ok().filter(|p| *p < usize::from(*count))
-            };
-            // The first two are woven at once; lanes of runs that are still to come are any.
-            let order: Vec<usize> = match (k, &all) {
-                (0, _) => {
-                    all = Some(next);
-                    continue;
-                }
-                (1, _) => {
-                    let (start, _) = runs[0];
-                    let before =
-                        |lane: usize| usize::try_from(apart[lane].wrapping_sub(start)).unwrap_or(0);
-                    let place = |lane: usize| match here(lane) {
-                        Some(place) => lanes + place,
-                        None => before(lane).min(lanes - 1),
-                    };
-                    (0..lanes).map(place).collect()
-                }
-                _ => (0..lanes).map(|l| here(l).map_or(l, |place| lanes + place)).collect(),
-            };
-            all = all.map(|all| self.code.shuffle(&all, &next, &order));
+        let Some((&(start, _), others)) = runs.split_first() else {
+            return Err(Error::internal("a vector of no runs"));
+        };
+        let mut all = self.run(b, base, runs[0], ty)?;
+        // Where each lane is in the vector; lanes of runs that are still to come are any.
+        let place = |at: &i64| usize::try_from(at.wrapping_sub(start)).unwrap_or(0).min(lanes - 1);
+        let mut places: Vec<usize> = apart.iter().map(place).collect();
+        if others.is_empty() {
+            return Ok(self.code.shuffle(&all, &all, &places));
         }
-        let all = all.ok_or_else(|| Error::internal("a vector of no runs"))?;
-        match runs {
-            [(start, count)] => {
-                let place = |at: &i64| usize::try_from(at.wrapping_sub(*start)).unwrap_or(0);
-                let order: Vec<usize> =
-                    apart.iter().map(|at| place(at).min(usize::from(*count) - 1)).collect();
-                Ok(self.code.shuffle(&all, &all, &order))
-            }
-            _ => Ok(all),
+        for &(first, count) in others {
+            let next = self.run(b, base, (first, count), ty)?;
+            let here = |at: i64| -> Option<usize> {
+                let place = usize::try_from(at.checked_sub(first)?).ok()?;
+                (place < usize::from(count)).then_some(lanes + place)
+            };
+            let order: Vec<usize> =
+                apart.iter().zip(places).map(|(at, place)| here(*at).unwrap_or(place)).collect();
+            all = self.code.shuffle(&all, &next, &order);
+            places = (0..lanes).collect();
         }
+        Ok(all)
+    }
+
+    /// A run at a distance from a place, at the start of a vector.
+    fn run(&mut self, b: &Buffer, base: &Val, (first, count): Run, ty: Ty) -> Result<Val> {
+        let at = self.code.add64(base, &Val::int(Ty::I64, first));
+        let (address, element) = self.address(b, &at)?;
+        let run = self.load_lanes(b, &address, ty.of(element).with_lanes(count), element);
+        Ok(match count {
+            1 => self.code.splat(&run, ty.lanes),
+            _ => self.code.resized(&run, ty.lanes),
+        })
     }
 }
 

@@ -9,12 +9,16 @@ use tilewright_ir::{
     TensorType, Var,
 };
 
-use super::resolve::{Kind, Part};
+use super::resolve::{Kind, ResolvedBody};
 use crate::call_sizes::extents;
 use crate::normal::output_names;
 
 /// The program of a graph function whose calls are in pieces.
-pub(super) fn emit(func: &GraphFunc, params: &[GraphVar], part: &Part) -> Result<Program> {
+pub(super) fn emit(
+    func: &GraphFunc,
+    params: &[GraphVar],
+    resolved: &ResolvedBody,
+) -> Result<Program> {
     let mut e = Emitter::default();
     let mut signature = OpenPlan::default();
     for p in params {
@@ -25,8 +29,8 @@ pub(super) fn emit(func: &GraphFunc, params: &[GraphVar], part: &Part) -> Result
         e.slot(&v);
         e.known.insert(v);
     }
-    let names = output_names(func, part.results.len());
-    for (name, value) in names.iter().zip(&part.results) {
+    let names = output_names(func, resolved.results.len());
+    for (name, value) in names.iter().zip(&resolved.results) {
         let ty = match value {
             GraphExpr::Var(v) => v.ty().clone(),
             GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
@@ -35,7 +39,7 @@ pub(super) fn emit(func: &GraphFunc, params: &[GraphVar], part: &Part) -> Result
         signature.outputs.push(e.output(name, &ty).map_err(|e| e.at(func.span))?);
     }
     let inputs: Vec<Register> = (0..params.len()).collect();
-    let body = e.part(part, &inputs)?;
+    let body = e.body(resolved, &inputs)?;
     let Emitter { pieces, registers, sizes, .. } = e;
     Ok(Program { signature, pieces, sizes, registers, body })
 }
@@ -92,14 +96,14 @@ impl Emitter {
         Ok(OpenPort { name: name.clone(), dtype: ty.dtype, shape, stored: None })
     }
 
-    /// The operations of a part. `params` are registers that are written when it starts.
-    fn part(&mut self, part: &Part, params: &[Register]) -> Result<Block> {
+    /// The operations of a body. `params` are registers that are written when it starts.
+    fn body(&mut self, resolved: &ResolvedBody, params: &[Register]) -> Result<Block> {
         let outer = self.known.clone();
         let mut block = Block::default();
-        for node in &part.nodes {
+        for node in &resolved.nodes {
             self.node(&node.kind, &mut block).map_err(|e| e.at(node.span))?;
         }
-        for e in &part.results {
+        for e in &resolved.results {
             let at = self.operand(e, &mut block)?;
             block.results.push(at);
         }
@@ -165,7 +169,7 @@ impl Emitter {
             }
             Kind::If { cond, then, otherwise, outs, .. } => {
                 let cond = self.operand(cond, block)?;
-                let (then, otherwise) = (self.part(then, &[])?, self.part(otherwise, &[])?);
+                let (then, otherwise) = (self.body(then, &[])?, self.body(otherwise, &[])?);
                 let registers = outs.iter().map(|v| self.register(v)).collect();
                 push(block, What::If { cond, then, otherwise, outs: registers });
                 outs.iter().try_for_each(|v| self.bind(v, block))?;
@@ -179,7 +183,7 @@ impl Emitter {
                 let registers: Vec<Register> = params.iter().map(|v| self.register(v)).collect();
                 let mut start = Block::default();
                 params.iter().try_for_each(|v| self.bind(v, &mut start))?;
-                let mut body = self.part(body, &registers)?;
+                let mut body = self.body(body, &registers)?;
                 body.operations.splice(0..0, start.operations);
                 body.free(&registers);
                 self.known = outer;

@@ -56,14 +56,14 @@ impl Cut {
 pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
     let func = module.graph(entry)?;
     let located = || {
-        let (part, params) = resolve::resolve(module, entry, func)?;
+        let (resolved, params) = resolve::resolve(module, entry, func)?;
         let mut pieces = module.clone();
         pieces.functions.retain(|_, f| match f {
             Function::Tensor(_) => true,
             Function::Graph(f) => f.attrs.contains_key(PIECE),
         });
-        let part = pieces::cut(&mut pieces, entry, &params, part)?;
-        let entry_func = write::write(func, params, part);
+        let resolved = pieces::cut(&mut pieces, entry, &params, resolved)?;
+        let entry_func = write::write(func, params, resolved);
         Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
     };
     located().map_err(|e: Error| module.source.iter().fold(e, |e, source| e.in_source(source)))
@@ -78,8 +78,8 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
 pub fn program(module: &Module, entry: &str) -> Result<Program> {
     let func = module.graph(entry)?;
     let located = || {
-        let (part, params) = resolve::resolve(module, entry, func)?;
-        emit::emit(func, &params, &part)
+        let (resolved, params) = resolve::resolve(module, entry, func)?;
+        emit::emit(func, &params, &resolved)
     };
     located().map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
 }

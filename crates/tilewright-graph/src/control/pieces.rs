@@ -13,7 +13,7 @@ use tilewright_ir::{
 };
 
 use super::PIECE;
-use super::resolve::{Kind, Node, Part, alone};
+use super::resolve::{Kind, Node, ResolvedBody, alone};
 use crate::normal::needed;
 
 /// The nodes of a function with pieces in the place of calls; the pieces join the module.
@@ -21,11 +21,11 @@ pub(super) fn cut(
     module: &mut Module,
     entry: &str,
     params: &[GraphVar],
-    part: Part,
-) -> Result<Part> {
+    resolved: ResolvedBody,
+) -> Result<ResolvedBody> {
     let mut known = HashSet::new();
     params.iter().for_each(|p| alone(p.ty(), &mut known));
-    Cutter { module, entry, count: 0, known }.part(part)
+    Cutter { module, entry, count: 0, known }.body(resolved)
 }
 
 struct Cutter<'m> {
@@ -64,9 +64,9 @@ impl Reads {
         }
     }
 
-    fn part(&mut self, part: &Part) {
-        part.nodes.iter().for_each(|n| self.node(n));
-        part.results.iter().for_each(|e| self.value(e));
+    fn body(&mut self, resolved: &ResolvedBody) {
+        resolved.nodes.iter().for_each(|n| self.node(n));
+        resolved.results.iter().for_each(|e| self.value(e));
     }
 
     fn node(&mut self, node: &Node) {
@@ -99,13 +99,13 @@ impl Reads {
             }
             Kind::If { cond, then, otherwise, outs, .. } => {
                 self.value(cond);
-                self.part(then);
-                self.part(otherwise);
+                self.body(then);
+                self.body(otherwise);
                 outs.iter().for_each(|v| self.ty(v.ty()));
             }
             Kind::Loop { trip, cond, carried, params, body, outs, .. } => {
                 trip.iter().chain(cond).chain(carried).for_each(|e| self.value(e));
-                self.part(body);
+                self.body(body);
                 params.iter().chain(outs).for_each(|v| self.ty(v.ty()));
             }
         }
@@ -144,25 +144,25 @@ fn after((level, control): Level) -> usize {
 }
 
 impl Cutter<'_> {
-    /// A part whose calls are in pieces.
-    fn part(&mut self, part: Part) -> Result<Part> {
+    /// A body whose calls are in pieces.
+    fn body(&mut self, resolved: ResolvedBody) -> Result<ResolvedBody> {
         let outer = self.known.clone();
-        let (levels, reads) = self.levels(&part);
+        let (levels, reads) = self.levels(&resolved);
         let last = levels.iter().copied().max().unwrap_or(0);
         // Who reads each value: the calls of a level, or something else.
         let mut readers: HashMap<u64, Vec<Option<usize>>> = HashMap::new();
-        for ((node, reads), level) in part.nodes.iter().zip(&reads).zip(&levels) {
+        for ((node, reads), level) in resolved.nodes.iter().zip(&reads).zip(&levels) {
             let reader = matches!(node.kind, Kind::Call(_)).then_some(*level);
             for id in &reads.values {
                 readers.entry(*id).or_default().push(reader);
             }
         }
-        for e in &part.results {
+        for e in &resolved.results {
             needed(e, &mut |v| readers.entry(v.id()).or_default().push(None));
         }
         let mut at: Vec<(Vec<Binding>, Vec<Node>)> = Vec::new();
         at.resize_with(last + 1, Default::default);
-        for (node, level) in part.nodes.into_iter().zip(levels) {
+        for (node, level) in resolved.nodes.into_iter().zip(levels) {
             match node.kind {
                 Kind::Call(bindings) => at[level].0.extend(bindings),
                 kind => at[level].1.push(Node { kind, span: node.span }),
@@ -182,20 +182,20 @@ impl Cutter<'_> {
             }
         }
         self.known = outer;
-        Ok(Part { nodes, results: part.results })
+        Ok(ResolvedBody { nodes, results: resolved.results })
     }
 
     /// A node of control flow with the calls of its bodies in pieces.
     fn control(&mut self, kind: Kind) -> Result<Kind> {
         Ok(match kind {
             Kind::If { name, cond, then, otherwise, outs } => {
-                let (then, otherwise) = (self.part(then)?, self.part(otherwise)?);
+                let (then, otherwise) = (self.body(then)?, self.body(otherwise)?);
                 Kind::If { name, cond, then, otherwise, outs }
             }
             Kind::Loop { name, trip, cond, carried, params, body, outs } => {
                 let outer = self.known.clone();
                 params.iter().for_each(|v| alone(v.ty(), &mut self.known));
-                let body = self.part(body)?;
+                let body = self.body(body)?;
                 self.known = outer;
                 Kind::Loop { name, trip, cond, carried, params, body, outs }
             }
@@ -204,11 +204,11 @@ impl Cutter<'_> {
     }
 
     /// The level of each node, and what it reads.
-    fn levels(&self, part: &Part) -> (Vec<usize>, Vec<Reads>) {
+    fn levels(&self, resolved: &ResolvedBody) -> (Vec<usize>, Vec<Reads>) {
         let mut values: HashMap<u64, Level> = HashMap::new();
         let mut sizes: HashMap<Var, Level> = HashMap::new();
         let (mut levels, mut all) = (Vec::new(), Vec::new());
-        for node in &part.nodes {
+        for node in &resolved.nodes {
             let mut reads = Reads::default();
             reads.node(node);
             let before = reads.values.iter().filter_map(|id| values.get(id));

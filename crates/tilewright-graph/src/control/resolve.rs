@@ -15,7 +15,7 @@ use tilewright_ir::{
 use crate::calls::{Env, Resolve, tuple_item};
 
 /// Nodes in order, and the values that are left after them.
-pub(super) struct Part {
+pub(super) struct ResolvedBody {
     pub(super) nodes: Vec<Node>,
     /// Variables and constants.
     pub(super) results: Vec<GraphExpr>,
@@ -57,8 +57,8 @@ pub(super) enum Kind {
     If {
         name: Arc<str>,
         cond: GraphExpr,
-        then: Part,
-        otherwise: Part,
+        then: ResolvedBody,
+        otherwise: ResolvedBody,
         outs: Vec<GraphVar>,
     },
     Loop {
@@ -67,7 +67,7 @@ pub(super) enum Kind {
         cond: Option<GraphExpr>,
         carried: Vec<GraphExpr>,
         params: Vec<GraphVar>,
-        body: Part,
+        body: ResolvedBody,
         outs: Vec<GraphVar>,
     },
 }
@@ -77,7 +77,7 @@ pub(super) fn resolve(
     module: &Module,
     name: &str,
     func: &GraphFunc,
-) -> Result<(Part, Vec<GraphVar>)> {
+) -> Result<(ResolvedBody, Vec<GraphVar>)> {
     let mut r = Resolver {
         env: Env::new(module, name, func.span),
         sizes: HashMap::new(),
@@ -86,7 +86,7 @@ pub(super) fn resolve(
     let ret = Resolve::body(&mut r, func)?;
     let mut results = Vec::new();
     flatten(ret, &mut results);
-    Ok((Part { nodes: r.nodes, results }, func.params.clone()))
+    Ok((ResolvedBody { nodes: r.nodes, results }, func.params.clone()))
 }
 
 /// The values of a tuple in order.
@@ -225,7 +225,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    fn part(&mut self, body: &Body) -> Result<Part> {
+    fn body(&mut self, body: &Body) -> Result<ResolvedBody> {
         let outer = std::mem::take(&mut self.nodes);
         let span = self.env.span;
         let ret = self.blocks(&body.blocks).and_then(|()| self.value(&body.ret));
@@ -233,7 +233,7 @@ impl Resolver<'_> {
         let nodes = std::mem::replace(&mut self.nodes, outer);
         let mut results = Vec::new();
         flatten(ret?, &mut results);
-        Ok(Part { nodes, results })
+        Ok(ResolvedBody { nodes, results })
     }
 
     /// What a variable that is bound stands for.
@@ -292,7 +292,7 @@ impl Resolver<'_> {
             GraphExpr::If(branches) => {
                 let cond = self.value(&branches.cond)?;
                 let (then, otherwise) =
-                    (self.part(&branches.then)?, self.part(&branches.otherwise)?);
+                    (self.body(&branches.then)?, self.body(&branches.otherwise)?);
                 let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
                 if then.results.len() != outs.len() || otherwise.results.len() != outs.len() {
                     return Err(Error::malformed(format!(
@@ -315,7 +315,7 @@ impl Resolver<'_> {
                 for (old, new) in l.params.iter().zip(&params) {
                     self.env.values.insert(old.id(), new.expr());
                 }
-                let body = self.part(&l.body)?;
+                let body = self.body(&l.body)?;
                 let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
                 let given = body.results.len();
                 let tuple = matches!(value, GraphExpr::Tuple(_));

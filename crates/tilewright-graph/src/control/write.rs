@@ -10,24 +10,24 @@ use tilewright_ir::{
 };
 
 use super::pieces::tuple;
-use super::resolve::{Kind, Part};
+use super::resolve::{Kind, ResolvedBody};
 
 /// The function with the nodes as its body.
-pub(super) fn write(func: &GraphFunc, params: Vec<GraphVar>, part: Part) -> GraphFunc {
-    let body = body(part, tuple);
+pub(super) fn write(func: &GraphFunc, params: Vec<GraphVar>, resolved: ResolvedBody) -> GraphFunc {
+    let body = body(resolved, tuple);
     GraphFunc { params, blocks: body.blocks, ret: body.ret, ret_ty: None, ..func.clone() }
 }
 
-fn body(part: Part, ret: impl Fn(Vec<GraphExpr>) -> GraphExpr) -> Body {
+fn body(resolved: ResolvedBody, ret: impl Fn(Vec<GraphExpr>) -> GraphExpr) -> Body {
     let mut bindings = Vec::new();
-    for node in part.nodes {
+    for node in resolved.nodes {
         bind(node.kind, node.span, &mut bindings);
     }
     let blocks = match bindings.is_empty() {
         true => Vec::new(),
         false => vec![BindingBlock { dataflow: false, bindings, outputs: Vec::new() }],
     };
-    Body { blocks, ret: ret(part.results) }
+    Body { blocks, ret: ret(resolved.results) }
 }
 
 fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {

@@ -13,21 +13,21 @@ use crate::fuse::Kernels;
 use crate::legalize::copy_func;
 
 /// The joins of a graph whose layouts are still open, and which of their parts may lie in the whole.
-pub(crate) struct Parts(HashMap<u64, Vec<bool>>);
+pub(crate) struct OpenJoins(HashMap<u64, Vec<bool>>);
 
-impl Parts {
+impl OpenJoins {
     /// The joins of a graph function in normal form that become kernels of their own.
-    pub(crate) fn of(module: &Module, func: &GraphFunc, kernels: &Kernels) -> Parts {
+    pub(crate) fn of(module: &Module, func: &GraphFunc, kernels: &Kernels) -> OpenJoins {
         let movers = Movers::joins(module);
         if movers.is_empty() {
-            return Parts(HashMap::new());
+            return OpenJoins(HashMap::new());
         }
         let (graph, bindings) = (Users::of(module, func), func.bindings().collect());
         let placing = Placing { graph: &graph, bindings, movers: &movers, all: true };
         let joined = placing.place(&mut Remarks::new()).joined;
         let found = func.bindings().enumerate().filter_map(|(n, b)| Some((b, joined.get(&n)?)));
         let alone = found.filter(|(b, _)| kernels.is_alone(b));
-        Parts(
+        OpenJoins(
             alone
                 .map(|(b, parts)| (b.var.id(), parts.iter().map(|p| p.placed).collect()))
                 .collect(),

@@ -67,7 +67,7 @@ use tilewright_transform::pass::{Flag, Pass, Run};
 use crate::functions::Functions;
 use crate::normal::changed_graphs;
 
-pub(crate) use estimate::{Parts, copies};
+pub(crate) use estimate::{OpenJoins, copies};
 pub(crate) use join::Join;
 use placement::{Movers, Placing};
 pub(crate) use slice::Slice;

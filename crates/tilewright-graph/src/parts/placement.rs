@@ -74,8 +74,8 @@ pub(super) struct Region {
     pub(super) strides: Strides,
 }
 
-/// A part of a join that needs no code.
-pub(super) struct Part {
+/// An operand of a join that needs no code: a part of the whole.
+pub(super) struct JoinOperand {
     pub(super) value: GraphExpr,
     /// Its least indices in the whole.
     pub(super) corner: Vec<usize>,
@@ -89,7 +89,7 @@ pub(super) struct Placement {
     /// By origin.
     pub(super) regions: HashMap<u64, Region>,
     /// By the position of the call of a join that needs no code.
-    pub(super) joined: HashMap<usize, Vec<Part>>,
+    pub(super) joined: HashMap<usize, Vec<JoinOperand>>,
     /// The positions of calls of which some results lie in an argument, and whether each does.
     pub(super) sliced: HashMap<usize, Vec<bool>>,
 }
@@ -209,16 +209,16 @@ impl Placing<'_> {
     }
 
     /// The parts of a join. Boxes that are slices of one value, and together are it, are that value.
-    fn parts(&self, placed: &Placement, join: &Join, args: &[GraphExpr]) -> Vec<Part> {
-        let part = |(value, corner): (&GraphExpr, &Vec<usize>)| Part {
+    fn parts(&self, placed: &Placement, join: &Join, args: &[GraphExpr]) -> Vec<JoinOperand> {
+        let part = |(value, corner): (&GraphExpr, &Vec<usize>)| JoinOperand {
             value: value.clone(),
             corner: corner.clone(),
             placed: false,
         };
-        let mut parts: Vec<Part> = args.iter().zip(&join.corners).map(part).collect();
+        let mut parts: Vec<JoinOperand> = args.iter().zip(&join.corners).map(part).collect();
         // By the value and its corner, the parts that lie in it there.
         let mut whole: Vec<(GraphVar, Vec<usize>, Vec<usize>)> = Vec::new();
-        for (k, Part { value, corner, .. }) in parts.iter().enumerate() {
+        for (k, JoinOperand { value, corner, .. }) in parts.iter().enumerate() {
             let Some((source, start)) = self.box_of(value) else { continue };
             let at = corner.iter().zip(start).map(|(c, s)| c.checked_sub(*s));
             let Some(at) = at.collect::<Option<Vec<usize>>>() else { continue };
@@ -247,7 +247,7 @@ impl Placing<'_> {
                 continue;
             }
             gone.extend(members[1..].iter().copied());
-            parts[members[0]] = Part { value: source, corner, placed: false };
+            parts[members[0]] = JoinOperand { value: source, corner, placed: false };
         }
         let mut at = 0..;
         parts.retain(|_| at.next().is_none_or(|k| !gone.contains(&k)));

@@ -10,7 +10,7 @@ use tilewright_ir::{
     IterKind, Param, Result, Stmt, TensorFunc, TensorType, Var, dim,
 };
 
-use super::placement::{Part, Placement, Placing, shape_of};
+use super::placement::{JoinOperand, Placement, Placing, shape_of};
 use super::slice::Sliced;
 use super::strides::{Strides, part_strides, row_major, strided};
 use crate::functions::Functions;
@@ -99,7 +99,7 @@ impl Rewrite<'_, '_> {
         b: &Binding,
         name: &Arc<str>,
         func: &TensorFunc,
-        parts: &[Part],
+        parts: &[JoinOperand],
     ) -> Result<()> {
         let unknown = || Error::internal("a part or whole whose shape is not known");
         let (shape, dtype) = shape_of(&b.var).ok_or_else(unknown)?;
@@ -126,8 +126,9 @@ impl Rewrite<'_, '_> {
             false => join_func(dtype, &shape, &shapes, parts),
         };
         let mut new = strided(&joins, &given)?;
-        let corner =
-            |part: &Part| Attr::List(part.corner.iter().map(|n| Attr::Int(*n as i64)).collect());
+        let corner = |part: &JoinOperand| {
+            Attr::List(part.corner.iter().map(|n| Attr::Int(*n as i64)).collect())
+        };
         new.attrs.insert(PARTS.into(), Attr::List(parts.iter().map(corner).collect()));
         let func = self.functions.add(new, name);
         let outs = b.var.ty().as_tensor().cloned().into_iter().collect();
@@ -189,7 +190,12 @@ impl Rewrite<'_, '_> {
 }
 
 /// A function that copies parts of these shapes into their boxes.
-fn join_func(dtype: DType, shape: &[Dim], shapes: &[Vec<Dim>], parts: &[Part]) -> TensorFunc {
+fn join_func(
+    dtype: DType,
+    shape: &[Dim],
+    shapes: &[Vec<Dim>],
+    parts: &[JoinOperand],
+) -> TensorFunc {
     let extents = |shape: &[Dim]| shape.iter().map(|d| d.expr()).collect::<Vec<Expr>>();
     let whole = Buffer::new("whole", extents(shape), dtype);
     let (mut params, mut stages) = (Vec::new(), Vec::new());

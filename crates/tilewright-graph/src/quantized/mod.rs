@@ -30,14 +30,14 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Binding, BindingBlock, Buffer, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Tensor, TensorFunc, TensorType, dim,
+    Tensor, TensorFunc, TensorType,
 };
 use tilewright_transform::pass::{Pass, Run};
 
 use self::build::{Addend, Integers};
 use self::recognise::{Dequantise, Division, Product, Quantise};
-use crate::call_sizes::{outside, unify_sizes};
-use crate::functions::Functions;
+use crate::call_sizes::unify_sizes;
+use crate::functions::{Functions, result_type};
 use crate::layout::fold::{Evaluate, fold_calls, interpret};
 use crate::normal::{changed_graphs, needed};
 
@@ -264,12 +264,6 @@ impl State<'_> {
         None
     }
 
-    /// The type of what a function of this crate gives.
-    fn result_type(func: &TensorFunc) -> Option<TensorType> {
-        let out = func.buffers().last()?;
-        Some(outside(&dim::of_shape(&out.shape)?, out.dtype()))
-    }
-
     /// Calls a function, and binds a new value or the one that is given.
     fn call(
         &mut self,
@@ -279,7 +273,7 @@ impl State<'_> {
         args: Vec<GraphExpr>,
         bind: Option<&Binding>,
     ) -> Option<GraphExpr> {
-        let ty = Self::result_type(&func)?;
+        let ty = result_type(&func)?;
         let func = self.functions.add(func, name);
         let value = self.functions.call(func, args, vec![ty.clone()]).ok()?;
         Some(match bind {

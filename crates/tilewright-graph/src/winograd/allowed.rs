@@ -8,7 +8,7 @@ use tilewright_ir::{GraphExpr, Module, Result, Tensor, TensorFunc};
 use super::build::Tiles;
 use super::points::Matrices;
 use super::recognise::Convolution;
-use super::{Parts, TILES, error};
+use super::{TILES, Winograd, error};
 use crate::call_sizes::unify_sizes;
 
 /// In which tiles the convolutions of a module may be computed, within an error.
@@ -83,7 +83,7 @@ impl Allowed {
         }
         let cost = |tile: &usize| {
             let f = Matrices::of_three(*tile);
-            Some(Parts::of(&Tiles::new(func, &conv, &f))?.cost(free, price))
+            Some(Winograd::of(&Tiles::new(func, &conv, &f))?.cost(free, price))
         };
         let tiles = self.of.get(name).unwrap_or(&self.others);
         tiles.iter().filter_map(cost).min_by(f64::total_cmp)

@@ -19,9 +19,10 @@ use crate::functions::{fresh, function};
 
 type Iter = (Var, Dim, IterKind);
 
-/// A function with the arguments of the convolution's that it takes. Its last parameter is what it
+/// The transform of the input or of the output: a function with the arguments of the convolution's that it
+/// takes. Its last parameter is what it
 /// makes; one that is made before comes first.
-pub(super) struct Part {
+pub(super) struct Transform {
     pub func: TensorFunc,
     pub kept: Vec<usize>,
 }
@@ -157,7 +158,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// What computes the transformed data.
-    pub fn input(&self) -> Option<Part> {
+    pub fn input(&self) -> Option<Transform> {
         let (conv, n, m) = (self.conv, self.products(), self.results());
         let (mut allocs, mut body) = (Vec::new(), Vec::new());
         let own = dim::of_shape(&conv.data.0.shape)?;
@@ -324,7 +325,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// What computes the result of the sums of products, and what follows from it.
-    pub fn output(&self) -> Option<Part> {
+    pub fn output(&self) -> Option<Transform> {
         let (conv, m) = (self.conv, self.results());
         let sums = self.sums()?;
         let (mut allocs, mut body) = (Vec::new(), Vec::new());
@@ -452,13 +453,13 @@ impl<'a> Tiles<'a> {
         allocs: Vec<Buffer>,
         body: Vec<tilewright_ir::Stmt>,
         result: Buffer,
-    ) -> Option<Part> {
+    ) -> Option<Transform> {
         let inputs = self.func.buffers().count().checked_sub(1)?;
         let is_read = |k: &usize| self.func.params[*k].buffer().is_some_and(&read);
         let kept: Vec<usize> = (0..inputs).filter(is_read).collect();
         let given = kept.iter().filter_map(|k| self.func.params[*k].buffer().cloned());
         let params: Vec<Buffer> = first.into_iter().chain(given).chain([result]).collect();
-        Some(Part { func: function(self.func, &params, allocs, body), kept })
+        Some(Transform { func: function(self.func, &params, allocs, body), kept })
     }
 
     /// The transformed weights: `G g G^T` of each window, computed in 64 bits.

@@ -28,15 +28,15 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Tensor, TensorFunc, TensorType, dim,
+    Tensor, TensorFunc,
 };
 
 pub use self::allowed::Allowed;
 use self::build::Tiles;
 use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
-use crate::call_sizes::{outside, unify_sizes};
-use crate::functions::Functions;
+use crate::call_sizes::unify_sizes;
+use crate::functions::{Functions, result_type};
 use crate::normal::changed_graphs;
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
@@ -125,22 +125,22 @@ struct Call<'a> {
 
 /// What a call becomes.
 struct Made {
-    parts: Parts,
+    winograd: Winograd,
     weights: Tensor,
     chosen: Chosen,
 }
 
 /// The functions that a convolution becomes.
-struct Parts {
-    input: build::Part,
+struct Winograd {
+    input: build::Transform,
     products: TensorFunc,
-    output: build::Part,
+    output: build::Transform,
 }
 
-impl Parts {
-    fn of(tiles: &Tiles<'_>) -> Option<Parts> {
+impl Winograd {
+    fn of(tiles: &Tiles<'_>) -> Option<Winograd> {
         let (input, output) = (tiles.input()?, tiles.output()?);
-        Some(Parts { input, products: tiles.products_of_planes()?, output })
+        Some(Winograd { input, products: tiles.products_of_planes()?, output })
     }
 
     /// What they cost together; `free` says which arguments of the convolution are constants.
@@ -149,7 +149,7 @@ impl Parts {
             let given = kept.iter().map(|k| free.get(*k).copied().unwrap_or(false));
             vec![false; first].into_iter().chain(given).collect()
         };
-        let Parts { input, products, output } = self;
+        let Winograd { input, products, output } = self;
         price(&input.func, &free(0, &input.kept))
             + price(products, &[false, true])
             + price(&output.func, &free(1, &output.kept))
@@ -252,10 +252,10 @@ impl State<'_, '_, '_> {
         for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
             let f = Matrices::of_three(tile);
             let tiles = Tiles::new(call.func, call.conv, &f);
-            let Some(parts) = Parts::of(&tiles) else { continue };
+            let Some(winograd) = Winograd::of(&tiles) else { continue };
             let price =
                 |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, call.constants);
-            let cost = parts.cost(&call.free, &price);
+            let cost = winograd.cost(&call.free, &price);
             if self.asked.tile.is_none() && cost >= direct {
                 reason = reason.or(Some(format!(
                     "it is estimated to take {direct:.0} cycles, and {cost:.0} by tiles of {tile} x {tile}"
@@ -278,12 +278,12 @@ impl State<'_, '_, '_> {
             };
             let Some(weights) = tiles.transform(&call.weights) else { continue };
             let chosen = Chosen { value: b.var.name().clone(), tile, error };
-            best = Some((cost, Made { parts, weights, chosen }));
+            best = Some((cost, Made { winograd, weights, chosen }));
         }
         best.map(|b| b.1).ok_or_else(|| reason.unwrap_or_else(|| "it has another form".to_owned()))
     }
 
-    /// The calls of the parts in the place of one.
+    /// The calls of the functions in the place of one.
     fn bind(
         &mut self,
         bindings: &mut Vec<Binding>,
@@ -294,7 +294,7 @@ impl State<'_, '_, '_> {
         let GraphExpr::CallTir { args, outs, .. } = &b.value else {
             return Err(Error::internal("no call"));
         };
-        let Parts { input, products, output } = &made.parts;
+        let Winograd { input, products, output } = &made.winograd;
         let given = |kept: &[usize]| -> Vec<GraphExpr> {
             kept.iter().filter_map(|k| args.get(*k).cloned()).collect()
         };
@@ -325,10 +325,4 @@ impl State<'_, '_, '_> {
         bindings.push(Binding { var: var.clone(), value, span: None });
         Ok(var.expr())
     }
-}
-
-/// The type of what a function makes.
-fn result_type(func: &TensorFunc) -> Option<TensorType> {
-    let out = func.buffers().last()?;
-    Some(outside(&dim::of_shape(&out.shape)?, out.dtype()))
 }

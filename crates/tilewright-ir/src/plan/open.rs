@@ -268,131 +268,18 @@ impl OpenPlan {
     /// [`Error::Input`] where a tensor of open size has no elements, does not fit in memory, or has
     /// 2^31 elements or more, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
     pub fn at(&self, values: &[usize]) -> Result<Plan> {
-        let sizes = self.sizes();
-        let of = |v: &Var| sizes.iter().position(|s| s == v).and_then(|at| values.get(at).copied());
-        let too_large = |what: String| {
-            let given = sizes.iter().zip(values).map(|(v, n)| format!("`{}` = {n}", v.name()));
-            let verb = if what.starts_with("the ") { "do" } else { "does" };
-            let error = Error::input(format!("{what} {verb} not fit in memory"));
-            match sizes.is_empty() {
-                true => error,
-                false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
-            }
-        };
-        // A window that is larger than what it slides over leaves nothing, or less: what follows
-        // was derived for tensors that have cells.
-        let unfit = |d: Dim, what: &str| {
-            let mut error = Error::input(format!("the size `{d}` is {what}"));
-            for v in d.vars() {
-                let value = of(&v).map_or_else(|| "unknown".to_owned(), |n| n.to_string());
-                error = error.note(format!("`{}` is {value}", v.name()));
-            }
-            error
-        };
-        let number = |d: Dim| match d.value(&of) {
-            Some(0) if d.known().is_none() && !self.empty => Err(unfit(d, "zero")),
-            Some(n) => Ok(n),
-            None => Err(unfit(d, "negative or too large")),
-        };
-        let ports = |ports: &[OpenPort]| -> Result<Vec<Port>> {
-            let fixed = |port: &OpenPort| {
-                let shape: Vec<usize> =
-                    port.shape.iter().map(|d| number(*d)).collect::<Result<_>>()?;
-                let cells = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-                let open = dim::known(&port.shape).is_none();
-                let fits = byte_count(port.dtype, &shape).is_some()
-                    && (!open || cells.is_some_and(|n| n <= MAX_CELLS));
-                match fits {
-                    true => {
-                        let (name, stored) = (port.name.clone(), port.stored.clone());
-                        Ok(Port { name, dtype: port.dtype, shape, stored })
-                    }
-                    false => Err(too_large(format!("`{}`", port.name))),
-                }
-            };
-            ports.iter().map(fixed).collect()
-        };
-        let block = |value: &Value| -> Result<Block> {
-            let cells = number(value.cells)?;
-            let open = value.cells.known().is_none();
-            let bytes = byte_count(value.dtype, &[cells]);
-            match bytes.filter(|_| !open || cells <= MAX_CELLS) {
-                // A part of another value takes no memory of its own.
-                Some(_) if value.within.is_some() => {
-                    Ok(Block { bytes: 0, first: value.first, last: value.last })
-                }
-                Some(bytes) => Ok(Block { bytes, first: value.first, last: value.last }),
-                None => {
-                    let func = self.steps.get(value.first).map_or("", |step| &step.func);
-                    Err(too_large(format!("an intermediate result of `{func}`")))
-                }
-            }
-        };
-        let blocks: Vec<Block> = self.values.iter().map(block).collect::<Result<_>>()?;
+        let given = Given { plan: self, sizes: self.sizes(), values };
+        let blocks: Vec<Block> =
+            self.values.iter().map(|value| given.block(value)).collect::<Result<_>>()?;
         let (offsets, arena_bytes) = arena::place(&blocks)
-            .ok_or_else(|| too_large("the intermediate results".to_owned()))?;
+            .ok_or_else(|| given.too_large("the intermediate results".to_owned()))?;
+        let ports = |all: &[OpenPort]| -> Result<Vec<Port>> {
+            all.iter().map(|port| given.port(port)).collect()
+        };
         let (inputs, outputs) = (ports(&self.inputs)?, ports(&self.outputs)?);
-        let part = |Within { whole, byte }: Within| -> Option<Slot> {
-            let byte = byte.value(&of)?;
-            let inside = |port: &Port| {
-                byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes)
-            };
-            match whole {
-                Place::Input(k) => {
-                    inputs.get(k).filter(|p| inside(p)).map(|_| Slot::InputAt(k, byte))
-                }
-                Place::Output(k) => {
-                    outputs.get(k).filter(|p| inside(p)).map(|_| Slot::OutputAt(k, byte))
-                }
-                Place::Value(k) => {
-                    let whole = self.values.get(k).filter(|whole| whole.within.is_none());
-                    let fits = whole.is_some() && byte <= blocks[k].bytes;
-                    fits.then(|| Slot::Arena(offsets[k] + byte))
-                }
-                Place::Constant(_) | Place::Size(_) => None,
-            }
-        };
-        let slot = |func: &str, place: &Place| {
-            Ok(match *place {
-                Place::Input(k) => Slot::Input(k),
-                Place::Output(k) => Slot::Output(k),
-                Place::Constant(k) => Slot::Constant(k),
-                Place::Value(k) => {
-                    let slot = self.values.get(k).and_then(|value| match value.within {
-                        Some(within) => part(within),
-                        None => Some(Slot::Arena(offsets[k])),
-                    });
-                    slot.ok_or_else(|| {
-                        let text = format!("the memory plan is wrong: `{func}` uses {place:?}");
-                        Error::internal(text)
-                    })?
-                }
-                Place::Size(d) => {
-                    let size = d.value(&of).ok_or_else(|| unfit(d, "negative or too large"))?;
-                    Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
-                }
-            })
-        };
-        let step = |step: &OpenStep| {
-            let args = step.args.iter().map(|p| slot(&step.func, p)).collect::<Result<_>>()?;
-            let idle = self.empty && self.is_idle(step, &of);
-            if self.empty && !idle && !step.takes_empty {
-                // What it computes was derived for tensors that have cells.
-                let zero = |place: &Place| match *place {
-                    Place::Size(d) => Some(d),
-                    Place::Value(k) => self.values.get(k).map(|value| value.cells),
-                    Place::Input(k) => self.inputs.get(k).map(|p| dim::product(p.shape.clone())),
-                    Place::Output(_) | Place::Constant(_) => None,
-                };
-                let zero = |place: &Place| zero(place).filter(|d| d.value(&of) == Some(0));
-                if let Some(d) = step.args.iter().find_map(zero) {
-                    let error = unfit(d, "zero");
-                    return Err(error.note(format!("`{}` needs at least one element", step.func)));
-                }
-            }
-            Ok(Step { func: step.func.clone(), args, idle })
-        };
-        let steps = self.steps.iter().map(step).collect::<Result<_>>()?;
+        let placed = Placed { given, blocks, offsets, inputs, outputs };
+        let steps = self.steps.iter().map(|step| placed.step(step)).collect::<Result<_>>()?;
+        let Placed { inputs, outputs, .. } = placed;
         Ok(Plan { inputs, outputs, constants: self.constants.clone(), steps, arena_bytes })
     }
 
@@ -415,6 +302,167 @@ impl OpenPlan {
     /// The functions that it calls, each once, in the order of their first calls.
     pub fn functions(&self) -> Vec<Arc<str>> {
         super::each_once(self.steps.iter().map(|step| &step.func))
+    }
+}
+
+/// A plan with values for its sizes.
+struct Given<'a> {
+    plan: &'a OpenPlan,
+    sizes: Vec<Var>,
+    values: &'a [usize],
+}
+
+impl Given<'_> {
+    fn value(&self, v: &Var) -> Option<usize> {
+        let at = self.sizes.iter().position(|s| s == v)?;
+        self.values.get(at).copied()
+    }
+
+    fn of(&self, d: Dim) -> Option<usize> {
+        d.value(&|v: &Var| self.value(v))
+    }
+
+    fn too_large(&self, what: String) -> Error {
+        let given = self.sizes.iter().zip(self.values);
+        let given = given.map(|(v, n)| format!("`{}` = {n}", v.name()));
+        let verb = if what.starts_with("the ") { "do" } else { "does" };
+        let error = Error::input(format!("{what} {verb} not fit in memory"));
+        match self.sizes.is_empty() {
+            true => error,
+            false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
+        }
+    }
+
+    /// A window that is larger than what it slides over leaves nothing, or less: what follows was
+    /// derived for tensors that have cells.
+    fn unfit(&self, d: Dim, what: &str) -> Error {
+        let mut error = Error::input(format!("the size `{d}` is {what}"));
+        for v in d.vars() {
+            let value = self.value(&v).map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+            error = error.note(format!("`{}` is {value}", v.name()));
+        }
+        error
+    }
+
+    fn number(&self, d: Dim) -> Result<usize> {
+        match self.of(d) {
+            Some(0) if d.known().is_none() && !self.plan.empty => Err(self.unfit(d, "zero")),
+            Some(n) => Ok(n),
+            None => Err(self.unfit(d, "negative or too large")),
+        }
+    }
+
+    fn port(&self, port: &OpenPort) -> Result<Port> {
+        let shape: Vec<usize> =
+            port.shape.iter().map(|d| self.number(*d)).collect::<Result<_>>()?;
+        let cells = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+        let open = dim::known(&port.shape).is_none();
+        let fits = byte_count(port.dtype, &shape).is_some()
+            && (!open || cells.is_some_and(|n| n <= MAX_CELLS));
+        match fits {
+            true => {
+                let (name, stored) = (port.name.clone(), port.stored.clone());
+                Ok(Port { name, dtype: port.dtype, shape, stored })
+            }
+            false => Err(self.too_large(format!("`{}`", port.name))),
+        }
+    }
+
+    /// The memory that a value takes.
+    fn block(&self, value: &Value) -> Result<Block> {
+        let cells = self.number(value.cells)?;
+        let open = value.cells.known().is_none();
+        let bytes = byte_count(value.dtype, &[cells]);
+        match bytes.filter(|_| !open || cells <= MAX_CELLS) {
+            // A part of another value takes no memory of its own.
+            Some(_) if value.within.is_some() => {
+                Ok(Block { bytes: 0, first: value.first, last: value.last })
+            }
+            Some(bytes) => Ok(Block { bytes, first: value.first, last: value.last }),
+            None => {
+                let func = self.plan.steps.get(value.first).map_or("", |step| &step.func);
+                Err(self.too_large(format!("an intermediate result of `{func}`")))
+            }
+        }
+    }
+}
+
+/// The same with a place for each value.
+struct Placed<'a> {
+    given: Given<'a>,
+    blocks: Vec<Block>,
+    /// Where they lie in the arena.
+    offsets: Vec<usize>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Placed<'_> {
+    /// Where a part of another value lies, if it lies inside of that.
+    fn part(&self, Within { whole, byte }: Within) -> Option<Slot> {
+        let byte = self.given.of(byte)?;
+        let inside =
+            |port: &Port| byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes);
+        match whole {
+            Place::Input(k) => {
+                self.inputs.get(k).filter(|p| inside(p)).map(|_| Slot::InputAt(k, byte))
+            }
+            Place::Output(k) => {
+                self.outputs.get(k).filter(|p| inside(p)).map(|_| Slot::OutputAt(k, byte))
+            }
+            Place::Value(k) => {
+                let whole = self.given.plan.values.get(k).filter(|whole| whole.within.is_none());
+                let fits = whole.is_some() && byte <= self.blocks[k].bytes;
+                fits.then(|| Slot::Arena(self.offsets[k] + byte))
+            }
+            Place::Constant(_) | Place::Size(_) => None,
+        }
+    }
+
+    /// An argument of a step.
+    fn slot(&self, func: &str, place: &Place) -> Result<Slot> {
+        Ok(match *place {
+            Place::Input(k) => Slot::Input(k),
+            Place::Output(k) => Slot::Output(k),
+            Place::Constant(k) => Slot::Constant(k),
+            Place::Value(k) => {
+                let value = self.given.plan.values.get(k);
+                let slot = value.and_then(|value| match value.within {
+                    Some(within) => self.part(within),
+                    None => Some(Slot::Arena(self.offsets[k])),
+                });
+                slot.ok_or_else(|| {
+                    let text = format!("the memory plan is wrong: `{func}` uses {place:?}");
+                    Error::internal(text)
+                })?
+            }
+            Place::Size(d) => {
+                let unfit = || self.given.unfit(d, "negative or too large");
+                let size = self.given.of(d).ok_or_else(unfit)?;
+                Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
+            }
+        })
+    }
+
+    fn step(&self, step: &OpenStep) -> Result<Step> {
+        let (given, plan) = (&self.given, self.given.plan);
+        let args = step.args.iter().map(|p| self.slot(&step.func, p)).collect::<Result<_>>()?;
+        let idle = plan.empty && plan.is_idle(step, &|v| given.value(v));
+        if plan.empty && !idle && !step.takes_empty {
+            // What it computes was derived for tensors that have cells.
+            let cells = |place: &Place| match *place {
+                Place::Size(d) => Some(d),
+                Place::Value(k) => plan.values.get(k).map(|value| value.cells),
+                Place::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
+                Place::Output(_) | Place::Constant(_) => None,
+            };
+            let zero = |place: &Place| cells(place).filter(|d| given.of(*d) == Some(0));
+            if let Some(d) = step.args.iter().find_map(zero) {
+                let error = given.unfit(d, "zero");
+                return Err(error.note(format!("`{}` needs at least one element", step.func)));
+            }
+        }
+        Ok(Step { func: step.func.clone(), args, idle })
     }
 }
 

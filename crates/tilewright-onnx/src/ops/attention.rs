@@ -7,10 +7,10 @@ use super::compose::{Compose, int, ints};
 use super::{one, value};
 use crate::build::Builder;
 use crate::data;
-use crate::import::{Importer, Stop};
+use crate::graphs::{Graphs, Stop};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axis};
-use crate::operator::{Operator, op};
+use crate::operator::{Operator, WithGraphs, op, until};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
@@ -20,6 +20,10 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("RotaryEmbedding", 23, 4, rotary_embedding),
     op("TensorScatter", 24, 3, tensor_scatter),
 ];
+
+/// Of `ai.onnx.preview`.
+pub(crate) static WITH_GRAPHS: &[Operator<WithGraphs>] =
+    &[until(1, op("FlexAttention", 1, 3, flex_attention))];
 
 /// A number of heads, which a tensor of three axes needs.
 fn heads(node: &Node, name: &'static str, hidden: usize) -> Result<usize> {
@@ -289,8 +293,8 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 /// Attention of heads whose scores and probabilities graphs of the node change.
-pub(crate) fn flex_attention<'a>(
-    importer: &mut Importer<'a>,
+fn flex_attention<'a>(
+    importer: &mut dyn Graphs<'a>,
     node: &Node<'a>,
 ) -> Result<Vec<Imported>, Stop> {
     let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
@@ -322,7 +326,7 @@ pub(crate) fn flex_attention<'a>(
         Some(number) => data::element_type(i32::try_from(number).unwrap_or(-1))
             .map_err(|e| e.context("attribute `softmax_precision`"))?,
     };
-    let changed = |importer: &mut Importer<'a>, name, x: Imported| -> Result<Imported, Stop> {
+    let changed = |importer: &mut dyn Graphs<'a>, name, x: Imported| -> Result<Imported, Stop> {
         let Some(graph) = node.optional_graph(name)? else { return Ok(x) };
         let results = importer.graph(graph, std::slice::from_ref(&x))?;
         match <[Imported; 1]>::try_from(results) {
@@ -338,7 +342,7 @@ pub(crate) fn flex_attention<'a>(
             }
         }
     };
-    let mut c = Compose::new(node, &mut importer.builder);
+    let mut c = Compose::new(node, importer.builder());
     // Half of the scale on each side, as in `Attention`.
     let half = scale.abs().sqrt();
     let (left, right) = (c.number(q.dtype(), half.copysign(scale))?, c.number(q.dtype(), half)?);
@@ -348,10 +352,10 @@ pub(crate) fn flex_attention<'a>(
     let raw = product(&mut c, &scaled_q, &turned)?;
     let scores = c.cast(&raw, precision)?;
     let scores = changed(importer, "score_mod", scores)?;
-    let mut c = Compose::new(node, &mut importer.builder);
+    let mut c = Compose::new(node, importer.builder());
     let p = c.with("Softmax", &[&scores], [int("axis", -1)])?;
     let p = changed(importer, "prob_mod", p)?;
-    let mut c = Compose::new(node, &mut importer.builder);
+    let mut c = Compose::new(node, importer.builder());
     let wide_v = c.cast(v, precision)?;
     let y = product(&mut c, &p, &wide_v)?;
     Ok(vec![c.cast(&y, q.dtype())?])

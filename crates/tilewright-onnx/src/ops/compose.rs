@@ -14,7 +14,6 @@ use crate::imported::Imported;
 use crate::node::Node;
 use crate::operator::OPSETS;
 use crate::proto::{AttributeProto, AttributeType, Bytes, NodeProto};
-use crate::registry::{self, Import};
 use crate::sizes;
 
 /// A node that is imported as several others.
@@ -90,11 +89,8 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         };
         let inputs = inputs.iter().map(|v| v.cloned()).collect();
         let node = Node::new(&proto, self.outer.label.clone(), OPSETS.1, inputs, None)?;
-        let operator = registry::find("", op, OPSETS.1)?;
-        let results = match operator.import {
-            Import::Plain(import) => import(&node, self.b),
-            Import::WithGraphs(_) => Err(Error::internal(format!("`{op}` has graphs"))),
-        };
+        let import = self.b.importer(op)?;
+        let results = import(&node, self.b);
         self.outer.pass_on(&node);
         results.and_then(|results| node.finish().map(|()| results))
     }
@@ -177,6 +173,23 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         }
         let [from, to, axis] = [from, to, axis.into()].map(|v| sizes::list(&[v]));
         self.op("Slice", &[x, &from?, &to?, &axis?])
+    }
+
+    /// The elements along the first axis from the last one to the first.
+    pub(crate) fn reversed(&mut self, x: &Imported) -> Result<Imported> {
+        let [from, to, axes, steps] = [-1, i64::MIN + 1, 0, -1].map(|n| value::list(&[n]));
+        self.op("Slice", &[x, &from?, &to?, &axes?, &steps?])
+    }
+
+    /// The position that lies as far from the end of so many as one that is given lies from the start.
+    pub(crate) fn counted_back(
+        &mut self,
+        count: impl Into<Dim>,
+        position: &Imported,
+    ) -> Result<Imported> {
+        let (count, one) = (self.size(count)?, self.number(DType::I64, 1.0)?);
+        let last = self.op("Sub", &[&count, &one])?;
+        self.op("Sub", &[&last, position])
     }
 
     pub(crate) fn concat(&mut self, parts: &[&Imported], axis: usize) -> Result<Imported> {

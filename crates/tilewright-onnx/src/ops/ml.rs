@@ -1,6 +1,7 @@
 //! Operators of `ai.onnx.ml` that look up, select and compare, and counts of n-grams.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
@@ -199,6 +200,20 @@ pub(crate) fn array_feature_extractor(node: &Node, b: &mut Builder) -> Result<Ve
     })
 }
 
+/// The n-grams that a node counts.
+struct NGrams {
+    /// The shortest and the longest that count, by the number of elements.
+    lengths: RangeInclusive<usize>,
+    /// Most elements between two neighbours of an n-gram.
+    skips: usize,
+    /// The elements of all n-grams, the shortest ones first.
+    pool: Vec<i64>,
+    /// Where those of each length begin in the pool.
+    starts: Vec<usize>,
+    /// The place of each n-gram in the result.
+    places: Vec<usize>,
+}
+
 /// How often each n-gram of a pool occurs in a sequence, or in each row.
 pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let need = |v: Option<i64>, name: &str| match v.map(usize::try_from) {
@@ -219,29 +234,8 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (starts, places) = (positions("ngram_counts")?, positions("ngram_indexes")?);
     let mode = node.text_or("mode", "TF")?;
     let weights = node.floats("weights")?;
-    // Strings become numbers: those of the pool by their place there, others one that it has not.
-    let (pool, x) = match (node.ints("pool_int64s")?, node.texts("pool_strings")?) {
-        (Some(pool), None) => {
-            let x = node.input(0)?;
-            if !matches!(x.dtype(), DType::I32 | DType::I64) {
-                return Err(Error::model(format!("the input has elements of type {}", x.dtype())));
-            }
-            (pool, Compose::new(node, b).cast(x, DType::I64)?)
-        }
-        (None, Some(pool)) => {
-            let mut number: HashMap<&str, i64> = HashMap::new();
-            for word in &pool {
-                let next = number.len() as i64;
-                number.entry(word).or_insert(next);
-            }
-            let x = text::texts(node, 0)?;
-            let found: Vec<i64> =
-                x.values().iter().map(|w| number.get(w.as_str()).copied().unwrap_or(-1)).collect();
-            let x = Imported::Const(Tensor::from_slice(x.shape(), &found)?);
-            (pool.iter().map(|w| number[w.as_str()]).collect(), x)
-        }
-        _ => return Err(Error::model("one of `pool_int64s` and `pool_strings` is needed")),
-    };
+    let (pool, x) = numbered(node, b)?;
+    let grams = NGrams { lengths: shortest..=longest, skips, pool, starts, places };
     let (rows, length) = match x.shape()[..] {
         [length] => (Dim::from(1), length),
         [rows, length] => (rows, length),
@@ -250,76 +244,24 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let length = length.fixed(node.op())?;
     let mut c = Compose::new(node, b);
     let flat = c.reshape(&x, &[rows, Dim::from(length)])?;
-    let width = places.iter().max().map_or(0, |m| m + 1);
+    let width = grams.places.iter().max().map_or(0, |m| m + 1);
     if width > MAX_PLACES {
         return Err(Error::unsupported(format!(
             "a result of {width} counts is not supported; at most {MAX_PLACES} are"
         )));
     }
-    // The n-grams of each length lie one after the other.
-    let (mut counts, mut used, mut first) = (Vec::new(), Vec::new(), 0);
-    for n in 1..=starts.len() {
-        let (from, to) = (starts[n - 1], starts.get(n).copied().unwrap_or(pool.len()));
-        let grams = match to.checked_sub(from) {
-            Some(size) if size % n == 0 && to <= pool.len() => size / n,
-            _ => return Err(Error::model(format!("attribute `ngram_counts` = {starts:?}"))),
-        };
-        let own = first..first + grams;
-        first = own.end;
-        if grams == 0 || !(shortest..=longest).contains(&n) {
-            continue;
-        }
-        // One element has nothing to skip.
-        for step in 1..=if n == 1 { 1 } else { skips + 1 } {
-            let Some(windows) = length.checked_sub((n - 1) * step).filter(|w| *w > 0) else {
-                continue;
-            };
-            let mut all: Option<Imported> = None;
-            for k in 0..n {
-                let part = c.slice(&flat, 1, k * step, k * step + windows)?;
-                let part = c.reshape(&part, &[rows, windows.into(), Dim::from(1)])?;
-                let wanted: Vec<i64> = (0..grams).map(|g| pool[from + g * n + k]).collect();
-                let same = c.op("Equal", &[&part, &value::list(&wanted)?])?;
-                all = Some(match all {
-                    None => same,
-                    Some(all) => c.op("And", &[&all, &same])?,
-                });
-            }
-            let Some(all) = all else { continue };
-            let found = c.cast(&all, DType::F32)?;
-            counts.push(c.reduce("ReduceSum", &found, &[1], false)?);
-            used.extend(own.clone());
-        }
-    }
-    if first != places.len() {
-        return Err(Error::model(format!(
-            "{} n-grams have {} places in the result",
-            first,
-            places.len()
-        )));
-    }
-    let shape = [rows, Dim::from(width)];
+    let (counts, counted) = grams.counts(&mut c, &flat, rows, length)?;
     let zero = c.number(DType::F32, 0.0)?;
-    let mut y = c.expand(&zero, &shape)?;
+    let mut y = c.expand(&zero, &[rows, Dim::from(width)])?;
     if !counts.is_empty() {
         let counts = c.concat(&counts.iter().collect::<Vec<_>>(), 1)?;
-        let into: Vec<i64> = used.iter().map(|g| places[*g] as i64).collect();
-        let into = c.expand(&value::list(&into)?, &[rows, Dim::from(used.len())])?;
+        let into: Vec<i64> = counted.iter().map(|g| grams.places[*g] as i64).collect();
+        let into = c.expand(&value::list(&into)?, &[rows, Dim::from(counted.len())])?;
         let attributes = [int("axis", 1), text_attribute("reduction", "add")];
         y = c.with("ScatterElements", &[&y, &into, &counts], attributes)?;
     }
     if mode != "TF" {
-        let mut scale = vec![1.0; width];
-        if let Some(weights) = &weights {
-            if weights.len() != places.len() {
-                return Err(Error::model(format!(
-                    "{} n-grams have {} weights",
-                    places.len(),
-                    weights.len()
-                )));
-            }
-            places.iter().zip(weights).for_each(|(at, w)| scale[*at] = f64::from(*w));
-        }
+        let scale = grams.scale(weights.as_deref(), width)?;
         if mode == "IDF" {
             let most = c.number(DType::F32, 1.0)?;
             y = c.op("Min", &[&y, &most])?;
@@ -333,6 +275,106 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         1 => c.reshape(&y, &[width])?,
         _ => y,
     })
+}
+
+/// The pool and the input as numbers. Strings become numbers: those of the pool by their place there,
+/// others one that it has not.
+fn numbered(node: &Node, b: &mut Builder) -> Result<(Vec<i64>, Imported)> {
+    match (node.ints("pool_int64s")?, node.texts("pool_strings")?) {
+        (Some(pool), None) => {
+            let x = node.input(0)?;
+            if !matches!(x.dtype(), DType::I32 | DType::I64) {
+                return Err(Error::model(format!("the input has elements of type {}", x.dtype())));
+            }
+            Ok((pool, Compose::new(node, b).cast(x, DType::I64)?))
+        }
+        (None, Some(pool)) => {
+            let mut number: HashMap<&str, i64> = HashMap::new();
+            for word in &pool {
+                let next = number.len() as i64;
+                number.entry(word).or_insert(next);
+            }
+            let x = text::texts(node, 0)?;
+            let found: Vec<i64> =
+                x.values().iter().map(|w| number.get(w.as_str()).copied().unwrap_or(-1)).collect();
+            let x = Imported::Const(Tensor::from_slice(x.shape(), &found)?);
+            Ok((pool.iter().map(|w| number[w.as_str()]).collect(), x))
+        }
+        _ => Err(Error::model("one of `pool_int64s` and `pool_strings` is needed")),
+    }
+}
+
+impl NGrams {
+    /// How often n-grams occur in each row of so many elements: a tensor for each length and each number of
+    /// elements that are skipped, and the n-grams of all of them, by number.
+    fn counts(
+        &self,
+        c: &mut Compose,
+        flat: &Imported,
+        rows: Dim,
+        length: usize,
+    ) -> Result<(Vec<Imported>, Vec<usize>)> {
+        let (starts, pool) = (&self.starts, &self.pool);
+        // The n-grams of each length lie one after the other.
+        let (mut counts, mut counted, mut first) = (Vec::new(), Vec::new(), 0);
+        for n in 1..=starts.len() {
+            let (from, to) = (starts[n - 1], starts.get(n).copied().unwrap_or(pool.len()));
+            let grams = match to.checked_sub(from) {
+                Some(size) if size % n == 0 && to <= pool.len() => size / n,
+                _ => return Err(Error::model(format!("attribute `ngram_counts` = {starts:?}"))),
+            };
+            let own = first..first + grams;
+            first = own.end;
+            if grams == 0 || !self.lengths.contains(&n) {
+                continue;
+            }
+            // One element has nothing to skip.
+            for step in 1..=if n == 1 { 1 } else { self.skips + 1 } {
+                let Some(windows) = length.checked_sub((n - 1) * step).filter(|w| *w > 0) else {
+                    continue;
+                };
+                let mut all: Option<Imported> = None;
+                for k in 0..n {
+                    let part = c.slice(flat, 1, k * step, k * step + windows)?;
+                    let part = c.reshape(&part, &[rows, windows.into(), Dim::from(1)])?;
+                    let wanted: Vec<i64> = (0..grams).map(|g| pool[from + g * n + k]).collect();
+                    let same = c.op("Equal", &[&part, &value::list(&wanted)?])?;
+                    all = Some(match all {
+                        None => same,
+                        Some(all) => c.op("And", &[&all, &same])?,
+                    });
+                }
+                let Some(all) = all else { continue };
+                let found = c.cast(&all, DType::F32)?;
+                counts.push(c.reduce("ReduceSum", &found, &[1], false)?);
+                counted.extend(own.clone());
+            }
+        }
+        match first == self.places.len() {
+            true => Ok((counts, counted)),
+            false => Err(Error::model(format!(
+                "{} n-grams have {} places in the result",
+                first,
+                self.places.len()
+            ))),
+        }
+    }
+
+    /// What each place of the result is multiplied by.
+    fn scale(&self, weights: Option<&[f32]>, width: usize) -> Result<Vec<f64>> {
+        let mut scale = vec![1.0; width];
+        if let Some(weights) = weights {
+            if weights.len() != self.places.len() {
+                return Err(Error::model(format!(
+                    "{} n-grams have {} weights",
+                    self.places.len(),
+                    weights.len()
+                )));
+            }
+            self.places.iter().zip(weights).for_each(|(at, w)| scale[*at] = f64::from(*w));
+        }
+        Ok(scale)
+    }
 }
 
 /// Most counts in a result.

@@ -10,21 +10,36 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
 
 use crate::build::{Like, LoopGiven, Nested};
-use crate::import::{Importer, Misfit, Stop};
+use crate::graphs::{Graphs, Misfit, Stop};
 use crate::imported::{Element, Imported, ItemType};
 use crate::node::{Node, axis};
+use crate::operator::{MANY, Operator, WithGraphs, op};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
 use crate::proto::{GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
-fn constant(t: Result<Tensor>) -> Result<Imported> {
-    t.map(Imported::Const)
+/// Their inputs may be anything.
+pub(crate) static OPERATORS: &[Operator<WithGraphs>] = &[
+    op("If", 7, 1, branches),
+    op("Loop", 7, MANY, repeat),
+    op("Scan", 8, MANY, scan),
+    op("SequenceMap", 17, MANY, map),
+];
+
+/// The condition of a loop that nothing ends early.
+pub(crate) fn always() -> Result<Imported> {
+    Tensor::from_bools(&[], &[true]).map(Imported::Const)
 }
 
 /// One `bool` or integer, without axes.
-fn scalar(importer: &mut Importer, value: &Imported, dtype: DType, what: &str) -> Result<Imported> {
+fn scalar(
+    importer: &mut dyn Graphs,
+    value: &Imported,
+    dtype: DType,
+    what: &str,
+) -> Result<Imported> {
     let one = value.shape().iter().all(|d| *d == 1);
     if value.dtype() != dtype || !one {
         return Err(Error::model(format!(
@@ -33,7 +48,7 @@ fn scalar(importer: &mut Importer, value: &Imported, dtype: DType, what: &str) -
             value.shape()
         )));
     }
-    value::reshape_to::<Dim>(&mut importer.builder, value, &[])
+    value::reshape_to::<Dim>(importer.builder(), value, &[])
 }
 
 /// The number of a constant, or of a size that is one.
@@ -42,10 +57,7 @@ fn known(value: &Imported) -> Result<Option<i64>> {
 }
 
 /// `If`.
-pub(crate) fn branches<'a>(
-    importer: &mut Importer<'a>,
-    node: &Node<'a>,
-) -> Result<Vec<Imported>, Stop> {
+fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let graphs @ [yes, no] = [node.graph("then_branch")?, node.graph("else_branch")?];
     let cond = scalar(importer, node.input(0)?, DType::BOOL, "condition")?;
     if let Some(cond) = known(&cond)? {
@@ -68,7 +80,7 @@ pub(crate) fn branches<'a>(
         a.join(&b).map_err(|e| e.context("the branches give"))
     });
     let kinds = kinds.collect::<Result<Vec<_>>>()?;
-    Ok(importer.builder.branches(&cond, then, otherwise, &kinds)?)
+    Ok(importer.builder().branches(&cond, then, otherwise, &kinds)?)
 }
 
 /// The number of dimensions of results of one element.
@@ -83,7 +95,7 @@ enum Ranks {
 
 /// Both branches. Where one of them cannot be computed, it ends the run that chooses it.
 fn both<'a>(
-    importer: &mut Importer<'a>,
+    importer: &mut dyn Graphs<'a>,
     node: &Node<'a>,
     [then, otherwise]: [&'a GraphProto; 2],
     cond: &Imported,
@@ -106,7 +118,7 @@ fn both<'a>(
 
 /// Results of a graph, with those of one element in the rank that the graph declares.
 fn declared(
-    importer: &mut Importer,
+    importer: &mut dyn Graphs,
     graph: &GraphProto,
     results: Vec<Imported>,
 ) -> Result<Vec<Imported>> {
@@ -119,7 +131,7 @@ fn declared(
         (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
             if value.shape().iter().all(|d| *d == 1) =>
         {
-            value::reshape_to::<Dim>(&mut importer.builder, &value, &vec![1.into(); rank])
+            value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
         }
         _ => Ok(value),
     };
@@ -129,20 +141,20 @@ fn declared(
 /// A branch; or why its operators cannot take what they are given, at sizes at which a run may never
 /// choose it.
 fn branch<'a>(
-    importer: &mut Importer<'a>,
+    importer: &mut dyn Graphs<'a>,
     graph: &'a GraphProto,
     ranks: Ranks,
 ) -> Result<Result<Nested, Error>, Stop> {
-    let depth = importer.builder.depth();
-    importer.builder.open_body();
+    let depth = importer.builder().depth();
+    importer.builder().open_body();
     let results = match (importer.graph(graph, &[]), ranks) {
         (Ok(results), Ranks::Declared) => declared(importer, graph, results).map_err(Stop::Error),
         (results, _) => results,
     };
     match results {
-        Ok(results) => Ok(Ok(importer.builder.close_body(&results)?)),
+        Ok(results) => Ok(Ok(importer.builder().close_body(&results)?)),
         Err(stop) => {
-            importer.builder.drop_bodies(depth);
+            importer.builder().drop_bodies(depth);
             match stop {
                 Stop::Error(e) if e.cause::<Misfit>().is_some() => Ok(Err(e)),
                 stop => Err(stop),
@@ -154,28 +166,28 @@ fn branch<'a>(
 /// A branch that ends the run with the reason why it cannot be computed, in place of values like those of
 /// the other one.
 fn unreachable(
-    importer: &mut Importer,
+    importer: &mut dyn Graphs,
     node: &Node,
     cond: &Imported,
     (name, why): (&str, &Error),
     other: &Nested,
 ) -> Result<Nested> {
-    importer.builder.open_body();
+    importer.builder().open_body();
     let why = format!("chooses the `{name}`, which cannot be computed: {why}");
-    let flag = Compose::new(node, &mut importer.builder).cast(cond, DType::I64)?;
+    let flag = Compose::new(node, importer.builder()).cast(cond, DType::I64)?;
     let need = Need::Never(why.clone());
-    let never = demand(node, &mut importer.builder, "condition", &flag, &need)?;
+    let never = demand(node, importer.builder(), "condition", &flag, &need)?;
     let mut results = Vec::new();
     for value in &other.results {
         let Like::Tensor(dtype, shape) = Like::of(value).outside(other) else {
             return Err(Error::model(format!("the condition {why}")));
         };
-        let mut c = Compose::new(node, &mut importer.builder);
+        let mut c = Compose::new(node, importer.builder());
         let value = c.cast(&never, dtype)?;
         let shape: Vec<Dim> = shape.iter().map(|d| d.unwrap_or_else(|| 1.into())).collect();
         results.push(c.expand(&value, &shape)?);
     }
-    importer.builder.close_body(&results)
+    importer.builder().close_body(&results)
 }
 
 /// A loop: how often, whether at all, and what is carried.
@@ -193,18 +205,18 @@ pub(crate) type Given = (Imported, Vec<Imported>, Vec<Imported>);
 
 /// Imports a loop whose body `make` gives for the number of the iteration and the carried values.
 pub(crate) fn looped<'a>(
-    importer: &mut Importer<'a>,
+    importer: &mut dyn Graphs<'a>,
     given: Repeat,
-    mut make: impl FnMut(&mut Importer<'a>, &Imported, &[Imported]) -> Result<Given, Stop>,
+    mut make: impl FnMut(&mut dyn Graphs<'a>, &Imported, &[Imported]) -> Result<Given, Stop>,
 ) -> Result<Vec<Imported>, Stop> {
     let Repeat { trip, cond, carried } = given;
     let number = Like::Tensor(DType::I64, Vec::new());
     let mut kinds: Vec<Like> = carried.iter().map(Like::of).collect();
     let (params, body, stacked, goes_on) = loop {
-        importer.builder.open_body();
-        importer.builder.hint = "iteration".to_owned();
+        importer.builder().open_body();
+        importer.builder().hint = "iteration".to_owned();
         let all: Vec<Like> = [number.clone()].into_iter().chain(kinds.iter().cloned()).collect();
-        let (vars, values) = importer.builder.params(&all);
+        let (vars, values) = importer.builder().params(&all);
         let (go, next, stacked) = make(importer, &values[0], &values[1..])?;
         if next.len() != kinds.len() {
             return Err(Stop::Error(Error::model(format!(
@@ -217,7 +229,7 @@ pub(crate) fn looped<'a>(
         let results: Vec<Imported> =
             [go?].into_iter().chain(next.iter().cloned()).chain(stacked.clone()).collect();
         let goes_on = known(&results[0])? == Some(1);
-        let body = importer.builder.close_body(&results)?;
+        let body = importer.builder().close_body(&results)?;
         // What an iteration changes is not known in the next one.
         let mut joined = Vec::with_capacity(kinds.len());
         for (kind, next) in kinds.iter().zip(&next) {
@@ -249,14 +261,11 @@ pub(crate) fn looped<'a>(
     }
     let cond = cond.filter(|c| !matches!(known(c), Ok(Some(1))));
     let given = LoopGiven { trip, cond, carried, params };
-    Ok(importer.builder.graph_loop(given, body, &kinds)?)
+    Ok(importer.builder().graph_loop(given, body, &kinds)?)
 }
 
 /// `Loop`.
-pub(crate) fn repeat<'a>(
-    importer: &mut Importer<'a>,
-    node: &Node<'a>,
-) -> Result<Vec<Imported>, Stop> {
+fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let graph = node.graph("body")?;
     let mut optional = |at: usize, dtype: DType, what: &str| {
         node.optional(at).cloned().map(|v| scalar(importer, &v, dtype, what)).transpose()
@@ -268,7 +277,7 @@ pub(crate) fn repeat<'a>(
         (2..2 + n).map(|at| node.input(at).cloned()).collect::<Result<_>>()?;
     looped(importer, Repeat { trip, cond, carried }, |importer, iteration, carried| {
         // The body runs only where the condition is true.
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         let inputs: Vec<Imported> =
             [iteration.clone(), go].into_iter().chain(carried.iter().cloned()).collect();
         let mut results = importer.graph(graph, &inputs)?;
@@ -305,10 +314,7 @@ struct Scan<'a> {
 }
 
 /// `Scan`.
-pub(crate) fn scan<'a>(
-    importer: &mut Importer<'a>,
-    node: &Node<'a>,
-) -> Result<Vec<Imported>, Stop> {
+fn scan<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let graph = node.graph("body")?;
     // The oldest form has the lengths of the sequences first.
     let batched = node.opset < 9;
@@ -361,7 +367,7 @@ pub(crate) fn scan<'a>(
     let trip = sizes::value(&[], vec![batch[0].into()], DType::I64)?;
     let given = Repeat { trip: Some(trip), cond: None, carried: Vec::new() };
     looped(importer, given, |importer, sample, _| {
-        let mut c = Compose::new(node, &mut importer.builder);
+        let mut c = Compose::new(node, importer.builder());
         let axis = || crate::ops::compose::int("axis", 0);
         let mut own = Vec::new();
         for x in &inputs {
@@ -369,14 +375,14 @@ pub(crate) fn scan<'a>(
         }
         let (states, over) = own.split_at(states.len());
         let results = scanned_over(importer, node, &scan, states, over)?;
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         Ok((go, Vec::new(), results))
     })
 }
 
 /// The states after the last step, and what the steps gave.
 fn scanned_over<'a>(
-    importer: &mut Importer<'a>,
+    importer: &mut dyn Graphs<'a>,
     node: &Node<'a>,
     scan: &Scan<'a>,
     states: &[Imported],
@@ -396,34 +402,27 @@ fn scanned_over<'a>(
     let results = looped(importer, given, |importer, iteration, carried| {
         let mut inputs = carried.to_vec();
         for ((x, axis), backward) in over.iter().zip(&axes).zip(&scan.backward) {
-            let mut c = Compose::new(node, &mut importer.builder);
+            let mut c = Compose::new(node, importer.builder());
             let at = match backward {
                 0 => iteration.clone(),
-                _ => {
-                    let last = c.size(length)?;
-                    let one = c.number(DType::I64, 1.0)?;
-                    let last = c.op("Sub", &[&last, &one])?;
-                    c.op("Sub", &[&last, iteration])?
-                }
+                _ => c.counted_back(length, iteration)?,
             };
             let axis = crate::ops::compose::int("axis", *axis as i64);
             inputs.push(c.with("Gather", &[x, &at], [axis])?);
         }
         let mut results = importer.graph(scan.graph, &inputs)?;
         let stacked = results.split_off(states.len().min(results.len()));
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         Ok((go, results, stacked))
     })?;
     let (last, stacked) = results.split_at(states.len());
     let mut all = last.to_vec();
     let places = scan.out_axes.iter().zip(&scan.out_backward);
     for (value, (along, backward)) in stacked.iter().zip(places) {
-        let mut c = Compose::new(node, &mut importer.builder);
+        let mut c = Compose::new(node, importer.builder());
         let mut value = value.clone();
         if *backward != 0 {
-            let [from, to, axes, steps] =
-                [-1, i64::MIN + 1, 0, -1].map(|n| constant(Tensor::from_slice(&[1], &[n])));
-            value = c.op("Slice", &[&value, &from?, &to?, &axes?, &steps?])?;
+            value = c.reversed(&value)?;
         }
         let along = axis(*along, value.rank())?;
         let mut order: Vec<i64> = (1..value.rank() as i64).collect();
@@ -437,7 +436,7 @@ fn scanned_over<'a>(
 }
 
 /// `SequenceMap`.
-pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
+fn map<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let graph = node.graph("body")?;
     let inputs = node.all_inputs()?;
     let Some(Imported::Item { what: ItemType::List(_), .. }) = inputs.first() else {
@@ -445,7 +444,7 @@ pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Ve
     };
     let none = Attrs::new();
     let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()), ..Element::default() };
-    let builder = &mut importer.builder;
+    let builder = importer.builder();
     let trip = builder.out_of_list(ListOp::Length, &inputs[..1], none.clone(), &number)?;
     let empty = ItemType::List(Element::default());
     let carried = graph
@@ -460,7 +459,7 @@ pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Ve
             elements.push(match input {
                 Imported::Item { what: ItemType::List(element), .. } => {
                     let args = [input.clone(), iteration.clone()];
-                    importer.builder.out_of_list(ListOp::At, &args, Attrs::new(), element)?
+                    importer.builder().out_of_list(ListOp::At, &args, Attrs::new(), element)?
                 }
                 tensor => tensor.clone(),
             });
@@ -474,9 +473,9 @@ pub(crate) fn map<'a>(importer: &mut Importer<'a>, node: &Node<'a>) -> Result<Ve
             let element = what.element().join(&Element::of(&value))?;
             let args = [list.clone(), value];
             let what = ItemType::List(element);
-            next.push(importer.builder.list(ListOp::Insert, &args, Attrs::new(), what)?);
+            next.push(importer.builder().list(ListOp::Insert, &args, Attrs::new(), what)?);
         }
-        let go = constant(Tensor::from_bools(&[], &[true]))?;
+        let go = always()?;
         Ok((go, next, Vec::new()))
     })
 }

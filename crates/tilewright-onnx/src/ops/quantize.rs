@@ -19,7 +19,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 ];
 
 /// Inputs of a quantisation in the form that the operators take.
-struct Parts {
+struct Inputs {
     x: Imported,
     scale: Imported,
     zero: Option<Imported>,
@@ -30,7 +30,7 @@ struct Parts {
 
 /// Reads scale and zero point: for the whole tensor, for each position of an axis (from opset 13
 /// on), or for blocks along an axis (from opset 21 on). Blocks become one pair an element.
-fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
+fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
     let (x, scale, zero) = (node.input(0)?, node.input(1)?, node.optional(2));
     let one_pair = |v: &Imported| v.rank() <= 1 && v.shape().iter().all(|d| *d == 1);
     if let Some(zero) = zero
@@ -55,11 +55,11 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     if one_pair(scale) {
         let zero = zero.map(|z| value::reshape_to::<Dim>(b, z, &[])).transpose()?;
         let scale = value::reshape_to::<Dim>(b, scale, &[])?;
-        return Ok(Parts { x: x.clone(), scale, zero, quantization: quantization(None), shape });
+        return Ok(Inputs { x: x.clone(), scale, zero, quantization: quantization(None), shape });
     }
     let at = axis(at, x.rank())?;
     if scale.rank() == 1 && node.opset >= 13 && block == 0 {
-        return Ok(Parts {
+        return Ok(Inputs {
             x: x.clone(),
             scale: scale.clone(),
             zero: zero.cloned(),
@@ -95,7 +95,7 @@ fn parts(node: &Node, b: &mut Builder) -> Result<Parts> {
     let scale = repeated(scale)?;
     let zero = zero.map(&mut repeated).transpose()?;
     let x = value::reshape_to(b, x, &[count])?;
-    Ok(Parts {
+    Ok(Inputs {
         x,
         scale,
         zero,
@@ -131,7 +131,7 @@ fn no_zero_point(node: &Node) -> Result<()> {
 
 pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let saturate = node.int_or("saturate", 1)? != 0;
-    let mut p = parts(node, b)?;
+    let mut p = inputs(node, b)?;
     let zero = zero_type(node, b)?;
     let stated = if node.opset >= 21 { named_type(node, "output_dtype")? } else { None };
     let to = match (zero, stated) {
@@ -179,7 +179,7 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
 }
 
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let p = parts(node, b)?;
+    let p = inputs(node, b)?;
     let from = Element::of_input(node, b, 0)?;
     if let Some(zero) = zero_type(node, b)?.filter(|zero| *zero != from) {
         return Err(Error::model(format!(

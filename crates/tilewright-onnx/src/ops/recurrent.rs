@@ -107,133 +107,195 @@ fn demand(what: &str, value: &Imported, shape: &[Dim], dtype: DType) -> Result<(
     }
 }
 
+/// The operands of a recurrent network, which fit one another.
+struct Operands<'n> {
+    x: &'n Imported,
+    w: &'n Imported,
+    r: &'n Imported,
+    bias: Option<&'n Imported>,
+    lengths: Option<&'n Imported>,
+    initial: Option<&'n Imported>,
+    initial_cell: Option<&'n Imported>,
+    peepholes: Option<&'n Imported>,
+    batch_first: bool,
+    steps: Dim,
+    batch: Dim,
+    features: Dim,
+    hidden: usize,
+    /// Rows of the weights in each direction: those of all gates.
+    width: usize,
+    /// Whether each direction runs backward.
+    backward: Vec<bool>,
+}
+
+impl<'n> Operands<'n> {
+    fn of(node: &'n Node, cell: Cell) -> Result<Operands<'n>> {
+        let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
+        let (&[first, second, features], &[count, width, _]) =
+            (&x.shape()[..], &w.fixed(node)?[..])
+        else {
+            return Err(Error::model(format!(
+                "the data have the shape {:?}, the weights {:?}; both must have three axes",
+                x.shape(),
+                w.shape()
+            )));
+        };
+        let batch_first = node.opset >= 14 && node.flag("layout", false)?;
+        let (steps, batch) = if batch_first { (second, first) } else { (first, second) };
+        let backward = backward(node)?;
+        let directions = backward.len();
+        let gates = match cell {
+            Cell::Rnn => 1,
+            Cell::Gru { .. } => 3,
+            Cell::Lstm { .. } => 4,
+        };
+        let hidden = r.fixed(node)?.last().copied().unwrap_or(0);
+        if let Some(said) = node.int("hidden_size")?
+            && usize::try_from(said) != Ok(hidden)
+        {
+            return Err(Error::model(format!(
+                "attribute `hidden_size` is {said}, but the weights are for {hidden}"
+            )));
+        }
+        if gates * hidden != width || count != directions {
+            return Err(Error::model(format!(
+                "the weights have the shapes {:?} and {:?}, for {directions} directions of {gates} gates",
+                w.shape(),
+                r.shape()
+            )));
+        }
+        let (bias, lengths, initial) = (node.optional(3), node.optional(4), node.optional(5));
+        let (initial_cell, peepholes) = match cell {
+            Cell::Lstm { .. } => (node.optional(6), node.optional(7)),
+            Cell::Rnn | Cell::Gru { .. } => (None, None),
+        };
+        let all = Operands {
+            x,
+            w,
+            r,
+            bias,
+            lengths,
+            initial,
+            initial_cell,
+            peepholes,
+            batch_first,
+            steps,
+            batch,
+            features,
+            hidden,
+            width,
+            backward,
+        };
+        all.check()?;
+        Ok(all)
+    }
+
+    /// Refuses operands of other shapes or types.
+    fn check(&self) -> Result<()> {
+        let given = self.x.dtype();
+        let [each, columns, elements] =
+            [self.backward.len(), self.width, self.hidden].map(Dim::from);
+        demand("W", self.w, &[each, columns, self.features], given)?;
+        demand("R", self.r, &[each, columns, elements], given)?;
+        let state = match self.batch_first {
+            true => vec![self.batch, each, elements],
+            false => vec![each, self.batch, elements],
+        };
+        for (what, value, shape) in [
+            ("B", self.bias, vec![each, (2 * self.width).into()]),
+            ("initial_h", self.initial, state.clone()),
+            ("initial_c", self.initial_cell, state),
+            ("P", self.peepholes, vec![each, (3 * self.hidden).into()]),
+        ] {
+            value.map_or(Ok(()), |v| demand(what, v, &shape, given))?;
+        }
+        if let Some(lengths) = self.lengths
+            && (lengths.shape() != [self.batch] || !lengths.dtype().is_int())
+        {
+            return Err(Error::model(format!(
+                "the input `sequence_lens` must be {} integers, but is {}{:?}",
+                self.batch,
+                lengths.dtype(),
+                lengths.shape()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The bias that is added to the products of the inputs, and the one that is left for the inside of the
+    /// reset, where the reset comes after its product.
+    fn biases(
+        &self,
+        c: &mut Compose,
+        work: DType,
+        reset_after: bool,
+    ) -> Result<(Option<Imported>, Option<Imported>)> {
+        let Some(bias) = self.bias else { return Ok((None, None)) };
+        let (hidden, width, directions) = (self.hidden, self.width, self.backward.len());
+        let bias = c.cast(bias, work)?;
+        let of_inputs = c.slice(&bias, 1, 0, width)?;
+        let mut of_state = c.slice(&bias, 1, width, 2 * width)?;
+        let mut reset_bias = None;
+        if reset_after {
+            reset_bias = Some(c.slice(&of_state, 1, 2 * hidden, width)?);
+            let outside = c.slice(&of_state, 1, 0, 2 * hidden)?;
+            let zeros = vec![0.0; directions * hidden];
+            let zeros = c.numbers(work, &[directions, hidden], &zeros)?;
+            of_state = c.concat(&[&outside, &zeros], 1)?;
+        }
+        let sum = c.op("Add", &[&of_inputs, &of_state])?;
+        Ok((Some(c.reshape(&sum, &[directions * width])?), reset_bias))
+    }
+}
+
+/// A network: the products of the inputs of all steps with their weights, and the recurrence over them.
 fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Result<Vec<Imported>> {
-    let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let (&[first, second, features], &[count, width, _]) = (&x.shape()[..], &w.fixed(node)?[..])
-    else {
-        return Err(Error::model(format!(
-            "the data have the shape {:?}, the weights {:?}; both must have three axes",
-            x.shape(),
-            w.shape()
-        )));
-    };
-    let batch_first = node.opset >= 14 && node.flag("layout", false)?;
-    let (steps, batch) = if batch_first { (second, first) } else { (first, second) };
-    let backward = backward(node)?;
-    let (directions, given) = (backward.len(), x.dtype());
-    let gates = match cell {
-        Cell::Rnn => 1,
-        Cell::Gru { .. } => 3,
-        Cell::Lstm { .. } => 4,
-    };
-    let hidden = r.fixed(node)?.last().copied().unwrap_or(0);
-    if let Some(said) = node.int("hidden_size")?
-        && usize::try_from(said) != Ok(hidden)
-    {
-        return Err(Error::model(format!(
-            "attribute `hidden_size` is {said}, but the weights are for {hidden}"
-        )));
-    }
-    if gates * hidden != width || count != directions {
-        return Err(Error::model(format!(
-            "the weights have the shapes {:?} and {:?}, for {directions} directions of {gates} gates",
-            w.shape(),
-            r.shape()
-        )));
-    }
-    let [each, columns, elements] = [directions, width, hidden].map(Dim::from);
-    demand("W", w, &[each, columns, features], given)?;
-    demand("R", r, &[each, columns, elements], given)?;
-    let state = match batch_first {
-        true => [batch, each, elements],
-        false => [each, batch, elements],
-    };
-    let lstm = matches!(cell, Cell::Lstm { .. });
-    let (bias, lengths, initial) = (node.optional(3), node.optional(4), node.optional(5));
-    let (initial_cell, peepholes) = match lstm {
-        true => (node.optional(6), node.optional(7)),
-        false => (None, None),
-    };
-    let wanted = [
-        ("B", bias, vec![each, (2 * width).into()]),
-        ("initial_h", initial, state.to_vec()),
-        ("initial_c", initial_cell, state.to_vec()),
-        ("P", peepholes, vec![each, (3 * hidden).into()]),
-    ];
-    for (what, value, shape) in &wanted {
-        value.map_or(Ok(()), |v| demand(what, v, shape, given))?;
-    }
-    if let Some(lengths) = lengths
-        && (lengths.shape() != [batch] || !lengths.dtype().is_int())
-    {
-        return Err(Error::model(format!(
-            "the input `sequence_lens` must be {batch} integers, but is {}{:?}",
-            lengths.dtype(),
-            lengths.shape()
-        )));
-    }
-    let all = activations(node, defaults, directions)?;
+    let all = Operands::of(node, cell)?;
+    let (directions, given) = (all.backward.len(), all.x.dtype());
+    let activations = activations(node, defaults, directions)?;
     let clip = node.float("clip")?.map(f64::from);
-    let each = all.chunks(cell.activations());
-    let directions: Vec<Direction> = backward
-        .into_iter()
-        .zip(each)
-        .map(|(backward, a)| Direction { backward, activations: a.to_vec() })
-        .collect();
     // Sums over hundreds of steps are kept in float32 at least.
     let work = if given == DType::F64 { DType::F64 } else { DType::F32 };
     let mut c = Compose::new(node, b);
-    let x = c.cast(x, work)?;
-    let w = c.cast(w, work)?;
-    let r = c.cast(r, work)?;
+    let x = c.cast(all.x, work)?;
+    let w = c.cast(all.w, work)?;
+    let r = c.cast(all.r, work)?;
     let r = c.transpose(&r, &[0, 2, 1])?;
-    let columns = directions.len() * width;
     // Both biases are added outside of the loop, but for the one inside of the reset.
     let reset_after = matches!(cell, Cell::Gru { reset_after: true });
-    let mut reset_bias = None;
-    let bias = match bias {
-        None => None,
-        Some(bias) => {
-            let bias = c.cast(bias, work)?;
-            let of_inputs = c.slice(&bias, 1, 0, width)?;
-            let mut of_state = c.slice(&bias, 1, width, 2 * width)?;
-            if reset_after {
-                reset_bias = Some(c.slice(&of_state, 1, 2 * hidden, width)?);
-                let outside = c.slice(&of_state, 1, 0, 2 * hidden)?;
-                let zeros = vec![0.0; directions.len() * hidden];
-                let zeros = c.numbers(work, &[directions.len(), hidden], &zeros)?;
-                of_state = c.concat(&[&outside, &zeros], 1)?;
-            }
-            let sum = c.op("Add", &[&of_inputs, &of_state])?;
-            Some(c.reshape(&sum, &[columns])?)
-        }
-    };
-    let rows = c.reshape(&x, &[steps * batch, features])?;
-    let weights = c.reshape(&w, &[columns.into(), features])?;
+    let (bias, reset_bias) = all.biases(&mut c, work, reset_after)?;
+    let rows = c.reshape(&x, &[all.steps * all.batch, all.features])?;
+    let weights = c.reshape(&w, &[(directions * all.width).into(), all.features])?;
     let inputs = [Some(&rows), Some(&weights), bias.as_ref()];
     let inputs = if bias.is_some() { &inputs[..] } else { &inputs[..2] };
     let sums = c.all("Gemm", inputs, [int("transB", 1)], 1)?.swap_remove(0);
+    let each = activations.chunks(cell.activations());
     let params = Recurrent {
         cell,
         dtype: work,
-        steps,
-        batch,
-        hidden,
-        directions,
-        batch_first,
+        steps: all.steps,
+        batch: all.batch,
+        hidden: all.hidden,
+        directions: all
+            .backward
+            .iter()
+            .zip(each)
+            .map(|(&backward, own)| Direction { backward, activations: own.to_vec() })
+            .collect(),
+        batch_first: all.batch_first,
         clip,
         reset_bias: reset_bias.is_some(),
-        initial: initial.is_some(),
-        initial_cell: initial_cell.is_some(),
-        peepholes: peepholes.is_some(),
-        lengths: lengths.map(Imported::dtype),
+        initial: all.initial.is_some(),
+        initial_cell: all.initial_cell.is_some(),
+        peepholes: all.peepholes.is_some(),
+        lengths: all.lengths.map(Imported::dtype),
     };
     let mut args = vec![sums, r];
     args.extend(reset_bias);
-    for value in [initial, initial_cell, peepholes].into_iter().flatten() {
+    for value in [all.initial, all.initial_cell, all.peepholes].into_iter().flatten() {
         args.push(c.cast(value, work)?);
     }
-    args.extend(lengths.cloned());
+    args.extend(all.lengths.cloned());
     let name = match cell {
         Cell::Rnn => "rnn",
         Cell::Gru { .. } => "gru",

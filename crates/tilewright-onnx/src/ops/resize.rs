@@ -111,6 +111,28 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         Some(list) => axes(&list, rank)?,
         None => (0..rank).collect(),
     };
+    let (sizes, scales) = sizes_and_scales(node, x, &along)?;
+    let (coordinates, crop) = coordinates(node, rank, &along)?;
+    let mode = interpolation(node)?;
+    let beyond = f64::from(node.float_or("extrapolation_value", 0.0)?);
+    let params = Resize {
+        scales,
+        mode,
+        coordinates,
+        exclude_outside: node.flag("exclude_outside", false)?,
+        antialias: node.opset >= 18 && node.flag("antialias", false)?,
+        crop,
+        ..Resize::new(operand(x), &sizes)
+    };
+    let y = call(b, x, &params)?;
+    match params.crop {
+        Some(_) => extrapolated(node, b, y, &params, beyond),
+        None => Ok(y),
+    }
+}
+
+/// The extents of the result, and by what each is scaled: from one of both, given for some axes.
+fn sizes_and_scales(node: &Node, x: &Imported, along: &[usize]) -> Result<(Vec<Dim>, Vec<f64>)> {
     let fits = |count: usize| match count == along.len() {
         true => Ok(()),
         false => Err(Error::model(format!("{count} sizes or scales for {} axes", along.len()))),
@@ -119,7 +141,7 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         18.. => node.text_or("keep_aspect_ratio_policy", "stretch")?,
         _ => "stretch",
     };
-    let mut scales = vec![1.0; rank];
+    let mut scales = vec![1.0; x.rank()];
     let mut sizes = x.shape();
     let given = node.integers(3, "sizes")?.filter(|s| !s.is_empty());
     match (floats(node, 2, "scales")?, given) {
@@ -134,24 +156,7 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             fits(list.len())?;
             let wanted = extents::checked_dims(&list)?;
             let extents: Vec<Dim> = along.iter().map(|&a| x.shape()[a]).collect();
-            let ratios = || -> Result<Vec<f64>> {
-                let what = "a resize that keeps the ratio of the axes";
-                let (from, to) = (dim::fixed(&extents, what)?, dim::fixed(&wanted, what)?);
-                Ok(to.iter().zip(&from).map(|(&d, &e)| d as f64 / e as f64).collect())
-            };
-            // One scale for all axes, that of the tightest or the loosest.
-            let common = match policy {
-                "stretch" => None,
-                "not_larger" => Some(ratios()?.into_iter().fold(f64::INFINITY, f64::min)),
-                "not_smaller" => Some(ratios()?.into_iter().fold(0.0, f64::max)),
-                other => {
-                    return Err(node.unsupported_value(
-                        "keep_aspect_ratio_policy",
-                        other,
-                        "stretch, not_larger, not_smaller",
-                    ));
-                }
-            };
+            let common = common_scale(node, policy, &extents, &wanted)?;
             for ((&a, &d), &extent) in along.iter().zip(&wanted).zip(&extents) {
                 (sizes[a], scales[a]) = match (common, extent.known()) {
                     (Some(s), Some(extent)) => {
@@ -162,7 +167,35 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             }
         }
     }
-    let mut crop = None;
+    Ok((sizes, scales))
+}
+
+/// One scale for all axes, that of the tightest or the loosest, where their ratio is kept.
+fn common_scale(node: &Node, policy: &str, extents: &[Dim], wanted: &[Dim]) -> Result<Option<f64>> {
+    let ratios = || -> Result<Vec<f64>> {
+        let what = "a resize that keeps the ratio of the axes";
+        let (from, to) = (dim::fixed(extents, what)?, dim::fixed(wanted, what)?);
+        Ok(to.iter().zip(&from).map(|(&d, &e)| d as f64 / e as f64).collect())
+    };
+    Ok(match policy {
+        "stretch" => None,
+        "not_larger" => Some(ratios()?.into_iter().fold(f64::INFINITY, f64::min)),
+        "not_smaller" => Some(ratios()?.into_iter().fold(0.0, f64::max)),
+        other => {
+            return Err(node.unsupported_value(
+                "keep_aspect_ratio_policy",
+                other,
+                "stretch, not_larger, not_smaller",
+            ));
+        }
+    })
+}
+
+/// The first and the last place of each axis that count, as fractions of the axis.
+type Crop = Vec<[f64; 2]>;
+
+/// Where an element of the result lies in the input; and the crop, if there is one.
+fn coordinates(node: &Node, rank: usize, along: &[usize]) -> Result<(Coordinates, Option<Crop>)> {
     let coordinates = match node.text_or("coordinate_transformation_mode", "half_pixel")? {
         "half_pixel" => Coordinates::HalfPixel,
         "half_pixel_symmetric" if node.opset >= 19 => Coordinates::HalfPixelSymmetric,
@@ -182,8 +215,7 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             let mut all = vec![[0.0, 1.0]; rank];
             let (first, last) = roi.split_at(along.len());
             along.iter().zip(first.iter().zip(last)).for_each(|(&a, (f, l))| all[a] = [*f, *l]);
-            crop = Some(all);
-            Coordinates::Asymmetric
+            return Ok((Coordinates::Asymmetric, Some(all)));
         }
         other => {
             return Err(node.unsupported_value(
@@ -193,6 +225,11 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             ));
         }
     };
+    Ok((coordinates, None))
+}
+
+/// How elements between those of the input are computed.
+fn interpolation(node: &Node) -> Result<Interpolation> {
     let nearest = match node.text_or("nearest_mode", "round_prefer_floor")? {
         "round_prefer_floor" => Nearest::RoundPreferFloor,
         "round_prefer_ceil" => Nearest::RoundPreferCeil,
@@ -207,27 +244,12 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
     };
     let cubic = f64::from(node.float_or("cubic_coeff_a", -0.75)?);
-    let mode = match node.text_or("mode", "nearest")? {
+    Ok(match node.text_or("mode", "nearest")? {
         "nearest" => Interpolation::Nearest(nearest),
         "linear" => Interpolation::Linear,
         "cubic" => Interpolation::Cubic(cubic),
         other => return Err(node.unsupported_value("mode", other, "nearest, linear, cubic")),
-    };
-    let beyond = f64::from(node.float_or("extrapolation_value", 0.0)?);
-    let params = Resize {
-        scales,
-        mode,
-        coordinates,
-        exclude_outside: node.flag("exclude_outside", false)?,
-        antialias: node.opset >= 18 && node.flag("antialias", false)?,
-        crop,
-        ..Resize::new(operand(x), &sizes)
-    };
-    let y = call(b, x, &params)?;
-    match params.crop {
-        Some(_) => extrapolated(node, b, y, &params, beyond),
-        None => Ok(y),
-    }
+    })
 }
 
 /// A number in the cells that lie outside of the elements.

@@ -191,6 +191,7 @@ pub fn scan_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
 
 /// How a reduction combines values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reducer {
     /// Their sum; nothing gives 0.
     Sum,
@@ -267,6 +268,7 @@ pub fn reduce<'a>(
 
 /// What an element of a computed tensor is: an expression, or a reduction of one.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Body {
     /// Just the value.
     Value(Expr),

@@ -263,31 +263,34 @@ impl ExprParser {
                 let dtype = self.dtype(args.need("dtype")?)?;
                 typed(self.expr_of(args.need("value")?, dtype)?)
             }
-            _ => match text::OPAQUE_CALLS.iter().find(|(n, _)| *n == name) {
-                Some((_, dtype)) => {
-                    let args = Args::bind_variadic(c, what.as_str(), &[])?;
-                    let rest = args.rest.iter().map(|e| self.argument(e)).collect::<Result<_>>()?;
-                    typed(Expr::call(CallTarget::Opaque(name.into()), rest, *dtype))
-                }
-                None if STATEMENTS.contains(&name) => {
-                    Err(Error::syntax(format!("`{what}` cannot be used as an expression")))
-                }
-                None => {
-                    let intrinsics = Intrin::ALL.iter().map(|i| i.name());
-                    let opaque = text::OPAQUE_CALLS.iter().map(|(n, _)| *n);
-                    let known = KNOWN.iter().copied().chain(intrinsics).chain(opaque);
-                    let error = Error::syntax(format!("unknown function `{what}`"));
-                    let error = error.at(self.span(&*c.func));
-                    Err(match closest(name, known) {
-                        Some(near) => error.help(format!("did you mean `T.{near}`?")),
-                        None => error.help(format!(
-                            "a call that is only passed on is written \
-                             T.call_intrin(\"int32\", \"{name}\", ...)"
-                        )),
-                    })
-                }
-            },
+            _ => self.opaque(name, c),
         }
+    }
+
+    /// A call that is only passed on; the error says which names there are.
+    fn opaque(&mut self, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
+        let what = format!("T.{name}");
+        if let Some((_, dtype)) = text::OPAQUE_CALLS.iter().find(|(n, _)| *n == name) {
+            let args = Args::bind_variadic(c, what.as_str(), &[])?;
+            let rest = args.rest.iter().map(|e| self.argument(e)).collect::<Result<_>>()?;
+            let call = Expr::call(CallTarget::Opaque(name.into()), rest, *dtype);
+            return Ok(TextValue::Typed(call));
+        }
+        if STATEMENTS.contains(&name) {
+            return Err(Error::syntax(format!("`{what}` cannot be used as an expression")));
+        }
+        let intrinsics = Intrin::ALL.iter().map(|i| i.name());
+        let opaque = text::OPAQUE_CALLS.iter().map(|(n, _)| *n);
+        let known = KNOWN.iter().copied().chain(intrinsics).chain(opaque);
+        let error = Error::syntax(format!("unknown function `{what}`"));
+        let error = error.at(self.span(&*c.func));
+        Err(match closest(name, known) {
+            Some(near) => error.help(format!("did you mean `T.{near}`?")),
+            None => error.help(format!(
+                "a call that is only passed on is written \
+                 T.call_intrin(\"int32\", \"{name}\", ...)"
+            )),
+        })
     }
 
     /// Two values of one type.

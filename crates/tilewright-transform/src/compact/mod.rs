@@ -382,7 +382,7 @@ impl Compact<'_> {
                 false => false,
             })
         };
-        let by_ends = |(a, a_vars): (&Parts, _), (b, b_vars): (&Parts, _)| {
+        let by_ends = |(a, a_vars): (&IndexTerms, _), (b, b_vars): (&IndexTerms, _)| {
             let (_, last) = reach::ends(&a.all, a_vars, &self.ranges)?;
             let (first, _) = reach::ends(&b.all, b_vars, &self.ranges)?;
             Some(reach::span(&first.plus(&last, -1)?, &self.ranges)?.lo > 0)
@@ -467,7 +467,7 @@ impl Compact<'_> {
         cells: &[Cells],
         points: &OnceCell<Result<Points, String>>,
     ) -> Option<Side> {
-        let parts: Option<Vec<Parts>> =
+        let parts: Option<Vec<IndexTerms>> =
             cells.iter().map(|c| self.parts(c.indices.get(axis)?, &c.vars, None)).collect();
         let parts = parts?;
         let base = &parts.first()?.outer;
@@ -502,11 +502,11 @@ impl Compact<'_> {
     }
 
     /// An index taken apart, where it is index arithmetic.
-    fn parts(&self, e: &Expr, vars: &[(Var, Range)], var: Option<&Var>) -> Option<Parts> {
+    fn parts(&self, e: &Expr, vars: &[(Var, Range)], var: Option<&Var>) -> Option<IndexTerms> {
         if e.mentions_any(&self.data) {
             return None;
         }
-        Parts::of(&self.ranges, e, vars, var)
+        IndexTerms::of(&self.ranges, e, vars, var)
     }
 
     /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
@@ -522,7 +522,12 @@ impl Compact<'_> {
     }
 
     /// Whether an index is in range, by what its loops reach.
-    fn stays_inside(&self, index: &Parts, vars: &[(Var, Range)], extent: &Expr) -> Option<bool> {
+    fn stays_inside(
+        &self,
+        index: &IndexTerms,
+        vars: &[(Var, Range)],
+        extent: &Expr,
+    ) -> Option<bool> {
         let (first, last) = reach::ends(&index.all, vars, &self.ranges)?;
         let behind = index::linear(extent, &self.ranges)?.plus(&last, -1)?;
         let values = |form| reach::span(form, &self.ranges);
@@ -700,7 +705,7 @@ fn count(shape: &[Expr]) -> Option<i64> {
 
 /// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
 /// and what differs inside.
-struct Parts {
+struct IndexTerms {
     /// All of it.
     all: Linear,
     outer: Linear,
@@ -711,8 +716,13 @@ struct Parts {
     reached: bool,
 }
 
-impl Parts {
-    fn of(ranges: &Ranges, e: &Expr, vars: &[(Var, Range)], var: Option<&Var>) -> Option<Parts> {
+impl IndexTerms {
+    fn of(
+        ranges: &Ranges,
+        e: &Expr,
+        vars: &[(Var, Range)],
+        var: Option<&Var>,
+    ) -> Option<IndexTerms> {
         if !e.effects().constant() {
             return None;
         }
@@ -736,7 +746,7 @@ impl Parts {
                 outer.terms.push((atom, by));
             }
         }
-        Some(Parts {
+        Some(IndexTerms {
             inner: reach::between(&inner, vars, ranges),
             all: whole,
             outer,

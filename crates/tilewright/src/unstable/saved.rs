@@ -12,8 +12,8 @@
 //! | 4, 4 | version of the format; 0 |
 //! | 32 | BLAKE3 of the header with its length |
 //! | 8 | length of the header |
-//! | | the header, JSON: `Header`, with the BLAKE3 of each part |
-//! | | the parts, each at a multiple of 64, zeros between them |
+//! | | the header, JSON: `Header`, with the BLAKE3 of each section |
+//! | | the sections, each at a multiple of 64, zeros between them |
 //!
 //! The library is code: a file is opened only by those who trust where it is from. The checksums find
 //! damage, and no forgery.
@@ -37,7 +37,7 @@ const VERSION: u32 = 3;
 /// Where the header begins: behind magic, version, checksum and its own length.
 const HEADER: usize = 16 + 8 + 32 + 8;
 
-/// What stands in front of the parts.
+/// What stands in front of the sections.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     /// The machine, in LLVM's words.
@@ -56,13 +56,13 @@ struct Header {
 /// A lowered module and its kernels.
 #[derive(Debug, Serialize, Deserialize)]
 struct Code {
-    module: Part,
-    library: Part,
+    module: Section,
+    library: Section,
 }
 
 /// A range of bytes, counted from the end of the header.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Part {
+struct Section {
     at: usize,
     count: usize,
     /// BLAKE3, in hexadecimal digits.
@@ -74,10 +74,10 @@ struct Constant {
     name: String,
     dtype: String,
     shape: Vec<usize>,
-    bytes: Part,
+    bytes: Section,
 }
 
-/// The content of a file, whose large parts stay where they are.
+/// The content of a file, whose sections stay where they are.
 pub struct Content {
     head: Vec<u8>,
     parts: Vec<Tensor>,
@@ -133,7 +133,7 @@ impl Content {
             let hash = blake3::hash(tensor.bytes()).to_hex().to_string();
             end = (at + count).next_multiple_of(tensor::ALIGN);
             parts.push(tensor);
-            Part { at, count, hash }
+            Section { at, count, hash }
         };
         let bytes = |bytes: &[u8]| Tensor::from_bytes(DType::U8, &[bytes.len()], bytes);
         let header = Header {
@@ -161,7 +161,7 @@ impl Content {
         };
         let mut header = serde_json::to_vec(&header)
             .map_err(|e| Error::internal(format!("a header as JSON: {e}")))?;
-        // So that the parts begin at a multiple of 64.
+        // So that the sections begin at a multiple of 64.
         header.resize((HEADER + header.len()).next_multiple_of(tensor::ALIGN) - HEADER, b' ');
         let mut counted = (header.len() as u64).to_le_bytes().to_vec();
         counted.extend_from_slice(&header);
@@ -266,7 +266,7 @@ pub(crate) unsafe fn open_noted(
     threads: Option<usize>,
     check: Check,
 ) -> Result<Opened> {
-    let Parts { header, programs, table } = parts(content, check)?;
+    let Sections { header, programs, table } = sections(content, check)?;
     check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
     let threads = match threads.unwrap_or(header.threads) {
         0 => tilewright_target::cores(),
@@ -298,13 +298,13 @@ fn nothing() -> Error {
 /// # Errors
 /// [`Error::Model`] if this is no such file, or a damaged one.
 pub fn open_program(content: &Tensor, check: Check) -> Result<(Program, String)> {
-    let Parts { header, programs, table } = parts(content, check)?;
+    let Sections { header, programs, table } = sections(content, check)?;
     let (text, _) = programs.first().ok_or_else(nothing)?;
     Ok((read((*text).to_owned(), &table)?, header.note))
 }
 
-/// The parts of a file's content.
-struct Parts<'a> {
+/// The sections of a file's content, read.
+struct Sections<'a> {
     header: Header,
     /// Texts of modules, and their kernels.
     programs: Vec<(&'a str, &'a [u8])>,
@@ -312,12 +312,12 @@ struct Parts<'a> {
     table: ConstTable,
 }
 
-fn parts(content: &Tensor, check: Check) -> Result<Parts<'_>> {
+fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
     let all = content.bytes();
     let (header, end) = header(all)?;
     let broken = || Error::model("the file is damaged: its header does not fit");
     let mut last = end;
-    let mut part = |p: &Part, checked: bool| {
+    let mut bytes_of = |p: &Section, checked: bool| {
         let start = end.checked_add(p.at).filter(|start| *start >= last).ok_or_else(broken)?;
         let stop = start.checked_add(p.count).ok_or_else(broken)?;
         let (gap, bytes) = (all.get(last..start), all.get(start..stop));
@@ -332,13 +332,13 @@ fn parts(content: &Tensor, check: Check) -> Result<Parts<'_>> {
     // In their order.
     let mut programs = Vec::new();
     for program in &header.programs {
-        let text = part(&program.module, true)?;
+        let text = bytes_of(&program.module, true)?;
         let text = std::str::from_utf8(text).map_err(|_| broken())?;
-        programs.push((text, part(&program.library, true)?));
+        programs.push((text, bytes_of(&program.library, true)?));
     }
     let mut table = ConstTable::default();
     for c in &header.constants {
-        let bytes = part(&c.bytes, check == Check::All)?;
+        let bytes = bytes_of(&c.bytes, check == Check::All)?;
         let dtype: DType = c.dtype.parse()?;
         if tensor::byte_count(dtype, &c.shape) != Some(bytes.len()) {
             return Err(broken());
@@ -356,7 +356,7 @@ fn parts(content: &Tensor, check: Check) -> Result<Parts<'_>> {
     if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
         return Err(Error::model("the file is damaged: it goes on behind its end"));
     }
-    Ok(Parts { header, programs, table })
+    Ok(Sections { header, programs, table })
 }
 
 /// The header of a file, if its checksum is right, and where it ends.

@@ -10,12 +10,30 @@ use super::{Writer, is_decided, number, type_of};
 impl Writer<'_> {
     /// What the header declares, but for what all libraries have.
     pub(super) fn run(&mut self, body: usize, block: &Block) -> Result<String> {
-        let name = self.name;
-        let plan = self.library.program.plan;
-        let shapes = plan.shapes();
+        let mut out = self.start_and_finish(body);
+        let misfit = self.site("an output has another shape than the model says");
+        let ports: Vec<(&OpenPort, &Register)> =
+            self.program.signature.outputs.iter().zip(&block.results).collect();
+        out += &match is_decided(self.program) {
+            true => self.run_to_results(&ports, &misfit),
+            false => self.run_to_outputs(&ports, &misfit),
+        };
+        Ok(out)
+    }
+
+    /// The parameter that shapes are given in, if they are, and the argument that hands it on.
+    fn shapes_passed(&self) -> (&'static str, &'static str) {
+        match self.library.program.plan.shapes() {
+            None => ("", ""),
+            Some(_) => ("const int64_t *shapes, ", "shapes, "),
+        }
+    }
+
+    /// The functions that make the state of a run and call its block, and that free it.
+    fn start_and_finish(&self, body: usize) -> String {
+        let shapes = self.library.program.plan.shapes();
         let signature = &self.program.signature;
-        let parameter = shapes.map_or("", |_| "const int64_t *shapes, ");
-        let passed = shapes.map_or("", |_| "shapes, ");
+        let (parameter, _) = self.shapes_passed();
         let mut out = format!(
             "static int start({parameter}const void *const *inputs, run_state **to) {{
     run_state *m = calloc(1, sizeof *m);
@@ -57,22 +75,25 @@ static void finish(run_state *m) {{
 ",
             self.registers
         );
-        let misfit = self.site("an output has another shape than the model says");
-        let ports: Vec<(&OpenPort, &Register)> =
-            signature.outputs.iter().zip(&block.results).collect();
-        if is_decided(self.program) {
-            let count = ports.len();
-            let _ = write!(
-                out,
-                "struct {name}_results {{
+        out
+    }
+
+    /// The functions for outputs whose sizes data decide: a run makes results, which are asked for and freed.
+    fn run_to_results(&self, ports: &[(&OpenPort, &Register)], misfit: &str) -> String {
+        let (name, (parameter, passed)) = (self.name, self.shapes_passed());
+        let mut out = String::new();
+        let count = ports.len();
+        let _ = write!(
+            out,
+            "struct {name}_results {{
     value *outputs[{count}];
 }};
 
 "
-            );
-            let _ = write!(
-                out,
-                "PUBLIC void {name}_free({name}_results *results) {{
+        );
+        let _ = write!(
+            out,
+            "PUBLIC void {name}_free({name}_results *results) {{
     if (results == NULL) return;
     for (int k = 0; k < {count}; k++) drop(results->outputs[k]);
     free(results);
@@ -95,19 +116,19 @@ PUBLIC int {name}_run({parameter}const void *const *inputs, {name}_results **res
     int result = start({passed}inputs, &m);
     if (result == 0 && (made = calloc(1, sizeof *made)) == NULL) result = NO_MEMORY;
 "
-            );
-            for (k, (port, r)) in ports.iter().enumerate() {
-                let (number, rank) = (number(port.dtype), port.shape.len());
-                let _ = write!(
-                    out,
-                    "    if (result == 0 && !is_tensor(m->r[{r}], {number}, {rank})) result = {misfit};
-    if (result == 0) result = keep(m->r[{r}], &made->outputs[{k}]);
-"
-                );
-            }
+        );
+        for (k, (port, r)) in ports.iter().enumerate() {
+            let (number, rank) = (number(port.dtype), port.shape.len());
             let _ = write!(
                 out,
-                "    finish(m);
+                "    if (result == 0 && !is_tensor(m->r[{r}], {number}, {rank})) result = {misfit};
+    if (result == 0) result = keep(m->r[{r}], &made->outputs[{k}]);
+"
+            );
+        }
+        let _ = write!(
+            out,
+            "    finish(m);
     if (result != 0) {{
         {name}_free(made);
         made = NULL;
@@ -123,9 +144,15 @@ PUBLIC const void *{name}_output(const {name}_results *results, int output,
     return results->outputs[output]->data;
 }}
 "
-            );
-            return Ok(out);
-        }
+        );
+        out
+    }
+
+    /// The function that writes outputs of known shapes to the caller's memory.
+    fn run_to_outputs(&self, ports: &[(&OpenPort, &Register)], misfit: &str) -> String {
+        let shapes = self.library.program.plan.shapes();
+        let (name, (parameter, passed)) = (self.name, self.shapes_passed());
+        let mut out = String::new();
         let _ = write!(
             out,
             "PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
@@ -148,6 +175,6 @@ PUBLIC const void *{name}_output(const {name}_results *results, int output,
             );
         }
         out += "    finish(m);\n    return result;\n}\n";
-        Ok(out)
+        out
     }
 }

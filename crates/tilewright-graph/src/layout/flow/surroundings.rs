@@ -10,7 +10,7 @@ use tilewright_ir::{
 use super::Layout;
 use crate::fuse::Kernels;
 use crate::layout::free::{constant_bytes, constants};
-use crate::parts::{self, Parts};
+use crate::parts::{self, OpenJoins};
 use crate::view::relabels;
 
 /// What calls and conversions cost, in one unit of time.
@@ -73,7 +73,7 @@ pub struct Surroundings {
     /// Bytes of all constants.
     pub constants: u64,
     kernels: Kernels,
-    parts: Parts,
+    parts: OpenJoins,
     /// By the value of a call, for each argument the bytes that the run touches after it was used last.
     since: HashMap<u64, Vec<u64>>,
 }
@@ -82,7 +82,7 @@ impl Surroundings {
     /// Those of a graph function in normal form, whose functions are those of a module.
     pub fn of(module: &Module, func: &GraphFunc) -> Surroundings {
         let kernels = Kernels::of(module, func);
-        let parts = Parts::of(module, func, &kernels);
+        let parts = OpenJoins::of(module, func, &kernels);
         let since = since(func, &kernels, &parts);
         Surroundings { constants: constant_bytes(func), kernels, parts, since }
     }
@@ -194,7 +194,7 @@ impl Surrounding {
 
 /// The bytes that a run touches between the last kernel that makes or reads an argument and the call, for
 /// each argument of each call; those of all of the run for an input that nothing reads before.
-fn since(func: &GraphFunc, kernels: &Kernels, parts: &Parts) -> HashMap<u64, Vec<u64>> {
+fn since(func: &GraphFunc, kernels: &Kernels, parts: &OpenJoins) -> HashMap<u64, Vec<u64>> {
     let constant = constants(func, true);
     // What was touched before the kernel began that makes a value or was the last to read it.
     let mut last: HashMap<u64, u64> = HashMap::new();

@@ -33,7 +33,7 @@ pub struct Report<'a> {
 }
 
 /// What the page says of one graph function.
-pub(crate) struct Part<'a> {
+pub(crate) struct FunctionReport<'a> {
     pub(crate) number: usize,
     pub(crate) plan: &'a Planned,
     pub(crate) bindings: Bindings,
@@ -43,20 +43,20 @@ pub(crate) struct Part<'a> {
     pub(crate) times: Option<&'a Times>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> FunctionReport<'a> {
     pub(crate) fn of(
         report: &Report<'a>,
         number: usize,
         plan: &'a Planned,
         bindings: Bindings,
         kinds: &'a Kinds,
-    ) -> Part<'a> {
+    ) -> FunctionReport<'a> {
         let (left, unit, times) = (report.left, report.unit, report.times.get(number));
-        Part { number, plan, bindings, kinds, left, unit, times }
+        FunctionReport { number, plan, bindings, kinds, left, unit, times }
     }
 }
 
-impl Part<'_> {
+impl FunctionReport<'_> {
     /// The name of a tensor.
     pub(crate) fn name(&self, tensor: usize) -> &str {
         &self.plan.problem.tensors[tensor].name

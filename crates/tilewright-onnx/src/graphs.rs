@@ -1,0 +1,39 @@
+//! What the importer of an operator whose attributes are graphs is given: the way to import these.
+//!
+//! The walk through a model ([`crate::import`]) knows all operators by the table, and the table knows
+//! their importers. These know neither: the walk hands itself to them as [`Graphs`].
+
+use std::sync::Arc;
+
+use tilewright_ir::{Error, Result};
+
+use crate::build::Builder;
+use crate::imported::Imported;
+use crate::proto::GraphProto;
+
+/// An import that goes on, into which the graphs of a node are imported.
+pub(crate) trait Graphs<'a> {
+    /// Where the calls are collected.
+    fn builder(&mut self) -> &mut Builder;
+
+    /// Imports a graph inside of those that are imported, with values for its inputs, and gives its
+    /// outputs.
+    fn graph(&mut self, graph: &'a GraphProto, inputs: &[Imported]) -> Result<Vec<Imported>, Stop>;
+}
+
+/// Why an import ends without a module.
+pub(crate) enum Stop {
+    /// It fails.
+    Error(Error),
+    /// Something must be known that depends on these inputs, whose values are given.
+    Fix(Vec<Arc<str>>),
+}
+
+impl From<Error> for Stop {
+    fn from(e: Error) -> Self {
+        Stop::Error(e)
+    }
+}
+
+/// The cause of an error: operands do not fit their operator, which is no matter where it never runs.
+pub(crate) struct Misfit;
