@@ -2,6 +2,7 @@
 """Compares layout plans with those of an outside exact solver, CP-SAT.
 
     run.py --count 300 --seed 1      random problems, which the crate's example writes and plans
+    run.py --models A.onnx B.onnx    what `tilewright plan` is asked for models
     run.py FOLDER                    NAME.problem.json with NAME.plan.json, or without one where
                                      nothing is allowed
 
@@ -149,11 +150,24 @@ def write(folder, count, seed):
         sys.exit(2)
 
 
+def plan(folder, models):
+    """The problems of models, each in a folder of its own, with their plans."""
+    build = ["cargo", "build", "--release", "--quiet", "--package", "tilewright-cli"]
+    subprocess.run(build, cwd=python_environment.ROOT, check=True)
+    program = python_environment.ROOT / "target" / "release" / "tilewright"
+    for k, model in enumerate(models):
+        own = Path(folder) / f"{k}_{Path(model).stem}"
+        own.mkdir()
+        command = [program, "plan", model, "--problem", own]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", help="problems and plans (default: random ones)")
+    parser.add_argument("--models", nargs="+", metavar="MODEL", help="the problems of these models")
     parser.add_argument("--count", type=int, default=300, help="random problems")
     parser.add_argument("--seed", type=int, default=1, help="of the first one; others follow")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
@@ -161,9 +175,11 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tilewright-plan-") as made:
         folder = Path(arguments.folder or made)
-        if not arguments.folder:
+        if arguments.models:
+            plan(made, arguments.models)
+        elif not arguments.folder:
             write(made, arguments.count, arguments.seed)
-        paths = sorted(folder.glob("*.problem.json"))
+        paths = sorted(folder.rglob("*.problem.json"))
         with ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
             results = list(pool.map(compare, paths, [arguments.timeout] * len(paths)))
     for _, line in results:

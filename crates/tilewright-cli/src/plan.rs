@@ -12,7 +12,7 @@ use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout::{self, Port};
 use tilewright::unstable::measuring::file as tuning_file;
 use tilewright::unstable::pipeline::{Stage, run_stages};
-use tilewright::unstable::plan::{Cost, Plan};
+use tilewright::unstable::plan::{Certificate, Cost, Plan};
 use tilewright::unstable::pricing::{Prices, prices};
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::pool::cores;
@@ -70,6 +70,10 @@ pub struct Arguments {
     /// layouts of its tensors.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Also write what the solver was asked and its answer, without the proof, for other solvers:
+    /// GRAPH.problem.json and GRAPH.plan.json.
+    #[arg(long, value_name = "FOLDER")]
+    problem: Option<PathBuf>,
     /// Show measured times beside those of the plan: what `run --profile=FILE` wrote of the same model
     /// in the same layouts.
     #[arg(long, value_name = "FILE")]
@@ -134,6 +138,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let model = arguments.model.file_name().unwrap_or_default().to_string_lossy();
         found.write_page(path, &model, &module, (&after, timings.target()))?;
     }
+    if let Some(folder) = &arguments.problem {
+        found.plans.iter().try_for_each(|planned| write_problem(folder, planned))?;
+    }
     let others = arguments.what_if.iter().map(|text| {
         let other = what_if(text, &found.plans);
         other.map_err(|e| e.context("--what-if"))
@@ -167,6 +174,9 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
         }
         file::check(path)?;
     }
+    if named && arguments.problem.is_some() {
+        return Err(Error::input("--problem is what a plan solves, not one layout"));
+    }
     if named && arguments.price {
         return Err(Error::input("--price asks about the plan, not about one layout"));
     }
@@ -174,6 +184,16 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
         return Err(Error::input("--profile is compared with the plan, not with one layout"));
     }
     Ok(())
+}
+
+/// Writes what the solver was asked for a graph, and what it answered.
+fn write_problem(folder: &Path, planned: &Planned) -> Result<()> {
+    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let write = |what: &str, text: String| {
+        file::write(&folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
+    };
+    write("problem", planned.problem.to_json())?;
+    write("plan", plan.to_json())
 }
 
 /// What a profile measured of the calls of plans, of which some are computed by transforms.
