@@ -565,11 +565,9 @@ fn firsts(c: &Contraction, target: &Target, t: &Tile) -> [f64; 2] {
     };
     let (whole, left) = t.columns(c);
     let strips = (whole + left.min(1)).max(1) * apart(1 - t.vector);
-    let rows_of = |all: bool, many: i64| if all { 1.0 / many as f64 } else { 1.0 };
-    [
-        rows_of(fits(rows + width), strips),
-        rows_of(fits(t.rows + width), (rows as u64).div_ceil(t.rows as u64) as i64),
-    ]
+    let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
+    let first = |of: i64, stays: bool| if stays { 1.0 / of as f64 } else { 1.0 };
+    [first(strips, fits(rows + width)), first(tiles_of_rows, fits(t.rows + width))]
 }
 
 /// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;
