@@ -190,7 +190,7 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
 fn write_problem(folder: &Path, planned: &Planned) -> Result<()> {
     let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
     let write = |what: &str, text: String| {
-        file::write(&folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
+        file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
     };
     write("problem", planned.problem.to_json())?;
     write("plan", plan.to_json())
