@@ -253,7 +253,7 @@ impl Times {
     }
 
     /// How many kernels are predicted within a fifth of their time, of how many whose cost is known and whose
-    /// time a clock can tell ([`SHORTEST`]).
+    /// time a clock can tell: 0.2 us and more.
     pub fn near(&self) -> (usize, usize) {
         let known = self.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds >= SHORTEST);
         let is_near =
