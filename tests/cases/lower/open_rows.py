@@ -25,9 +25,6 @@ class Module:
         n = T.int32()
         A = T.match_buffer(a, (n, 16), "float32")
         C = T.match_buffer(c, (n, 16), "float32")
-        W_global = T.decl_buffer((1, 16, 16), "float32")
-        for i1_0_i0_i1_1_fused in range(256):
-            W_global[0, i1_0_i0_i1_1_fused // 16, i1_0_i0_i1_1_fused % 16] = W[i1_0_i0_i1_1_fused // 16, i1_0_i0_i1_1_fused % 16]
         for i0_0 in range(n // 6):
             C_local = T.decl_buffer((1, 6, 16), "float32", scope="local")
             for i0_1 in T.unroll(6):
@@ -38,7 +35,7 @@ class Module:
                 for i0_1 in T.unroll(6):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + i0_1, i2] * W_global[0, i2, i1_1_0 * 8 + i1_1_1]
+                            C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + i0_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for ax0 in T.unroll(6):
                 for ax1_0 in T.unroll(2):
                     for ax1_1 in T.vectorized(8):
@@ -54,18 +51,18 @@ class Module:
                     for i0_1_1 in T.unroll(4):
                         for i1_1_0 in T.unroll(2):
                             for i1_1_1 in T.vectorized(8):
-                                C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n // 6 * 6 + i0_1_1, i2] * W_global[0, i2, i1_1_0 * 8 + i1_1_1]
+                                C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n // 6 * 6 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for i0_1_0 in range(n % 6 % 4 // 2):
                 for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
                     for i0_1_1 in T.unroll(2):
                         for i1_1_0 in T.unroll(2):
                             for i1_1_1 in T.vectorized(8):
-                                C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n // 6 * 6 + n % 6 // 4 * 4 + i0_1_1, i2] * W_global[0, i2, i1_1_0 * 8 + i1_1_1]
+                                C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n // 6 * 6 + n % 6 // 4 * 4 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for i0_1 in range(n % 2):
                 for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] = C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n - n % 2, i2] * W_global[0, i2, i1_1_0 * 8 + i1_1_1]
+                            C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] = C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n - n % 2, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for ax0 in range(n % 6):
                 for ax1_0 in T.unroll(2):
                     for ax1_1 in T.vectorized(8):
