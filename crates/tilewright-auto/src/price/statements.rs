@@ -3,8 +3,9 @@
 //! Each store takes its accesses and its operations as often as it runs; in vectors where the innermost loop
 //! around it walks along all that it accesses.
 
+use tilewright_analysis::place::{Place, Placed, Step, walk_stmt_placed};
 use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{Buffer, Dim, Expr, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_ir::{Block, Dim, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
 use tilewright_target::Target;
 
 use super::loops::operations;
@@ -14,85 +15,115 @@ use crate::tile::LINE_BYTES;
 
 /// Cycles of the statements of a function.
 pub(super) fn statements(func: &TensorFunc, target: &Target) -> f64 {
-    let mut walk = Walk { target, times: 1.0, innermost: None, values: Vec::new(), cycles: 0.0 };
+    let at = Here { times: 1.0, innermost: None, values: Vec::new() };
+    let mut walk = Statements { target, at, cycles: 0.0 };
     walk.stmt(&func.body);
     walk.cycles
 }
 
-/// A walk over statements.
-struct Walk<'a> {
-    target: &'a Target,
+/// What the price of a statement depends on around it.
+#[derive(Clone)]
+struct Here {
     /// How often the statement runs.
     times: f64,
     /// The variable of the innermost loop.
     innermost: Option<Var>,
     /// The variables of blocks, with the values that they have here.
     values: Vec<(Var, Expr)>,
+}
+
+impl Here {
+    /// An expression with the values that variables of blocks have here.
+    fn expr(&self, e: &Expr) -> Expr {
+        Subst::vars(self.values.iter().cloned()).expr(e)
+    }
+}
+
+impl Place for Here {
+    fn enter(&mut self, var: &Var, range: &Range) {
+        self.times *= Dim::of(&range.extent).map_or(1.0, |n| n.estimate() as f64);
+        self.innermost = Some(var.clone());
+    }
+
+    fn bind(&mut self, var: &Var, value: &Expr) {
+        self.values.push((var.clone(), self.expr(value)));
+    }
+
+    fn learn(&mut self, _: &Expr, _: bool) {}
+
+    fn go(&mut self, step: Step<'_>) {
+        match step {
+            Step::Loop(var, range, _) => self.enter(var, range),
+            Step::Block(bindings, block) => {
+                let vars = block.iters.iter().zip(bindings);
+                vars.for_each(|(iter, value)| self.bind(&iter.var, value));
+            }
+            // What a name stands for is computed once, where it gets its value.
+            Step::Value(..) | Step::Holds(..) | Step::Memory(_) => {}
+        }
+    }
+}
+
+/// A walk that adds up statements.
+struct Statements<'a> {
+    target: &'a Target,
+    at: Here,
     cycles: f64,
 }
 
-impl Walk<'_> {
+impl Placed for Statements<'_> {
+    type At = Here;
+
+    fn at(&mut self) -> &mut Here {
+        &mut self.at
+    }
+
+    fn inside(&mut self, block: &Block) {
+        self.stmt(&block.body);
+    }
+}
+
+impl Visit for Statements<'_> {
+    /// Expressions are counted with their statements.
+    fn expr(&mut self, _: &Expr) {}
+
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt.kind() {
-            StmtKind::For { var, range, body, .. } => {
-                let extent = Dim::of(&range.extent).map_or(1.0, |n| n.estimate() as f64);
-                let (times, outer) = (self.times, self.innermost.replace(var.clone()));
-                self.times *= extent;
-                self.stmt(body);
-                (self.times, self.innermost) = (times, outer);
-            }
-            StmtKind::Block { bindings, block, .. } => {
-                let known = self.values.len();
-                let vars = block.iters.iter().map(|iter| iter.var.clone());
-                let here = bindings.iter().map(|value| self.here(value));
-                let new: Vec<_> = vars.zip(here).collect();
-                self.values.extend(new);
-                self.stmt(&block.body);
-                self.values.truncate(known);
-            }
             // One of the two sides runs: on average, half of both.
-            StmtKind::If { then, otherwise: Some(otherwise), .. } => {
-                let times = self.times;
-                self.times *= 0.5;
-                self.stmt(then);
-                self.stmt(otherwise);
-                self.times = times;
+            StmtKind::If { otherwise: Some(_), .. } => {
+                let times = self.at.times;
+                self.at.times *= 0.5;
+                walk_stmt_placed(self, stmt);
+                self.at.times = times;
             }
-            StmtKind::If { then, otherwise: None, .. } => self.stmt(then),
-            StmtKind::Store { buffer, indices, value } => self.store(buffer, indices, value),
-            StmtKind::Let { value, body, .. } => {
-                let value = self.here(value);
+            StmtKind::Store { buffer, indices, value } => {
+                let value = self.at.expr(value);
+                let indices: Vec<Expr> = indices.iter().map(|i| self.at.expr(i)).collect();
+                let mut accesses = Access::loads(&value);
+                accesses.push(Access::new(buffer, &indices));
+                self.work(&value, accesses);
+            }
+            StmtKind::Let { value, .. } => {
+                let value = self.at.expr(value);
                 self.work(&value, Access::loads(&value));
-                self.stmt(body);
+                walk_stmt_placed(self, stmt);
             }
-            StmtKind::Seq(all) => all.iter().for_each(|stmt| self.stmt(stmt)),
-            _ => stmt.body().into_iter().for_each(|stmt| self.stmt(stmt)),
+            _ => walk_stmt_placed(self, stmt),
         }
     }
+}
 
-    /// An expression with the values that variables of blocks have here.
-    fn here(&self, e: &Expr) -> Expr {
-        Subst::vars(self.values.iter().cloned()).expr(e)
-    }
-
-    fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) {
-        let value = self.here(value);
-        let indices: Vec<Expr> = indices.iter().map(|i| self.here(i)).collect();
-        let mut accesses = Access::loads(&value);
-        accesses.push(Access::new(buffer, &indices));
-        self.work(&value, accesses);
-    }
-
+impl Statements<'_> {
     /// Counts a value with its accesses.
     fn work(&mut self, value: &Expr, accesses: Vec<Access>) {
         let costs = &self.target.costs;
-        let step = |a: &Access| match (&a.offset, &self.innermost) {
+        let step = |a: &Access| match (&a.offset, &self.at.innermost) {
             (Some(offset), Some(var)) => offset.coefficient(var),
             _ => None,
         };
         let widest = accesses.iter().map(|a| a.buffer.dtype().bytes()).max().unwrap_or(1);
         let work = operations(value) * costs.operation;
-        self.cycles += self.times
+        self.cycles += self.at.times
             * match accesses.iter().all(|a| matches!(step(a), Some(0 | 1))) {
                 // What does not move is loaded before the loop.
                 true => {
