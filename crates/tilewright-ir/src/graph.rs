@@ -273,6 +273,25 @@ pub struct GraphFunc {
 }
 
 impl GraphFunc {
+    /// A function of dataflow alone, which gives these variables: one value, or a tuple of several.
+    pub fn of_dataflow(
+        params: Vec<GraphVar>,
+        bindings: Vec<Binding>,
+        results: Vec<GraphVar>,
+    ) -> GraphFunc {
+        let types = results.iter().map(|v| v.ty().clone());
+        let (ret, ret_ty) = match &results[..] {
+            [one] => (one.expr(), one.ty().clone()),
+            all => {
+                let values = all.iter().map(GraphVar::expr);
+                (GraphExpr::Tuple(values.collect()), GraphType::Tuple(types.collect()))
+            }
+        };
+        let block = BindingBlock { dataflow: true, bindings, outputs: results };
+        let (blocks, ret_ty, attrs) = (vec![block], Some(ret_ty), Attrs::new());
+        GraphFunc { params, ret_ty, blocks, ret, attrs, private: false, span: None }
+    }
+
     /// All bindings in order.
     pub fn bindings(&self) -> impl Iterator<Item = &Binding> {
         self.blocks.iter().flat_map(|b| &b.bindings)

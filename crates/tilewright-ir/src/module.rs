@@ -52,6 +52,13 @@ impl Module {
         self.functions.insert(name.into(), func.into());
     }
 
+    /// A tensor function alone, with the text that it was read from.
+    pub fn alone(&self, name: &Arc<str>, func: &Arc<TensorFunc>) -> Module {
+        let mut alone = Module { source: self.source.clone(), ..Module::new() };
+        alone.functions.insert(name.clone(), Function::Tensor(func.clone()));
+        alone
+    }
+
     /// The tensor function of this name; an error says what there is instead.
     pub fn tensor(&self, name: &str) -> Result<&Arc<TensorFunc>> {
         match self.functions.get(name) {

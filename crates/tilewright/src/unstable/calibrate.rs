@@ -21,13 +21,14 @@ use tilewright_target::{Costs, Target};
 use super::compile::compile;
 use super::options::Options;
 use super::probes::{Called, called, constants_of, models, stream};
-use super::random::Random;
+use super::runs::Runs;
 use super::timings::{Timings, beside};
 
 /// How long the kernels of one model are timed.
 const TIME: Duration = Duration::from_millis(60);
-/// Runs of a model: at least, and not counted.
-const RUNS: (usize, usize) = (5, 2);
+/// Runs of a model: at least, and before, which are not counted.
+const LEAST_RUNS: usize = 5;
+const WARM_UP: usize = 2;
 /// Steps of the fit.
 const STEPS: usize = 12;
 /// The change of a logarithm by which derivatives are taken.
@@ -129,26 +130,14 @@ pub fn calibrate(options: &Options) -> Result<Calibrated> {
 
 /// The kernels of a model with their times.
 fn timed(model: &Module, target: &Target, options: &Options) -> Result<Vec<Probe>> {
-    let executable = compile(model, options)?;
-    let mut random = Random::new(23);
-    let ports = executable.inputs().iter();
-    let inputs: Vec<Tensor> =
-        ports.map(|p| random.tensor(p.dtype, &p.fixed()?)).collect::<Result<_>>()?;
-    let mut outputs = executable.run(&inputs)?;
-    let steps = &executable.plan().steps;
-    let mut best = vec![Duration::MAX; steps.len()];
-    let mut times = vec![Duration::ZERO; steps.len()];
-    let (start, mut runs) = (Instant::now(), 0);
-    while runs < RUNS.0 + RUNS.1 || start.elapsed() < TIME {
-        times.fill(Duration::ZERO);
-        executable.run_profiled(&inputs, &mut outputs, &mut times)?;
-        runs += 1;
-        if runs > RUNS.1 {
-            best.iter_mut().zip(&times).for_each(|(best, time)| *best = (*best).min(*time));
-        }
-    }
+    let mut runs = Runs::on_random(compile(model, options)?, 23)?;
+    runs.profile(Duration::ZERO, WARM_UP..WARM_UP, |_| ())?;
+    let mut best = vec![Duration::MAX; runs.executable.plan().steps.len()];
+    runs.profile(TIME, LEAST_RUNS..usize::MAX, |times| {
+        best.iter_mut().zip(times).for_each(|(best, time)| *best = (*best).min(*time));
+    })?;
     // A kernel computes the call whose value it makes, and those before it whose values no kernel makes.
-    let mut times = steps.iter().zip(best).peekable();
+    let mut times = runs.executable.plan().steps.iter().zip(best).peekable();
     let (mut probes, mut calls, constants) = (Vec::new(), Vec::new(), constants_of(model));
     for Called { name, func, free, around } in called(model, &Timings::estimated(target, 1)) {
         calls.push(
@@ -174,15 +163,8 @@ fn bandwidth(target: &Target, options: &Options) -> Result<f64> {
     // Pages that nothing was written to are all the same one.
     let mut x = Tensor::zeros(DType::F32, &shape)?;
     x.bytes_mut().fill(1);
-    let inputs = [x];
-    let mut outputs = executable.run(&inputs)?;
-    let mut best = Duration::MAX;
-    for _ in 0..RUNS.0 {
-        let start = Instant::now();
-        executable.run_into(&inputs, &mut outputs)?;
-        best = best.min(start.elapsed());
-    }
-    Ok(best.as_nanos() as f64 / bytes as f64)
+    let best = Runs::on(executable, vec![x])?.shortest(Duration::ZERO, LEAST_RUNS..LEAST_RUNS)?;
+    Ok(best / bytes as f64)
 }
 
 /// The cycle for which the middle one of the probes is predicted right, in nanoseconds.

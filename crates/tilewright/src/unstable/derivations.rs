@@ -39,9 +39,7 @@ static KEPT: LazyLock<Mutex<Derivations>> = LazyLock::new(Mutex::default);
 /// Those of the pass.
 pub(crate) fn of_pass(pass: &Pass, module: &Module, config: &Config) -> Result<Module> {
     each(&format!("{} {config:?}", pass.name), module, |name, f| {
-        let mut alone = Module { source: module.source.clone(), ..Module::new() };
-        alone.functions.insert(name.clone(), Function::Tensor(f.clone()));
-        pass.apply(&alone, config, &mut Remarks::new())?.tensor(name).cloned()
+        pass.apply(&module.alone(name, f), config, &mut Remarks::new())?.tensor(name).cloned()
     })
 }
 

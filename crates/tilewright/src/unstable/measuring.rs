@@ -3,16 +3,16 @@
 //! crash or not end.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_graph::layout::Policy;
-use tilewright_ir::{Error, Module, Remarks, Result, Tensor};
+use tilewright_ir::{Error, Module, Remarks, Result};
 
 use super::compile::compile;
 use super::layout;
 use super::options::Options;
-use super::random::Random;
+use super::runs::Runs;
 use super::tune::{Request, measure};
 
 /// The environment variable that names the file of measurements.
@@ -70,18 +70,5 @@ fn whole(module: &Module, name: &str, ways: Option<&str>, options: &Options) -> 
         (None, "none") => module.clone(),
         (None, name) => layout::apply(module, name.parse::<Policy>()?, io, &mut why)?.0,
     };
-    let executable = compile(&laid_out, options)?;
-    let mut random = Random::new(0);
-    let ports = executable.inputs().iter();
-    let inputs =
-        ports.map(|p| random.tensor(p.dtype, &p.fixed()?)).collect::<Result<Vec<Tensor>>>()?;
-    let mut outputs = executable.run(&inputs)?;
-    let (start, mut best, mut runs) = (Instant::now(), Duration::MAX, 0);
-    while runs < 3 || start.elapsed() < MODEL {
-        let before = Instant::now();
-        executable.run_into(&inputs, &mut outputs)?;
-        best = best.min(before.elapsed());
-        runs += 1;
-    }
-    Ok((best.as_nanos() as f64).max(1.0))
+    Runs::on_random(compile(&laid_out, options)?, 0)?.shortest(MODEL, 3..usize::MAX)
 }

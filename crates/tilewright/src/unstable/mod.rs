@@ -39,6 +39,7 @@ pub mod pipeline;
 pub mod pricing;
 mod probes;
 pub mod random;
+mod runs;
 pub mod saved;
 pub mod schedule_script;
 pub mod timings;

@@ -25,7 +25,7 @@ use tilewright_graph::layout::free::{mark_free, unmark};
 use tilewright_graph::layout::precompute::precompute;
 use tilewright_graph::layout::{Leave, lift_layout};
 use tilewright_graph::parts::place_parts;
-use tilewright_ir::{Error, Function, Module, Remarks, Result, well_formed};
+use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
@@ -131,9 +131,7 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
     let expanded = precompute(&expanded, &mut evaluate)?;
     let what = format!("contractions {target:?}");
     let tiled = derivations::each(&what, &mark_free(&expanded), |name, f| {
-        let mut alone = Module { source: module.source.clone(), ..Module::new() };
-        alone.functions.insert(name.clone(), Function::Tensor(f.clone()));
-        contractions(&alone, target, &mut Remarks::new())?.0.tensor(name).cloned()
+        contractions(&module.alone(name, f), target, &mut Remarks::new())?.0.tensor(name).cloned()
     })?;
     // Constants are packed with their padding: what else it could be decides nothing.
     let lifted = lift_layout(&tiled, Leave::Value, &mut why)?;

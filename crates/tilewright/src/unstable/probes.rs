@@ -8,8 +8,8 @@ use tilewright_graph::layout::flow::{Costs, Surrounding, Surroundings};
 use tilewright_graph::layout::free::{constant_bytes, constants, is_constant};
 use tilewright_graph::layout::{Conversion, IoLayout, Policy};
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
-    Remarks, Result, TensorFunc, TensorType,
+    Binding, DType, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc,
+    TensorType,
 };
 use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, conv, matmul};
@@ -135,25 +135,8 @@ impl Net {
     }
 
     fn finish(mut self, results: &[&GraphVar]) -> Module {
-        let ty = |v: &GraphVar| v.ty().clone();
-        let ret = match results {
-            [one] => one.expr(),
-            all => GraphExpr::Tuple(all.iter().map(|v| v.expr()).collect()),
-        };
-        let ret_ty = match results {
-            [one] => ty(one),
-            all => GraphType::Tuple(all.iter().map(|v| ty(v)).collect()),
-        };
-        let outputs = results.iter().map(|v| (*v).clone()).collect();
-        let graph = GraphFunc {
-            params: self.params,
-            ret_ty: Some(ret_ty),
-            blocks: vec![BindingBlock { dataflow: true, bindings: self.bindings, outputs }],
-            ret,
-            attrs: Attrs::default(),
-            private: false,
-            span: None,
-        };
+        let results = results.iter().map(|v| (*v).clone()).collect();
+        let graph = GraphFunc::of_dataflow(self.params, self.bindings, results);
         self.module.insert("main", graph);
         self.module
     }

@@ -9,6 +9,7 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ use tilewright_graph::layout::Layout;
 use tilewright_graph::layout::flow::{Costs, Moved, Priced, conversion};
 use tilewright_graph::sizes;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
-    Param, Remarks, Result, Tensor, TensorFunc, TensorType,
+    Binding, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Remarks,
+    Result, TensorFunc, TensorType,
 };
 use tilewright_script::print_func;
 use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
@@ -28,6 +29,7 @@ use super::layout::{has_choice, plan};
 use super::options::IoLayout;
 use super::options::Options;
 use super::random::Random;
+use super::runs::Runs;
 use super::timings::{Timings, kind};
 use super::whole::{self, Keys, Whole};
 
@@ -474,28 +476,14 @@ pub fn measure(text: &str, free: &[bool], options: &Options, least: Duration) ->
         .next()
         .ok_or_else(|| Error::input("there is no tensor function to measure"))?;
     let module = alone(func, free)?;
-    let executable = compile(&module, options)?;
-    let mut random = Random::new(0);
-    let inputs: Vec<Tensor> = executable
-        .inputs()
-        .iter()
-        .map(|port| random.tensor(port.dtype, &port.fixed()?))
-        .collect::<Result<_>>()?;
-    let mut outputs = executable.run(&inputs)?;
-    let mut times = vec![Duration::ZERO; executable.plan().steps.len()];
-    let (start, mut runs, mut best) = (Instant::now(), 0, Duration::MAX);
-    while runs < LEAST_RUNS || (start.elapsed() < least && runs < MOST_RUNS) {
-        times.fill(Duration::ZERO);
-        executable.run_profiled(&inputs, &mut outputs, &mut times)?;
-        best = best.min(times.iter().sum());
-        runs += 1;
-    }
+    let mut runs = Runs::on_random(compile(&module, options)?, 0)?;
+    let mut best = Duration::MAX;
+    runs.profile(least, RUNS, |times| best = best.min(times.iter().sum()))?;
     Ok((best.as_nanos() as f64).max(1.0))
 }
 
-/// Runs that a measurement has at least, and at most.
-const LEAST_RUNS: usize = 3;
-const MOST_RUNS: usize = 10_000;
+/// Runs that a measurement has.
+const RUNS: Range<usize> = 3..10_000;
 
 /// A module that calls one function: arguments that are the same in every run are constants.
 fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
@@ -528,11 +516,8 @@ fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
     };
     let y = GraphVar::new("y", ty);
     let bindings = vec![Binding { var: y.clone(), value, span: None }];
-    let blocks = vec![BindingBlock { dataflow: true, bindings, outputs: vec![y.clone()] }];
-    let (ret, attrs) = (y.expr(), Attrs::default());
-    let graph = GraphFunc { params, ret_ty: None, blocks, ret, attrs, private: false, span: None };
     let mut module = Module::new();
     module.insert("f", func.clone());
-    module.insert("main", graph);
+    module.insert("main", GraphFunc::of_dataflow(params, bindings, vec![y]));
     Ok(module)
 }

@@ -152,11 +152,7 @@ fn all_sizes(ranges: &[Option<SizeRange>]) -> Option<Vec<Vec<usize>>> {
 /// A tensor function alone, so that it is the entry; a graph function with what it calls.
 fn alone(module: &Module, name: &Arc<str>) -> Module {
     match module.functions.get(name) {
-        Some(Function::Tensor(f)) => {
-            let mut alone = Module { source: module.source.clone(), ..Module::new() };
-            alone.functions.insert(name.clone(), Function::Tensor(f.clone()));
-            alone
-        }
+        Some(Function::Tensor(f)) => module.alone(name, f),
         _ => module.clone(),
     }
 }
