@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tilewright::unstable::graph::layout::Policy;
 use tilewright::unstable::ir::{Source, Tensor};
 use tilewright::unstable::kept::{Found, Opened};
 use tilewright::unstable::load::{Draft, fixed_inputs};
@@ -16,9 +15,7 @@ use tilewright::unstable::passes::{self, Config};
 use tilewright::unstable::pipeline::{Stage, run_stages};
 use tilewright::unstable::script::{ConstTable, parse_module_with, print_module_with};
 use tilewright::unstable::{ir, measuring, saved, sizes};
-use tilewright::{
-    DType, Error, IoLayout, Layout, OptLevel, Options, SizeRange, Sizes, Target, print,
-};
+use tilewright::{DType, Error, Layout, OptLevel, Options, SizeRange, Sizes, Target, print};
 
 use crate::array;
 use crate::error::{Result, remarks};
@@ -286,7 +283,7 @@ impl Module {
         let options = self::options(options)?;
         let module = self.get(py)?;
         Ok(Module::of(away(py, || {
-            let module = laid_out(module, &options)?;
+            let module = options.lay_out(options.layout, module)?.0;
             run_stages(&module, &options, until, |_, _| Ok(()))
         })?))
     }
@@ -382,8 +379,11 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
     for (key, value) in given.into_iter().flatten() {
         let key: String = key.extract()?;
         match key.as_str() {
-            "layout" => options.layout = layout(value.extract::<Option<String>>()?.as_deref())?,
-            "io_layout" => options.io_layout = io_layout(&value.extract::<String>()?)?,
+            "layout" => {
+                let name: Option<String> = value.extract()?;
+                options.layout = name.as_deref().map_or(Ok(None), Layout::named)?;
+            }
+            "io_layout" => options.io_layout = value.extract::<String>()?.parse()?,
             "threads" => options.threads = value.extract()?,
             "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
             "opt_level" => options.level = level(value.extract()?)?,
@@ -415,30 +415,6 @@ fn allowed_error(given: Option<f64>) -> tilewright::Result<Option<f64>> {
             Err(Error::input(format!("fast_math is an error from 0 to below 1, not {error}")))
         }
         given => Ok(given),
-    }
-}
-
-/// A layout by its name; `None` and `none` are the module's own.
-pub fn layout(name: Option<&str>) -> tilewright::Result<Option<Layout>> {
-    Ok(match name {
-        None | Some("none") => None,
-        Some("plan") => Some(Layout::Plan),
-        Some(name) => Some(match name.parse::<Policy>()? {
-            Policy::Blocked(block) => Layout::Blocked(block),
-            Policy::ChannelsLast => Layout::ChannelsLast,
-            other => {
-                return Err(Error::input(format!("the layout {other} cannot be compiled for")));
-            }
-        }),
-    })
-}
-
-/// Whether inputs and outputs keep their layout, by name.
-pub fn io_layout(name: &str) -> tilewright::Result<IoLayout> {
-    match name {
-        "logical" => Ok(IoLayout::Logical),
-        "physical" => Ok(IoLayout::Physical),
-        _ => Err(Error::input(format!("io_layout is `logical` or `physical`, not `{name}`"))),
     }
 }
 
@@ -486,15 +462,4 @@ fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::optio
             }
         });
     })))
-}
-
-/// A module in the layout of the options.
-pub fn laid_out(
-    module: &tilewright::Module,
-    options: &Options,
-) -> tilewright::Result<tilewright::Module> {
-    match options.layout {
-        Some(layout) => options.lay_out(layout, module),
-        None => Ok(module.clone()),
-    }
 }

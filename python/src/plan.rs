@@ -68,7 +68,7 @@ pub fn plan_layouts<'py>(
         threads,
         target: crate::module::target(cpu)?,
         tuning: tilewright::unstable::measuring::file(),
-        io_layout: crate::module::io_layout(io_layout)?,
+        io_layout: io_layout.parse()?,
         ..Default::default()
     };
     let mut why = Vec::new();

@@ -129,7 +129,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let module = arguments.given.load_as_given(&arguments.model, None)?.0;
             let module = match arguments.after {
                 // The module itself is asked for, and not what is made of it.
-                None => arguments.native.lay_out_as_told(module)?.0,
+                None if arguments.native.names_layout() => arguments.native.lay_out(&module)?.0,
+                None => module,
                 Some(until) => arguments.native.staged(&module, &options, until)?,
             };
             script(&module)

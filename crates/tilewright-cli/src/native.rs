@@ -7,22 +7,17 @@ use std::time::{Duration, Instant};
 
 use tilewright::unstable::codegen::LlvmBackend;
 use tilewright::unstable::compile::{self, Program, lower_program_with};
-use tilewright::unstable::graph::layout::{Left, Policy};
-use tilewright::unstable::ir::Remarks;
+use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::layout;
 use tilewright::unstable::measuring::file as tuning_file;
 use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::target::Backend;
-use tilewright::unstable::tune::PLANS;
 use tilewright::unstable::winograd;
 use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
 
 use super::answer::talk;
 use super::measure::measure_first;
 use super::progress::Bar;
-
-/// The layouts that are chosen by estimated time.
-pub const PLAN: &str = "plan";
 
 /// How native code is made.
 #[derive(clap::Args, Clone, Default)]
@@ -83,20 +78,33 @@ pub struct LaidOut {
 
 impl Native {
     /// The module in its layout, and the conversions that are left in it.
-    pub fn lay_out(&self, module: Module) -> Result<(Module, Vec<Left>)> {
-        match &self.layout {
-            Some(_) => self.lay_out_as_told(module),
-            // Layouts are for loops that are found.
-            None if self.no_schedule => Ok((module, Vec::new())),
-            None => self.chosen(module),
+    pub fn lay_out(&self, module: &Module) -> Result<(Module, Vec<Left>)> {
+        let (layout, options) = (self.layout()?, self.options(&Bar::none())?);
+        let is_measured = self.measure && layout == Some(Layout::Plan);
+        if is_measured && layout::has_choice(module) {
+            measure_first(module, &options, MEASURE)?;
         }
+        options.lay_out(layout, module)
+    }
+
+    /// The layout that was named; else, if loops are found that suit one, the plan.
+    pub fn layout(&self) -> Result<Option<Layout>> {
+        match self.layout.as_deref() {
+            None => Ok(Some(Layout::Plan).filter(|_| !self.no_schedule)),
+            Some(name) => Layout::named(name).map_err(|e| e.context("--layout")),
+        }
+    }
+
+    /// Whether a layout was named.
+    pub fn names_layout(&self) -> bool {
+        self.layout.is_some()
     }
 
     /// The program of a module in its layout.
     pub fn lower(&self, module: &Module, options: &Options) -> Result<LaidOut> {
         let (mut left, mut at) = (Vec::new(), Instant::now());
         let program = lower_program_with(module, options, |module, io| {
-            let (module, conversions) = self.with_ends(io).lay_out(module)?;
+            let (module, conversions) = self.with_ends(io).lay_out(&module)?;
             (left, at) = (conversions, Instant::now());
             Ok(module)
         })?;
@@ -105,58 +113,13 @@ impl Native {
 
     /// A module in its layout after some of the stages.
     pub fn staged(&self, module: &Module, options: &Options, until: Stage) -> Result<Module> {
-        let lay_out = |module, io| Ok(self.with_ends(io).lay_out(module)?.0);
+        let lay_out = |module: Module, io| Ok(self.with_ends(io).lay_out(&module)?.0);
         compile::staged(module, options, until, lay_out)
     }
 
     /// The same where it may be said how inputs and outputs lie.
     fn with_ends(&self, io: Option<IoLayout>) -> Native {
         Native { io_layout: io.unwrap_or(self.io_layout), ..self.clone() }
-    }
-
-    /// The layout that a program is laid out in as it is compiled: what [`Native::lay_out`] does.
-    pub fn layout(&self) -> Result<Option<Layout>> {
-        match self.layout.as_deref() {
-            None if self.no_schedule => Ok(None),
-            None | Some(PLAN) => Ok(Some(Layout::Plan)),
-            Some(name) => match ranked(name)? {
-                Some(place) => Ok(Some(Layout::Ranked(place))),
-                None => Ok(policy(name)?.and_then(|policy| match policy {
-                    Policy::Blocked(block) => Some(Layout::Blocked(block)),
-                    Policy::ChannelsLast => Some(Layout::ChannelsLast),
-                    _ => None,
-                })),
-            },
-        }
-    }
-
-    /// The same for a layout that was named; otherwise the module stays as it is.
-    pub fn lay_out_as_told(&self, module: Module) -> Result<(Module, Vec<Left>)> {
-        let mut why = Remarks::new();
-        match self.layout.as_deref() {
-            None => Ok((module, Vec::new())),
-            Some(PLAN) => self.chosen(module),
-            Some(name) => match (ranked(name)?, policy(name)) {
-                (Some(place), _) if layout::has_choice(&module) => {
-                    let timings = self.options(&Bar::none())?.timings_of(&module)?;
-                    layout::nth(&module, &timings, self.io_layout, place, &mut why)
-                }
-                (Some(_), _) => Ok((module, Vec::new())),
-                (None, policy) => match policy? {
-                    Some(policy) => layout::apply(&module, policy, self.io_layout, &mut why),
-                    None => Ok((module, Vec::new())),
-                },
-            },
-        }
-    }
-
-    /// The module as it is estimated or measured to be the fastest.
-    fn chosen(&self, module: Module) -> Result<(Module, Vec<Left>)> {
-        let options = self.options(&Bar::none())?;
-        if self.measure && layout::has_choice(&module) {
-            measure_first(&module, &options, MEASURE)?;
-        }
-        layout::choose(&module, &options.timings_of(&module)?, self.io_layout, &mut Remarks::new())
     }
 
     /// Whether what is made depends on nothing else than what was said: neither on measurements that
@@ -213,16 +176,6 @@ impl Native {
     }
 }
 
-/// Which of the best plans `plan:K` asks for; `None` for another layout.
-fn ranked(name: &str) -> Result<Option<usize>> {
-    let Some(place) = name.strip_prefix("plan:") else { return Ok(None) };
-    let most = PLANS;
-    match place.parse() {
-        Ok(place) if (1..=most).contains(&place) => Ok(Some(place)),
-        _ => Err(Error::input(format!("--layout {name}: plan:1 to plan:{most} are possible"))),
-    }
-}
-
 /// What may round otherwise than the model says.
 #[derive(clap::Args, Clone, Default)]
 pub struct Rounding {
@@ -250,19 +203,7 @@ const MEASURE: Duration = Duration::from_secs(20);
 
 /// Reads whether inputs and outputs keep their layout.
 pub fn io_layout(text: &str) -> std::result::Result<IoLayout, String> {
-    match text {
-        "logical" => Ok(IoLayout::Logical),
-        "physical" => Ok(IoLayout::Physical),
-        _ => Err("expected logical or physical".to_owned()),
-    }
-}
-
-/// The layout of this name; `None` for the model's own.
-pub fn policy(name: &str) -> Result<Option<Policy>> {
-    match name {
-        "none" => Ok(None),
-        name => name.parse().map(Some),
-    }
+    text.parse().map_err(|e: Error| e.diagnostic().message.clone())
 }
 
 /// Tells a warning, unless it was told before: several parts use the cache.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tilewright::unstable::compile;
-use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::graph::layout::{Left, Policy};
 use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout::{self, Port};
@@ -27,7 +27,7 @@ use tilewright_report::{
 
 use super::answer::{Answer, Outcome};
 use super::given::Given;
-use super::native::{PLAN, Rounding, io_layout, policy, target};
+use super::native::{Rounding, io_layout, target};
 use super::progress::Bar;
 use super::report;
 
@@ -38,7 +38,7 @@ pub struct Arguments {
     model: PathBuf,
     /// The layouts: those that are best for the whole model, or one for all convolutions; everything
     /// else follows where it can.
-    #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c", default_value = PLAN)]
+    #[arg(long, value_name = "plan|none|nhwc|nchw8c|nchw16c", default_value = "plan")]
     layout: String,
     /// The CPU to plan for, as LLVM calls it.
     #[arg(long, value_name = "NAME", default_value = "native")]
@@ -81,7 +81,11 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let named = (arguments.layout != PLAN).then(|| policy(&arguments.layout)).transpose()?;
+    let named: Option<Option<Policy>> = match arguments.layout.as_str() {
+        "plan" => None,
+        "none" => Some(None),
+        name => Some(Some(name.parse()?)),
+    };
     check(arguments, named.is_some())?;
     let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
     let timings = timings(&arguments.cpu, arguments.threads)?;

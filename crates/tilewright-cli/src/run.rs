@@ -5,7 +5,7 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use tilewright::unstable::compare::{Tolerance, compare, mismatch};
 use tilewright::unstable::compile::{Program, compile, load_program};
 use tilewright::unstable::graph::sizes;
@@ -157,7 +157,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some((entry, New { program, files, note })) = entry.zip(new) {
         // Nobody waits for it.
         out.flush()?;
-        entry.keep(&program, &options, &files, &note.to_string());
+        if let Ok(note) = serde_json::to_string(&note) {
+            entry.keep(&program, &options, &files, &note);
+        }
     }
     Ok(answer)
 }
@@ -180,8 +182,20 @@ struct New {
     program: Program,
     /// The files beside the model that it was made of.
     files: DataFiles,
-    /// What has to be known of it beside.
-    note: Value,
+    note: Note,
+}
+
+/// What has to be known of a program beside it.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    /// What the user was told.
+    notes: Vec<String>,
+    /// The inputs of the model.
+    inputs: Vec<String>,
+    /// Those that are compiled in, each with the hash of its value.
+    fixed: BTreeMap<String, String>,
+    /// How many conversions are left, and the bytes that they move.
+    left: (usize, u64),
 }
 
 impl Arguments {
@@ -203,25 +217,16 @@ impl Arguments {
 fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Option<Ready>> {
     let start = Instant::now();
     let Some((executable, note)) = entry.open(options) else { return Ok(None) };
-    let Ok(note) = serde_json::from_str::<Value>(&note) else { return Ok(None) };
-    let texts = |key: &str| -> Vec<String> {
-        let list = note[key].as_array().into_iter().flatten();
-        list.filter_map(|text| text.as_str().map(str::to_owned)).collect()
+    let Ok(Note { notes, inputs, fixed, left }) = serde_json::from_str(&note) else {
+        return Ok(None);
     };
-    let inputs: Vec<ValueType> = texts("inputs")
-        .into_iter()
-        .map(|name| ValueType { name, kind: ValueKind::Tensor, dtype: None, dims: None })
-        .collect();
+    let of = |name| ValueType { name, kind: ValueKind::Tensor, dtype: None, dims: None };
+    let inputs: Vec<ValueType> = inputs.into_iter().map(of).collect();
     let mut given = arguments.given.values(&inputs)?;
-    for (name, known) in note["fixed"].as_object().into_iter().flatten() {
-        let value = given.remove(name);
-        if value.is_none_or(|value| hash(&value) != known.as_str().unwrap_or_default()) {
-            return Ok(None);
-        }
+    if fixed.iter().any(|(name, known)| given.remove(name).is_none_or(|v| hash(&v) != *known)) {
+        return Ok(None);
     }
-    texts("notes").iter().for_each(|text| talk!("{text}"));
-    let number = |key: &str| note[key].as_u64().unwrap_or(0);
-    let left = (number("left") as usize, number("left_bytes"));
+    notes.iter().for_each(|text| talk!("{text}"));
     let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
     Ok(Some(Ready { executable, given, sizes: Sizes::new(), left, times, new: None }))
 }
@@ -274,19 +279,17 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
     let notes = [notes, reduced].concat();
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();
-    let names: Vec<&str> = executable.inputs().iter().map(|port| &*port.name).collect();
-    let mut inputs: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let mut fixed = serde_json::Map::new();
+    let mut inputs: Vec<String> =
+        executable.inputs().iter().map(|port| port.name.to_string()).collect();
+    let mut fixed = BTreeMap::new();
     for name in fixed_inputs(&module) {
         inputs.push(name.to_string());
         if let Some(value) = given.remove(&*name) {
-            fixed.insert(name.to_string(), hash(&value).into());
+            fixed.insert(name.to_string(), hash(&value));
         }
     }
     let left = (left.len(), left.iter().map(|l| l.bytes).sum());
-    let note = json!({
-        "notes": notes, "inputs": inputs, "fixed": fixed, "left": left.0, "left_bytes": left.1,
-    });
+    let note = Note { notes, inputs, fixed, left };
     let new = program.zip(files).map(|(program, files)| New { program, files, note });
     // Constants are shared with the executable; the rest of the module is not needed any more.
     Ok(Ready { executable, given, sizes, left, times, new })

@@ -110,7 +110,7 @@ impl Program {
 pub fn lower_program(module: &Module, options: &Options) -> Result<Program> {
     lower_program_with(module, options, |module, io| {
         let options = Options { io_layout: io.unwrap_or(options.io_layout), ..options.clone() };
-        options.layout.map(|layout| options.lay_out(layout, &module)).unwrap_or(Ok(module))
+        Ok(options.lay_out(options.layout, &module)?.0)
     })
 }
 

@@ -21,34 +21,22 @@ use super::pipeline::check_after;
 use super::timings::Timings;
 use super::whole::{self, POLICIES, Whole};
 
-impl Layout {
-    /// The module in these layouts.
-    ///
-    /// # Errors
-    /// As [`apply`].
-    pub fn apply(
-        self,
-        module: &Module,
-        timings: &Timings,
-        io: IoLayout,
-        why: &mut Remarks,
-    ) -> Result<Module> {
-        Ok(match self {
-            Layout::Plan => choose(module, timings, io, why)?.0,
-            Layout::Ranked(place) => nth(module, timings, io, place, why)?.0,
-            Layout::Blocked(block) => apply(module, Policy::Blocked(block), io, why)?.0,
-            Layout::ChannelsLast => apply(module, Policy::ChannelsLast, io, why)?.0,
-        })
-    }
-}
-
 impl Options {
-    /// A module in a layout.
+    /// A module in a layout, its own for `None`; and the conversions that are left.
     ///
     /// # Errors
-    /// Those of [`Layout::apply`] and of [`Options::timings_of`].
-    pub fn lay_out(&self, layout: Layout, module: &Module) -> Result<Module> {
-        layout.apply(module, &self.timings_of(module)?, self.io_layout, &mut Remarks::new())
+    /// As [`apply`], and those of [`Options::timings_of`]; [`Error::Input`] where there are fewer plans.
+    pub fn lay_out(&self, layout: Option<Layout>, module: &Module) -> Result<(Module, Vec<Left>)> {
+        let (io, mut why) = (self.io_layout, Remarks::new());
+        match layout {
+            Some(Layout::Plan) => choose(module, &self.timings_of(module)?, io, &mut why),
+            Some(Layout::Ranked(place)) if has_choice(module) => {
+                nth(module, &self.timings_of(module)?, io, place, &mut why)
+            }
+            Some(Layout::Blocked(block)) => apply(module, Policy::Blocked(block), io, &mut why),
+            Some(Layout::ChannelsLast) => apply(module, Policy::ChannelsLast, io, &mut why),
+            Some(Layout::Ranked(_)) | None => Ok((module.clone(), Vec::new())),
+        }
     }
 }
 

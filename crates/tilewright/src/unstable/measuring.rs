@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tilewright_codegen::cache::ObjectCache;
-use tilewright_graph::layout::Policy;
 use tilewright_ir::{Error, Module, Remarks, Result};
 
 use super::compile::compile;
 use super::layout;
-use super::options::Options;
+use super::options::{Layout, Options};
 use super::runs::Runs;
 use super::tune::{Request, measure};
 
@@ -61,14 +60,13 @@ pub fn answer(
 
 /// Nanoseconds of the shortest run of a model in a layout, or in the layouts of a plan.
 fn whole(module: &Module, name: &str, ways: Option<&str>, options: &Options) -> Result<f64> {
-    let (mut why, io) = (Remarks::new(), options.io_layout);
-    let laid_out = match (ways, name) {
-        (Some(ways), _) => {
-            let planned = layout::plan_as(module, &options.timings()?, io, ways, &mut why)?;
+    let laid_out = match ways {
+        Some(ways) => {
+            let (timings, io) = (options.timings()?, options.io_layout);
+            let planned = layout::plan_as(module, &timings, io, ways, &mut Remarks::new())?;
             planned.ok_or_else(|| Error::input("the model has no such plan"))?.0
         }
-        (None, "none") => module.clone(),
-        (None, name) => layout::apply(module, name.parse::<Policy>()?, io, &mut why)?.0,
+        None => options.lay_out(Layout::named(name)?, module)?.0,
     };
     Runs::on_random(compile(&laid_out, options)?, 0)?.shortest(MODEL, 3..usize::MAX)
 }

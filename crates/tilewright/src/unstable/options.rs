@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tilewright_codegen::LlvmBackend;
 pub use tilewright_graph::layout::IoLayout;
-use tilewright_ir::{Module, Result};
+use tilewright_graph::layout::Policy;
+use tilewright_ir::{Error, Module, Result};
 use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 
 use super::calibrated;
@@ -25,6 +26,34 @@ pub enum Layout {
     Blocked(i64),
     /// `NHWC` for all convolutions: channels innermost.
     ChannelsLast,
+}
+
+/// How many of the best plans have a name of their own.
+pub const PLANS: usize = 8;
+
+impl Layout {
+    /// The layout of a name, as the command line and Python have it: `plan`, `plan:2` for the second best
+    /// plan, or a policy (`nhwc`); `None` for `none`, which is the model's own.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for other names.
+    pub fn named(name: &str) -> Result<Option<Layout>> {
+        Ok(match (name, name.strip_prefix("plan:")) {
+            ("plan", _) => Some(Layout::Plan),
+            ("none", _) => None,
+            (_, Some(place)) => match place.parse() {
+                Ok(place) if (1..=PLANS).contains(&place) => Some(Layout::Ranked(place)),
+                _ => {
+                    let what = format!("the layout {name}: plan:1 to plan:{PLANS} are possible");
+                    return Err(Error::input(what));
+                }
+            },
+            (name, None) => Some(match name.parse::<Policy>()? {
+                Policy::Blocked(block) => Layout::Blocked(block),
+                _ => Layout::ChannelsLast,
+            }),
+        })
+    }
 }
 
 /// Progress of a compilation: `done` of `total` parts of what `what` says.

@@ -26,8 +26,7 @@ use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
 
 use super::compile::compile;
 use super::layout::{has_choice, plan};
-use super::options::IoLayout;
-use super::options::Options;
+use super::options::{IoLayout, Options, PLANS};
 use super::random::Random;
 use super::runs::Runs;
 use super::timings::{Timings, kind};
@@ -41,8 +40,6 @@ const FAR: f64 = 3.0;
 const CANDIDATES: f64 = 0.7;
 /// Conversions that are measured, the largest: the others are scaled by them.
 const CONVERSIONS: usize = 24;
-/// Plans that are run as whole models, the best ones by their costs.
-pub const PLANS: usize = 8;
 /// The largest text of a candidate, in bytes.
 const MOST_TEXT: usize = 1 << 20;
 

@@ -163,10 +163,7 @@ fn transformed(
     why: &mut Remarks,
 ) -> (Module, Vec<Chosen>) {
     let options = Options::with_threads(1);
-    let laid_out = match layout {
-        Some(layout) => options.lay_out(layout, module).expect("a layout"),
-        None => module.clone(),
-    };
+    let laid_out = options.lay_out(layout, module).expect("a layout").0;
     let fused = run_stages(&laid_out, &options, Stage::Fuse, |_, _| Ok(())).expect("fused");
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let made = apply(&fused, error, tile, &target, why).expect("transforms");
@@ -295,7 +292,7 @@ fn the_option_decides() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let of = |fast_math| {
         let options = Options { fast_math, target: Some(target.clone()), ..Options::default() };
-        let module = options.lay_out(Layout::ChannelsLast, &module).expect("a layout");
+        let module = options.lay_out(Some(Layout::ChannelsLast), &module).expect("a layout").0;
         let staged = run_stages(&module, &options, Stage::Winograd, |_, _| Ok(()));
         chosen(&staged.expect("stages")).len()
     };

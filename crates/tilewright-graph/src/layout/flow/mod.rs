@@ -34,6 +34,7 @@ pub use versions::conversion;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use tilewright_ir::scalar::Scalar;
@@ -136,6 +137,18 @@ pub enum IoLayout {
     /// They are as the program is the fastest with: the caller asks how. Those of an open size are as
     /// the model has them.
     Physical,
+}
+
+impl FromStr for IoLayout {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "logical" => Ok(IoLayout::Logical),
+            "physical" => Ok(IoLayout::Physical),
+            _ => Err(Error::input(format!("expected logical or physical, not `{name}`"))),
+        }
+    }
 }
 
 /// A conversion that is left.
