@@ -66,10 +66,12 @@ impl<'a> Args<'a> {
                     return Err(Error::syntax(message).at(span(name)));
                 }
                 None => {
-                    let message = format!("`{}` has no parameter `{name}`", args.what);
-                    return Err(Error::syntax(message)
-                        .at(span(name))
-                        .help(usage(&args.what, names)));
+                    return Err(Error::syntax(format!(
+                        "`{}` has no parameter `{name}`",
+                        args.what
+                    ))
+                    .at(span(name))
+                    .help(usage(&args.what, names)));
                 }
             }
         }

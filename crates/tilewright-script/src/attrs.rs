@@ -26,19 +26,16 @@ impl ExprParser {
     /// A dictionary with text keys.
     pub(crate) fn attrs(&mut self, e: &ast::Expr) -> Result<Attrs> {
         let ast::Expr::Dict(d) = e else {
-            return Err(Error::syntax("expected a dictionary")
-                .at(self.span(e))
-                .help("write {\"key\": value}"));
+            return Err(self.error(e, "expected a dictionary").help("write {\"key\": value}"));
         };
         let mut attrs = Attrs::new();
         for item in &d.items {
             let Some(key) = &item.key else {
-                return Err(Error::syntax("expected `\"key\": value`").at(self.span(&item.value)));
+                return Err(self.error(&item.value, "expected `\"key\": value`"));
             };
             let value = self.attr(&item.value)?;
             if attrs.insert(string(key)?.into(), value).is_some() {
-                let message = format!("the key `{}` stands twice", string(key)?);
-                return Err(Error::syntax(message).at(self.span(key)));
+                return Err(self.error(key, format!("the key `{}` stands twice", string(key)?)));
             }
         }
         Ok(attrs)
@@ -69,9 +66,10 @@ impl ExprParser {
             TextValue::Bool(v) => Attr::Bool(v),
             TextValue::Float(v) => Attr::Float(v),
             TextValue::Str(s) => Attr::Str(s),
-            TextValue::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
-                Error::syntax(format!("{v} does not fit in 64 bits")).at(self.span(e))
-            })?),
+            TextValue::Int(v) => Attr::Int(
+                i64::try_from(v)
+                    .map_err(|_| self.error(e, format!("{v} does not fit in 64 bits")))?,
+            ),
             TextValue::Typed(x) => Attr::Expr(x),
             v @ (TextValue::Undef | TextValue::Buffer(_)) => {
                 Attr::Expr(v.typed(self.int).map_err(|err| err.at(self.span(e)))?)

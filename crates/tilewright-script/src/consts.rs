@@ -171,7 +171,7 @@ impl ExprParser {
         let args = Args::bind(c, "R.const", &["value", "dtype", "b64", "shape"])?;
         if args.get("b64").is_none() {
             if args.get("value").is_none() {
-                return Err(Error::syntax("a constant needs its elements").at(self.span(c)).help(
+                return Err(self.error(c, "a constant needs its elements").help(
                     "write R.const([[1.0, 2.0]], \"float32\"); a value that is not known \
                      is a parameter of the function",
                 ));
@@ -189,13 +189,12 @@ impl ExprParser {
         let Some(encoded) = args.get("b64") else {
             let listed = self.listed(args)?;
             let shaped = listed.reshape(&extents);
-            return shaped.map_err(|e| Error::syntax(e.to_string()).at(self.span(shape)));
+            return shaped.map_err(|e| self.error(shape, e.to_string()));
         };
         let bytes = STANDARD
             .decode(string(encoded)?)
-            .map_err(|_| Error::syntax("the text is not base 64").at(self.span(encoded)))?;
-        Tensor::from_bytes(dtype, &extents, &bytes)
-            .map_err(|e| Error::syntax(e.to_string()).at(self.span(encoded)))
+            .map_err(|_| self.error(encoded, "the text is not base 64"))?;
+        Tensor::from_bytes(dtype, &extents, &bytes).map_err(|e| self.error(encoded, e.to_string()))
     }
 
     fn listed(&mut self, args: &Args) -> Result<Tensor> {
@@ -214,8 +213,7 @@ impl ExprParser {
         for (v, at) in &values {
             element(v, dtype, &mut bytes).map_err(|e| e.at(*at))?;
         }
-        Tensor::from_bytes(dtype, &shape, &bytes)
-            .map_err(|e| Error::syntax(e.to_string()).at(self.span(value)))
+        Tensor::from_bytes(dtype, &shape, &bytes).map_err(|e| self.error(value, e.to_string()))
     }
 
     /// Elements of nested lists, and their shape.

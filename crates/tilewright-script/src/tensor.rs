@@ -274,8 +274,7 @@ impl TensorParser<'_> {
             },
             ast::Stmt::AugAssign(a) => {
                 let ast::Expr::Subscript(target) = &*a.target else {
-                    return Err(Error::syntax("expected an element of a buffer")
-                        .at(self.x.span(&*a.target)));
+                    return Err(self.x.error(&*a.target, "expected an element of a buffer"));
                 };
                 let buffer = self.x.buffer(&target.value)?;
                 let indices = self.x.point(&buffer, target)?;
@@ -363,8 +362,7 @@ impl TensorParser<'_> {
                 let indices: Vec<Expr> =
                     elements(at).iter().map(|e| self.x.integer(e)).collect::<Result<_>>()?;
                 if indices.len() != buffer.rank() {
-                    let message = format!("expected {} indices", buffer.rank());
-                    return Err(Error::syntax(message).at(self.x.span(at)));
+                    return Err(self.x.error(at, format!("expected {} indices", buffer.rank())));
                 }
                 let dtype = Expr::load(&buffer, indices.clone()).dtype();
                 let value = self.x.expr_of(args.need("value")?, dtype)?;
@@ -384,8 +382,7 @@ impl TensorParser<'_> {
                         self.attrs.extend(attrs);
                         Ok(())
                     }
-                    _ => Err(Error::syntax("`T.func_attr` belongs directly in the function")
-                        .at(self.x.span(at))),
+                    _ => Err(self.x.error(at, "`T.func_attr` belongs directly in the function")),
                 }
             }
             "reads" | "writes" | "where" | "block_attr" | "sblock_attr" => {
@@ -437,20 +434,18 @@ impl TensorParser<'_> {
                     }
                     if let Some(used) = self.uses(targets, values) {
                         let message = "a value may not use a name that is assigned beside it";
-                        return Err(Error::syntax(message).at(self.x.span(used)));
+                        return Err(self.x.error(used, message));
                     }
                     for (target, value) in targets.iter().zip(values) {
                         self.assign(target, annotation, value, span, level, out)?;
                     }
                     Ok(())
                 }
-                _ => Err(Error::syntax("expected `T.axis.remap(...)`, or a value for each name")
-                    .at(self.x.span(value))),
+                _ => Err(self
+                    .x
+                    .error(value, "expected `T.axis.remap(...)`, or a value for each name")),
             },
-            _ => {
-                Err(Error::syntax("expected a name or an element of a buffer")
-                    .at(self.x.span(target)))
-            }
+            _ => Err(self.x.error(target, "expected a name or an element of a buffer")),
         }
     }
 
@@ -491,7 +486,7 @@ impl TensorParser<'_> {
     /// `x: T.int32` without a value declares a variable.
     fn declare(&mut self, target: &ast::Expr, annotation: &ast::Expr) -> Result<()> {
         let ast::Expr::Name(n) = target else {
-            return Err(Error::syntax("expected a name").at(self.x.span(target)));
+            return Err(self.x.error(target, "expected a name"));
         };
         if let Some(dtype) = self.annotated(annotation)? {
             self.declare_var(&n.id, dtype);
@@ -519,7 +514,7 @@ impl TensorParser<'_> {
         };
         match self.scalar_type(scalar)? {
             Some(dtype) => Ok(Some(dtype)),
-            None => Err(Error::syntax("expected a type of a scalar").at(self.x.span(e))),
+            None => Err(self.x.error(e, "expected a type of a scalar")),
         }
     }
 

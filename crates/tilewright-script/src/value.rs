@@ -73,9 +73,7 @@ impl TextValue {
             TextValue::Undef => Expr::undef(int),
             TextValue::Str(s) => Expr::str(s),
             TextValue::Buffer(b) => b.data.expr(),
-            TextValue::None => {
-                return Err(Error::syntax("expected an expression, found None"));
-            }
+            TextValue::None => return Err(Error::syntax("expected an expression, found None")),
         })
     }
 

@@ -124,14 +124,13 @@ impl GraphParser<'_> {
             _ => None,
         };
         let Some(k) = local else {
-            return Err(Error::syntax("expected a function that is written inside of this one")
-                .at(self.x.span(at))
+            return Err(self
+                .x
+                .error(at, "expected a function that is written inside of this one")
                 .help("write the body before: @R.function, def body(i, x): ..., return (go, x)"));
         };
         let Some(Local { params, body }) = self.locals.get_mut(k).and_then(Option::take) else {
-            return Err(
-                Error::syntax("this function is the body of another loop").at(self.x.span(at))
-            );
+            return Err(self.x.error(at, "this function is the body of another loop"));
         };
         let mut optional = |name: &str| match args.get(name) {
             None | Some(ast::Expr::NoneLiteral(_)) => Ok(None),

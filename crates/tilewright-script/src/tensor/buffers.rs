@@ -44,14 +44,10 @@ impl TensorParser<'_> {
         if let Some(e) = args.get("buffer_type")
             && !matches!(string(e)?, "" | "default")
         {
-            return Err(
-                Error::unsupported("broadcasting buffers are not supported").at(self.x.span(e))
-            );
+            return Err(self.x.unsupported(e, "broadcasting buffers are not supported"));
         }
         if let Some(e) = args.get("layout") {
-            return Err(
-                Error::unsupported("layouts of buffers are not supported").at(self.x.span(e))
-            );
+            return Err(self.x.unsupported(e, "layouts of buffers are not supported"));
         }
         let strides = args.get("strides").map(|e| self.x.extents(e)).transpose()?;
         let elem_offset = args.get("elem_offset").map(|e| match e {
@@ -84,7 +80,7 @@ impl TensorParser<'_> {
             && s.len() != shape.len()
         {
             let message = format!("the buffer has {} axes and {} strides", shape.len(), s.len());
-            return Err(Error::syntax(message).at(self.x.span(e)));
+            return Err(self.x.error(e, message));
         }
         let own_offset = elem_offset.is_none() && self.offsets.contains(name);
         Ok(Buffer::new(name, shape, dtype).derive(|d| {
@@ -108,8 +104,9 @@ impl TensorParser<'_> {
         let x = self.x.argument(e)?;
         match x.as_var() {
             Some(v) if v.dtype() == DType::HANDLE => Ok(v.clone()),
-            _ => Err(Error::syntax("expected a pointer")
-                .at(self.x.span(e))
+            _ => Err(self
+                .x
+                .error(e, "expected a pointer")
                 .help("write `A.data`, or the name of a handle")),
         }
     }
@@ -153,8 +150,9 @@ impl TensorParser<'_> {
             }
         };
         if let Some(e) = args.get("data") {
-            return Err(Error::syntax("an allocation makes its own pointer")
-                .at(self.x.span(e))
+            return Err(self
+                .x
+                .error(e, "an allocation makes its own pointer")
                 .help("a view of other memory is T.decl_buffer(shape, dtype, data=...)"));
         }
         let buffer = self.buffer_from(name, shape, &args)?;
@@ -185,8 +183,7 @@ impl TensorParser<'_> {
         if let Some(e) = args.get("condition")
             && !self.x.condition(e)?.is_true()
         {
-            return Err(Error::unsupported("allocation under a condition is not supported")
-                .at(self.x.span(e)));
+            return Err(self.x.unsupported(e, "allocation under a condition is not supported"));
         }
         let shape = self.x.extents(args.need("extents")?)?;
         let dtype = self.x.dtype(args.need("dtype")?)?;
@@ -260,8 +257,7 @@ impl TensorParser<'_> {
                 Some(Item::Var(v)) => {
                     let found = self.handles.iter().position(|h| h.var == *v);
                     Some(found.ok_or_else(|| {
-                        Error::syntax(format!("`{}` is not a handle among the parameters", n.id))
-                            .at(self.x.span(n))
+                        self.x.error(n, format!("`{}` is not a handle among the parameters", n.id))
                     })?)
                 }
                 Some(Item::Buffer(_)) => None,

@@ -48,25 +48,19 @@ impl TensorParser<'_> {
         let head = self.head;
         let p = &f.parameters;
         if p.vararg.is_some() || p.kwarg.is_some() {
-            return Err(
-                Error::syntax("`*` and `**` parameters are not supported").at(self.x.span(&**p))
-            );
+            return Err(self.x.error(&**p, "`*` and `**` parameters are not supported"));
         }
         let params: Vec<&ast::ParameterWithDefault> = p.iter_non_variadic_params().collect();
         let mut scalars = HashMap::new();
         for p in &params {
             let name = p.parameter.name.as_str();
             let Some(annotation) = p.parameter.annotation.as_deref() else {
-                return Err(Error::syntax(format!("the parameter `{name}` needs a type"))
-                    .at(self.x.span(*p))
-                    .help(format!(
-                        "write `{name}: T.Buffer((16,), \"float32\")` or `{name}: T.int32`"
-                    )));
+                return Err(self.x.error(*p, format!("the parameter `{name}` needs a type")).help(
+                    format!("write `{name}: T.Buffer((16,), \"float32\")` or `{name}: T.int32`"),
+                ));
             };
             if let Some(default) = &p.default {
-                return Err(
-                    Error::syntax("parameters have no defaults").at(self.x.span(&**default))
-                );
+                return Err(self.x.error(&**default, "parameters have no defaults"));
             }
             if let Some(dtype) = self.scalar_type(annotation)? {
                 let var = Var::new(head.real_name(name), dtype);
@@ -94,9 +88,7 @@ impl TensorParser<'_> {
                     self.x.env.insert(name, Item::Buffer(buffer.clone()));
                     ParamSlot::Ready(Param::tensor(&buffer))
                 }
-                (None, None) => {
-                    return Err(Error::syntax(format!("`{name}` stands twice")).at(self.x.span(p)));
-                }
+                (None, None) => return Err(self.x.error(p, format!("`{name}` stands twice"))),
             });
         }
         Ok(slots)
@@ -110,8 +102,8 @@ impl TensorParser<'_> {
             other => other,
         };
         let expected = || {
-            Error::syntax("expected the type of a parameter")
-                .at(self.x.span(e))
+            self.x
+                .error(e, "expected the type of a parameter")
                 .help("write T.Buffer(shape, dtype), T.handle, or a type such as T.int32")
         };
         let name = match (self.x.path(callee), e) {
@@ -165,7 +157,7 @@ impl TensorParser<'_> {
                 let (shape, dtype) = self.x.subscripted_type(&s.slice)?;
                 Ok(Buffer::new(name, shape, dtype))
             }
-            _ => Err(Error::syntax("expected `T.Buffer(shape, dtype)`").at(self.x.span(e))),
+            _ => Err(self.x.error(e, "expected `T.Buffer(shape, dtype)`")),
         }
     }
 }

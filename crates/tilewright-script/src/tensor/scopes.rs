@@ -15,7 +15,7 @@ impl TensorParser<'_> {
         let (tag, own): (Arc<str>, String) = match thread {
             ast::Expr::Name(n) => match self.x.env.get(&n.id) {
                 Some(Item::Thread(tag)) => (tag.clone(), n.id.to_string()),
-                _ => return Err(Error::syntax("expected a thread axis").at(self.x.span(thread))),
+                _ => return Err(self.x.error(thread, "expected a thread axis")),
             },
             _ => {
                 let tag = string(thread)?;
@@ -39,7 +39,7 @@ impl TensorParser<'_> {
             other => std::slice::from_ref(other),
         };
         let expected = || {
-            Error::syntax("expected a kind of loop").at(self.x.span(&*f.iter)).help(
+            self.x.error(&*f.iter, "expected a kind of loop").help(
                 "write range, T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid",
             )
         };
@@ -73,7 +73,7 @@ impl TensorParser<'_> {
         let mut read = || {
             for (target, range) in targets.iter().zip(&ranges) {
                 let ast::Expr::Name(n) = target else {
-                    return Err(Error::syntax("expected a name").at(self.x.span(target)));
+                    return Err(self.x.error(target, "expected a name"));
                 };
                 self.deeper(span)?;
                 let var = Var::new(n.id.as_str(), range.min.dtype());
@@ -121,7 +121,7 @@ impl TensorParser<'_> {
             && let Some(e) = args.get("step")
             && self.x.constant(e)? != 1
         {
-            return Err(Error::unsupported("loops have the step 1").at(self.x.span(e)));
+            return Err(self.x.unsupported(e, "loops have the step 1"));
         }
         let range = match stop {
             None => Range::upto(self.x.integer(start)?),
@@ -132,7 +132,7 @@ impl TensorParser<'_> {
             }
         };
         if range.min.dtype().lanes != 1 {
-            return Err(Error::syntax("the bounds of a loop are scalars").at(self.x.span(start)));
+            return Err(self.x.error(start, "the bounds of a loop are scalars"));
         }
         let annotations = match names.contains(&"annotations").then(|| args.get("annotations")) {
             Some(Some(e)) => self.x.attrs(e)?,
@@ -141,8 +141,9 @@ impl TensorParser<'_> {
         let kind = match (thread, tag) {
             (true, Some(e)) => ForKind::ThreadBinding(string(e)?.into()),
             (true, None) => {
-                return Err(Error::syntax("`T.thread_binding` needs the argument `thread`")
-                    .at(self.x.span(c))
+                return Err(self
+                    .x
+                    .error(c, "`T.thread_binding` needs the argument `thread`")
                     .help("write T.thread_binding(extent, thread=\"threadIdx.x\")"));
             }
             (false, _) => kind,
@@ -231,7 +232,7 @@ impl TensorParser<'_> {
         let bound = match item.optional_vars.as_deref() {
             None => None,
             Some(ast::Expr::Name(n)) => Some(n.id.as_str()),
-            Some(e) => return Err(Error::syntax("expected a name").at(self.x.span(e))),
+            Some(e) => return Err(self.x.error(e, "expected a name")),
         };
         self.deeper(span)?;
         let wrap = match name.as_str() {
