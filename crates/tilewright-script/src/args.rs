@@ -84,6 +84,15 @@ impl<'a> Args<'a> {
         slot.1.filter(|e| !e.is_none_literal_expr())
     }
 
+    /// What `read` makes of an argument, where it is there.
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&'a ast::Expr) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.get(name).map(read).transpose()
+    }
+
     /// An argument that must be there.
     pub(crate) fn need(&self, name: &str) -> Result<&'a ast::Expr> {
         self.get(name).ok_or_else(|| {

@@ -539,15 +539,17 @@ impl ExprParser {
         Ok(range_between(min, end))
     }
 
-    /// Extents of a shape: a tuple, a list, or one extent. A string holds an expression.
+    /// Extents of a shape: a tuple, a list, or one extent.
     pub(crate) fn extents(&mut self, e: &ast::Expr) -> Result<Vec<Expr>> {
-        elements(e)
-            .iter()
-            .map(|e| match e {
-                ast::Expr::StringLiteral(_) => self.inside(e, |p, e| p.integer(e)),
-                _ => self.integer(e),
-            })
-            .collect()
+        elements(e).iter().map(|e| self.extent(e)).collect()
+    }
+
+    /// An extent or offset. A string holds an expression.
+    pub(crate) fn extent(&mut self, e: &ast::Expr) -> Result<Expr> {
+        match e {
+            ast::Expr::StringLiteral(_) => self.inside(e, |p, e| p.integer(e)),
+            _ => self.integer(e),
+        }
     }
 
     /// The extents and the element type of the older form of a type: `[16, n, "float32"]`, where

@@ -3,12 +3,12 @@
 use super::*;
 
 impl TensorParser<'_> {
-    /// `T.launch_thread("threadIdx.x", 128)`: variable, range, thread axis and name.
+    /// `T.launch_thread("threadIdx.x", 128)`, without a body; it defines its variable.
     pub(super) fn launch_thread(
         &mut self,
         c: &ast::ExprCall,
         name: Option<&str>,
-    ) -> Result<(Var, Range, Arc<str>, String)> {
+    ) -> Result<StmtKind> {
         let args = Args::bind(c, "T.launch_thread", &["thread", "extent"])?;
         let thread = args.need("thread")?;
         let extent = self.x.integer(args.need("extent")?)?;
@@ -22,11 +22,11 @@ impl TensorParser<'_> {
                 (tag.into(), tag.replace('.', "_"))
             }
         };
-        let name = name.map_or(own, str::to_owned);
-        let var = Var::new(name.as_str(), extent.dtype());
+        let var = self.x.env.define(name.unwrap_or(&own), extent.dtype());
         let range = Range::upto(extent);
         self.loops.insert(var.clone(), range.clone());
-        Ok((var, range, tag, name))
+        let (kind, annotations) = (ForKind::ThreadBinding(tag), Attrs::new());
+        Ok(StmtKind::For { var, range, kind, annotations, body: Stmt::nop() })
     }
 
     pub(super) fn for_loop(&mut self, f: &ast::StmtFor) -> Result<Stmt> {
@@ -76,8 +76,7 @@ impl TensorParser<'_> {
                     return Err(self.x.error(target, "expected a name"));
                 };
                 self.deeper(span)?;
-                let var = Var::new(n.id.as_str(), range.min.dtype());
-                self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
+                let var = self.x.env.define(n.id.as_str(), range.min.dtype());
                 self.loops.insert(var.clone(), range.clone());
                 vars.push(var);
             }
@@ -235,7 +234,7 @@ impl TensorParser<'_> {
             Some(e) => return Err(self.x.error(e, "expected a name")),
         };
         self.deeper(span)?;
-        let wrap = match name.as_str() {
+        let binding = match name.as_str() {
             "init" => {
                 if level != Level::Block || !rest.is_empty() {
                     return Err(Error::syntax("`T.init` belongs directly in a block").at(span));
@@ -247,11 +246,7 @@ impl TensorParser<'_> {
                     Some(_) => Err(Error::syntax("`T.init` stands twice in this block").at(span)),
                 };
             }
-            "launch_thread" => {
-                let (var, range, tag, own) = self.launch_thread(c, bound)?;
-                self.x.env.insert(own, Item::Var(var.clone()));
-                Wrap::Thread(var, range, tag)
-            }
+            "launch_thread" => self.launch_thread(c, bound)?,
             "LetStmt" | "let" => {
                 let (name, value) = if name == "let" {
                     let args = Args::bind(c, "T.let", &["var", "value"])?;
@@ -265,27 +260,14 @@ impl TensorParser<'_> {
                     return Err(Error::syntax("expected `with T.LetStmt(value) as x`").at(span));
                 };
                 let value = self.x.expr(value)?;
-                let var = Var::new(n.id.as_str(), value.dtype());
-                self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
-                Wrap::Let(var, value)
+                self.let_value(&n.id, value)
             }
             "allocate" | "allocate_const" | "alloc_local" | "alloc_shared" | "decl_buffer"
             | "alloc_buffer" => {
                 let bound = bound.ok_or_else(|| {
                     Error::syntax(format!("expected `with T.{name}(...) as A`")).at(span)
                 })?;
-                match name.as_str() {
-                    "decl_buffer" => self.decl_buffer(bound, "T.decl_buffer", c)?,
-                    "allocate_const" => self.allocate_const(bound, c)?,
-                    "alloc_buffer" => {
-                        let (buffer, annotations) = self.alloc(bound, "T.alloc_buffer", c)?;
-                        Wrap::Allocate(buffer, annotations)
-                    }
-                    _ => {
-                        let (buffer, annotations) = self.allocate(bound, &name, c)?;
-                        Wrap::Allocate(buffer, annotations)
-                    }
-                }
+                self.memory(bound, &name, c)?
             }
             "Assert" => {
                 let args = Args::bind(c, "T.Assert", &["condition", "message"])?;
@@ -303,6 +285,6 @@ impl TensorParser<'_> {
             _ => return Err(expected()),
         };
         let inner = sequence(self.with_items(rest, body, span, Level::Inner)?);
-        Ok(vec![Stmt::spanned(wrap.around(inner), Some(span))])
+        Ok(vec![Stmt::spanned(binding, Some(span)).with_body(inner)])
     }
 }
