@@ -133,9 +133,9 @@ pub fn modules(a: &Module, b: &Module, options: &Equality) -> Check {
     let mut m = Matcher::new(options);
     let pairs = m.pair_functions(a, b)?;
     let attrs = m.attrs(&a.attrs, &b.attrs, "attribute", "");
-    attrs.map_err(|d| within(d, "the module"))?;
+    attrs.within("the module")?;
     for (name, x, y) in pairs {
-        m.function(x, y).map_err(|d| within(d, format!("function `{name}`")))?;
+        m.function(x, y).within(format_args!("function `{name}`"))?;
     }
     Ok(())
 }
@@ -200,10 +200,31 @@ fn differ(left: impl fmt::Display, right: impl fmt::Display) -> Check {
     }))
 }
 
-fn within(mut d: Box<Difference>, place: impl fmt::Display) -> Box<Difference> {
-    let sep = if d.path.is_empty() { "" } else { ", " };
-    d.path = format!("{place}{sep}{}", d.path);
-    d
+/// Where a difference is.
+trait Place {
+    /// Puts a place before the way to it.
+    fn within(self, place: impl fmt::Display) -> Self;
+    /// Gives it its places in the sources, unless it has places further inside.
+    fn spanned(self, left: Option<Span>, right: Option<Span>) -> Self;
+}
+
+impl Place for Check {
+    fn within(self, place: impl fmt::Display) -> Self {
+        self.map_err(|mut d| {
+            let sep = if d.path.is_empty() { "" } else { ", " };
+            d.path = format!("{place}{sep}{}", d.path);
+            d
+        })
+    }
+
+    fn spanned(self, left: Option<Span>, right: Option<Span>) -> Self {
+        self.map_err(|mut d| {
+            if d.left_span.is_none() && d.right_span.is_none() {
+                (d.left_span, d.right_span) = (left, right);
+            }
+            d
+        })
+    }
 }
 
 fn quoted(text: &str) -> String {
@@ -212,7 +233,17 @@ fn quoted(text: &str) -> String {
 
 /// Differs with the two sides' values of something, unless they are equal.
 fn agree<T: PartialEq>(what: &str, a: &T, b: &T, text: impl Fn(&T) -> String) -> Check {
-    if a == b { Ok(()) } else { differ(text(a), text(b)).map_err(|d| within(d, what)) }
+    if a == b { Ok(()) } else { differ(text(a), text(b)).within(what) }
+}
+
+/// The elements of two lists in pairs, unless their numbers differ.
+fn pairs<'x, T>(
+    what: &str,
+    a: &'x [T],
+    b: &'x [T],
+) -> Result<impl Iterator<Item = (&'x T, &'x T)>, Box<Difference>> {
+    agree(what, &a.len(), &b.len(), usize::to_string)?;
+    Ok(a.iter().zip(b))
 }
 
 /// Whether two floats are the same, counting every `NaN` as the same.
@@ -279,6 +310,14 @@ impl<'o> Matcher<'o> {
         }
     }
 
+    /// Compares what may name variables that it defines: free ones are paired.
+    fn defining(&mut self, compare: impl FnOnce(&mut Self) -> Check) -> Check {
+        let before = std::mem::replace(&mut self.pairing, true);
+        let check = compare(self);
+        self.pairing = before;
+        check
+    }
+
     /// Functions that belong together, with the name on the left.
     #[allow(clippy::type_complexity)]
     fn pair_functions<'m>(
@@ -339,7 +378,7 @@ impl<'o> Matcher<'o> {
                 (Some(x), Some(y)) => self.attr(x, y),
                 _ => differ(text(x), text(y)),
             };
-            check.map_err(|d| within(d, format!("{what} `{key}`")))?;
+            check.within(format_args!("{what} `{key}`"))?;
         }
         Ok(())
     }
@@ -360,18 +399,6 @@ impl<'o> Matcher<'o> {
         };
         if same { Ok(()) } else { differ(attr_text(a), attr_text(b)) }
     }
-}
-
-/// Gives a difference its places, unless it has places further inside.
-fn spanned(
-    mut d: Box<Difference>,
-    left: impl Into<Option<Span>>,
-    right: impl Into<Option<Span>>,
-) -> Box<Difference> {
-    if d.left_span.is_none() && d.right_span.is_none() {
-        (d.left_span, d.right_span) = (left.into(), right.into());
-    }
-    d
 }
 
 fn attr_text(a: &Attr) -> String {

@@ -1,12 +1,10 @@
 //! Graph functions: dataflow over tensors whose work is done by calls of tensor functions.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::error::Span;
-use crate::expr::{Expr, Var, fresh_id};
+use crate::expr::{Expr, Var, by_identity, fresh_id};
 use crate::list::ListOp;
 use crate::stmt::Attrs;
 use crate::tensor::Tensor;
@@ -109,22 +107,7 @@ impl GraphVar {
     }
 }
 
-impl PartialEq for GraphVar {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id == other.0.id
-    }
-}
-impl Eq for GraphVar {}
-impl Hash for GraphVar {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
-    }
-}
-impl fmt::Debug for GraphVar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.0.name, self.0.id)
-    }
-}
+by_identity!(GraphVar);
 
 /// What the name of an operator begins with that calls a graph function of the module.
 const OF_MODULE: &str = "cls.";

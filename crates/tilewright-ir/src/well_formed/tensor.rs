@@ -285,14 +285,10 @@ impl Checker {
         });
     }
 
-    fn result(&mut self, e: &Expr, expected: DType) {
-        self.require(e.dtype() == expected, || {
-            format!("`{}` is of type {expected}, but its node says {}", brief(e), e.dtype())
-        });
-    }
-
     fn node(&mut self, e: &Expr) {
         let dtype = e.dtype();
+        // Calls say theirs themselves.
+        let mut expected = e.kind().dtype(dtype);
         match e.kind() {
             ExprKind::Int(v) => {
                 let ok = dtype.lanes == 1 && Operands::Bits.admit(dtype) && wrap(*v, dtype) == *v;
@@ -314,7 +310,6 @@ impl Checker {
                     true => format!("variable `{}` is used outside of its scope", v.name()),
                     false => format!("variable `{}` is not defined", v.name()),
                 });
-                self.result(e, v.dtype());
             }
             ExprKind::Cast(a) => {
                 let ok = Operands::Any.admit(dtype)
@@ -324,14 +319,8 @@ impl Checker {
             }
             ExprKind::Binary(op, a, b) => {
                 self.operands(e, binary_operands(*op), &[a, b]);
-                let bool = DType::BOOL.with_lanes(a.dtype().lanes);
-                let compares = op.is_compare() || op.is_logic();
-                self.result(e, if compares { bool } else { a.dtype() });
             }
-            ExprKind::Not(a) => {
-                self.operands(e, Operands::Bool, &[a]);
-                self.result(e, a.dtype());
-            }
+            ExprKind::Not(a) => self.operands(e, Operands::Bool, &[a]),
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
                 let lanes = c.dtype().lanes;
                 let ok = c.dtype().is_bool() && (lanes == 1 || lanes == t.dtype().lanes);
@@ -342,12 +331,10 @@ impl Checker {
                     let (t, f) = (t.dtype(), f.dtype());
                     format!("`{}` has values of types {t} and {f}", brief(e))
                 });
-                self.result(e, t.dtype());
             }
             ExprKind::Load(b, indices) => {
                 self.buffer_use(b);
-                let expected = self.access(b, indices, &|| brief(e));
-                self.result(e, expected);
+                self.access(b, indices, &|| brief(e));
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 self.require(args.len() == op.arity(), || {
@@ -355,9 +342,7 @@ impl Checker {
                     format!("`{}`: T.{} takes {n} arguments, not {m}", brief(e), op.name())
                 });
                 self.operands(e, op.operands(), &args.iter().collect::<Vec<_>>());
-                if let Some(first) = args.first() {
-                    self.result(e, op.result(first.dtype()));
-                }
+                expected = args.first().map_or(dtype, |first| op.result(first.dtype()));
             }
             ExprKind::Call(CallTarget::Reinterpret(to), args) => {
                 let from = args.first().map(Expr::dtype);
@@ -371,14 +356,14 @@ impl Checker {
                     let from = from.unwrap_or(DType::VOID);
                     format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
                 });
+                expected = dtype;
             }
-            ExprKind::Call(..) => {}
-            ExprKind::Let(v, value, body) => {
+            ExprKind::Call(..) => expected = dtype,
+            ExprKind::Let(v, value, _) => {
                 self.require(v.dtype() == value.dtype(), || {
                     let (v, t) = (v.name(), value.dtype());
                     format!("variable `{v}` of `{}` is bound to a value of type {t}", brief(e))
                 });
-                self.result(e, body.dtype());
             }
             ExprKind::Ramp(base, stride) => {
                 self.operands(e, Operands::Int, &[base, stride]);
@@ -390,6 +375,9 @@ impl Checker {
                 self.require(ok, || format!("`{}` has no values", brief(e)));
             }
         }
+        self.require(dtype == expected, || {
+            format!("`{}` is of type {expected}, but its node says {dtype}", brief(e))
+        });
     }
 
     fn lanes(&mut self, e: &Expr, operand: &Expr) {
@@ -397,7 +385,6 @@ impl Checker {
             format!("`{}` takes scalars, not {}", brief(e), operand.dtype())
         });
         self.require(e.dtype().lanes >= 2, || format!("`{}` makes fewer than 2 lanes", brief(e)));
-        self.result(e, operand.dtype().with_lanes(e.dtype().lanes));
     }
 
     fn stmt_rules(&mut self, s: &Stmt) {
