@@ -33,7 +33,7 @@ use crate::graph::{
 use crate::module::{Function, Module};
 use crate::stmt::{Attr, Attrs, Block, ForKind, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
-use crate::text::brief;
+use crate::text::{brief, commas};
 
 pub use self::fingerprint::fingerprint;
 
@@ -325,10 +325,8 @@ impl<'o> Matcher<'o> {
         a: &'m Module,
         b: &'m Module,
     ) -> Result<Vec<(Arc<str>, &'m Function, &'m Function)>, Box<Difference>> {
-        let names = |m: &Module| {
-            let names: Vec<String> = m.functions.keys().map(|k| quoted(k)).collect();
-            format!("functions {}", names.join(", "))
-        };
+        let names =
+            |m: &Module| format!("functions {}", commas(m.functions.keys().map(|k| quoted(k))));
         let count = a.functions.len() == b.functions.len();
         if !count || (self.options.names && !a.functions.keys().eq(b.functions.keys())) {
             differ(names(a), names(b))?;
@@ -409,13 +407,9 @@ fn attr_text(a: &Attr) -> String {
         Attr::Float(v) => format!("{v:?}"),
         Attr::Str(s) => format!("{s:?}"),
         Attr::Expr(e) => quoted(&brief(e)),
-        Attr::List(items) => {
-            let items: Vec<String> = items.iter().take(8).map(attr_text).collect();
-            format!("[{}]", items.join(", "))
-        }
+        Attr::List(items) => format!("[{}]", commas(items.iter().take(8).map(attr_text))),
         Attr::Map(items) => {
-            let items: Vec<String> = items.keys().take(8).map(|k| format!("{k:?}")).collect();
-            format!("{{{}}}", items.join(", "))
+            format!("{{{}}}", commas(items.keys().take(8).map(|k| format!("{k:?}"))))
         }
     }
 }
@@ -424,9 +418,9 @@ fn attr_text(a: &Attr) -> String {
 pub(crate) fn describe(s: &Stmt) -> String {
     match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
-            let indices: Vec<String> = indices.iter().map(brief).collect();
-            let indices = if indices.is_empty() { "()".into() } else { indices.join(", ") };
-            format!("`{}[{indices}] = {}`", buffer.name, brief(value))
+            let none = if indices.is_empty() { "()" } else { "" };
+            let indices = commas(indices.iter().map(brief));
+            format!("`{}[{none}{indices}] = {}`", buffer.name, brief(value))
         }
         StmtKind::For { var, .. } => format!("loop `{}`", var.name()),
         StmtKind::If { cond, .. } => format!("`if {}`", brief(cond)),

@@ -101,6 +101,25 @@ impl Fold for Cut {
     }
 }
 
+/// The texts of items, with commas between them.
+pub fn commas<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let mut out = String::new();
+    for (i, item) in items.into_iter().enumerate() {
+        let sep = if i > 0 { ", " } else { "" };
+        let _ = write!(out, "{sep}{item}");
+    }
+    out
+}
+
+/// Python text of a tuple: `(a, b)`, `(a,)`, `()`.
+pub fn tuple<T: fmt::Display>(
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> String {
+    let items = items.into_iter();
+    let comma = if items.len() == 1 { "," } else { "" };
+    format!("({}{comma})", commas(items))
+}
+
 /// Python text of a string literal; characters that act instead of being seen are escaped.
 pub fn quote(text: &str) -> String {
     let mut out = String::from("\"");

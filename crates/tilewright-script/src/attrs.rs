@@ -102,7 +102,6 @@ impl ExprParser {
         for e in crate::args::elements(&l.body) {
             results.push(text::expr_to_string(&self.expr(e)?, &mut plain));
         }
-        let comma = if results.len() == 1 { "," } else { "" };
-        Ok(format!("lambda {}: ({}{comma})", names.join(", "), results.join(", ")))
+        Ok(format!("lambda {}: {}", text::commas(names), text::tuple(results)))
     }
 }

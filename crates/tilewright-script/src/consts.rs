@@ -72,17 +72,7 @@ impl ConstTable {
 
 /// The type of a constant as text.
 fn type_text(t: &Tensor) -> String {
-    format!("R.Tensor({}, dtype=\"{}\")", tuple(t.shape()), t.dtype())
-}
-
-fn tuple(shape: &[usize]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        _ => {
-            let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
-            format!("({})", extents.join(", "))
-        }
-    }
+    format!("R.Tensor({}, dtype=\"{}\")", text::tuple(t.shape()), t.dtype())
 }
 
 /// The text of a constant; large ones go to the table, where there is one.
@@ -94,7 +84,8 @@ pub(crate) fn print(t: &Tensor, table: Option<&mut ConstTable>) -> String {
             format!("R.const_ref({}, {})", text::quote(&name), type_text(t))
         }
         None if !small => {
-            format!("R.const({}, shape={}, dtype=\"{}\")", encoded(t), tuple(t.shape()), t.dtype())
+            let shape = text::tuple(t.shape());
+            format!("R.const({}, shape={shape}, dtype=\"{}\")", encoded(t), t.dtype())
         }
         _ => format!("R.const({}, \"{}\")", list(t, t.shape()), t.dtype()),
     }

@@ -209,8 +209,7 @@ fn graph_text(e: &GraphExpr) -> String {
 fn type_text(t: &GraphType) -> String {
     match t {
         GraphType::Tensor(t) => {
-            let shape: Vec<String> = t.shape.iter().map(brief).collect();
-            format!("a {} tensor of shape ({})", t.dtype, shape.join(", "))
+            format!("a {} tensor of shape ({})", t.dtype, commas(t.shape.iter().map(brief)))
         }
         GraphType::Tuple(items) => format!("a tuple of {}", items.len()),
         GraphType::Shape(sizes) => format!("a shape of {} sizes", sizes.len()),

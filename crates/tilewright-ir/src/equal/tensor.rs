@@ -131,10 +131,7 @@ impl Matcher<'_> {
     }
 
     pub(super) fn expr_list(&mut self, what: &str, a: &[Expr], b: &[Expr]) -> Check {
-        let text = |items: &[Expr]| {
-            let items: Vec<String> = items.iter().map(brief).collect();
-            format!("`({})`", items.join(", "))
-        };
+        let text = |items: &[Expr]| format!("`({})`", commas(items.iter().map(brief)));
         if a.len() != b.len() {
             return differ(text(a), text(b)).within(what);
         }

@@ -17,6 +17,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Var;
 use crate::tensor::{Tensor, byte_count};
+use crate::text::commas;
 
 /// An input or output whose extents may be open.
 #[derive(Clone, Debug, PartialEq)]
@@ -323,13 +324,15 @@ impl Given<'_> {
     }
 
     fn too_large(&self, what: String) -> Error {
-        let given = self.sizes.iter().zip(self.values);
-        let given = given.map(|(v, n)| format!("`{}` = {n}", v.name()));
         let verb = if what.starts_with("the ") { "do" } else { "does" };
         let error = Error::input(format!("{what} {verb} not fit in memory"));
         match self.sizes.is_empty() {
             true => error,
-            false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
+            false => {
+                let given = self.sizes.iter().zip(self.values);
+                let given = commas(given.map(|(v, n)| format!("`{}` = {n}", v.name())));
+                error.note(format!("with {given}"))
+            }
         }
     }
 

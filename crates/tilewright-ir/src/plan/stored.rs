@@ -20,6 +20,7 @@ use crate::expr::Var;
 use crate::scalar::Scalar;
 use crate::stmt::{Attr, Attrs};
 use crate::tensor::Tensor;
+use crate::text::commas;
 
 /// Attribute of a graph function: how its parameters are stored.
 pub const INPUTS: &str = "stored_inputs";
@@ -249,9 +250,8 @@ impl fmt::Display for Stored {
                 _ => from.floordiv(inner as i64).floormod(digits[k] as i64),
             }
         };
-        let names: Vec<&str> = params.iter().map(|p| &**p.name()).collect();
-        let items: Vec<String> = self.order.iter().map(|o| index(*o).to_string()).collect();
-        write!(f, "lambda {}: [{}]", names.join(", "), items.join(", "))
+        let names = commas(params.iter().map(Var::name));
+        write!(f, "lambda {names}: [{}]", commas(self.order.iter().map(|o| index(*o))))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::func::{Param, TensorFunc};
 use crate::graph::{self, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
 use crate::module::{Function, Module};
 use crate::stmt::Attr;
-use crate::text::brief;
+use crate::text::{brief, commas};
 use crate::visit::{Fold, accessed, fold_expr_children, free_vars};
 
 /// Checks a graph function against its module.
@@ -348,8 +348,7 @@ fn fits(declared: &GraphType, ty: &GraphType) -> Result<()> {
 }
 
 fn text(t: &TensorType) -> String {
-    let shape: Vec<String> = t.shape.iter().map(number).collect();
-    format!("{}[{}]", t.dtype, shape.join(", "))
+    format!("{}[{}]", t.dtype, commas(t.shape.iter().map(number)))
 }
 
 /// An extent without the type of its literal.

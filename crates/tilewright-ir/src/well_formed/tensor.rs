@@ -13,7 +13,7 @@ use crate::intrinsic::Operands;
 use crate::scalar::{round_to, wrap};
 use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
-use crate::text::brief;
+use crate::text::{brief, commas};
 use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
 
 /// Levels of an expression.
@@ -243,9 +243,8 @@ impl Checker {
                 && back.iter().zip(&view.shape).all(|(x, y)| may_be_equal(x, y))
         });
         self.require(fits, || {
-            let text =
-                |items: &[&Expr]| items.iter().map(|e| brief(e)).collect::<Vec<_>>().join(", ");
-            let (x, y) = (text(&view.shape.iter().collect::<Vec<_>>()), text(&extents));
+            let x = commas(view.shape.iter().map(brief));
+            let y = commas(extents.iter().map(|e| brief(e)));
             format!(
                 "view `{}` has shape ({x}), but the region of `{}` has ({y})",
                 view.name, source.name
@@ -390,10 +389,7 @@ impl Checker {
     fn stmt_rules(&mut self, s: &Stmt) {
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
-                let text = || {
-                    let indices: Vec<String> = indices.iter().map(brief).collect();
-                    format!("{}[{}]", buffer.name, indices.join(", "))
-                };
+                let text = || format!("{}[{}]", buffer.name, commas(indices.iter().map(brief)));
                 self.require(!self.constants.contains(&buffer.data), || {
                     format!("`{}` is written, but its memory is a constant", text())
                 });
