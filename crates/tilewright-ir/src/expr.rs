@@ -175,6 +175,35 @@ impl BinOp {
     pub fn is_logic(self) -> bool {
         matches!(self, BinOp::And | BinOp::Or)
     }
+
+    /// Whether it stands between its operands in text; else it is a function.
+    pub fn is_infix(self) -> bool {
+        !matches!(self, BinOp::TruncDiv | BinOp::TruncMod | BinOp::Min | BinOp::Max)
+    }
+
+    /// What it is called in text.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            BinOp::Add => "+",
+            BinOp::Sub => "-",
+            BinOp::Mul => "*",
+            BinOp::Div => "/",
+            BinOp::FloorDiv => "//",
+            BinOp::FloorMod => "%",
+            BinOp::TruncDiv => "truncdiv",
+            BinOp::TruncMod => "truncmod",
+            BinOp::Min => "min",
+            BinOp::Max => "max",
+            BinOp::Eq => "==",
+            BinOp::Ne => "!=",
+            BinOp::Lt => "<",
+            BinOp::Le => "<=",
+            BinOp::Gt => ">",
+            BinOp::Ge => ">=",
+            BinOp::And => "and",
+            BinOp::Or => "or",
+        }
+    }
 }
 
 /// What a call calls.
