@@ -23,9 +23,7 @@ pub trait Names {
     /// Name of a buffer.
     fn buffer(&mut self, b: &Buffer) -> String;
     /// The type of integer constants that are plain numbers in the text.
-    fn default_int(&self) -> DType {
-        DType::I32
-    }
+    fn default_int(&self) -> DType;
 }
 
 /// Calls that are kept without being understood and have a text of their own, `T.<name>(...)`,
@@ -44,8 +42,8 @@ pub const OPAQUE_CALLS: &[(&str, DType)] = &[
     ("vscale", DType::I32),
 ];
 
-/// The plain hints, not made unique.
-pub struct Hints;
+/// The plain hints, not made unique, and the type of integer constants that are plain numbers.
+pub struct Hints(pub DType);
 
 impl Names for Hints {
     fn var(&mut self, v: &Var) -> String {
@@ -53,6 +51,9 @@ impl Names for Hints {
     }
     fn buffer(&mut self, b: &Buffer) -> String {
         b.name.to_string()
+    }
+    fn default_int(&self) -> DType {
+        self.0
     }
 }
 
@@ -360,7 +361,7 @@ impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NODES: u32 = 1 << 12;
         match self.size() <= NODES {
-            true => f.write_str(&expr_to_string(self, &mut Hints)),
+            true => f.write_str(&expr_to_string(self, &mut Hints(DType::I32))),
             false => f.write_str(&brief(self)),
         }
     }

@@ -3,6 +3,7 @@
 use ruff_python_ast as ast;
 use tilewright_ir::{Error, Result, Span};
 
+use crate::expr::ExprParser;
 use crate::syntax::span;
 
 /// Arguments by parameter.
@@ -102,6 +103,21 @@ impl<'a> Args<'a> {
                 .help(usage(&self.what, &names))
         })
     }
+}
+
+/// The parameters of a function, none of which has a star or a default.
+pub(crate) fn parameters<'a>(
+    x: &ExprParser,
+    p: &'a ast::Parameters,
+) -> Result<Vec<&'a ast::Parameter>> {
+    if p.vararg.is_some() || p.kwarg.is_some() {
+        return Err(x.error(p, "`*` and `**` parameters are not supported"));
+    }
+    let plain = |p: &'a ast::ParameterWithDefault| match &p.default {
+        None => Ok(&p.parameter),
+        Some(default) => Err(x.error(&**default, "parameters have no defaults")),
+    };
+    p.iter_non_variadic_params().map(plain).collect()
 }
 
 fn usage(what: &str, names: &[&'static str]) -> String {

@@ -1,26 +1,11 @@
 //! Attributes and annotations: `{"key": value, ...}`.
 
 use ruff_python_ast as ast;
-use tilewright_ir::{Attr, Attrs, Buffer, DType, Error, Result, Var, text};
+use tilewright_ir::{Attr, Attrs, Error, Result, Var, text};
 
-use crate::args::string;
+use crate::args::{elements, string};
 use crate::expr::{ExprParser, Space};
 use crate::value::TextValue;
-
-/// Plain names, and plain numbers of the parser's default type.
-struct Plain(DType);
-
-impl text::Names for Plain {
-    fn var(&mut self, v: &Var) -> String {
-        v.name().to_string()
-    }
-    fn buffer(&mut self, b: &Buffer) -> String {
-        b.name.to_string()
-    }
-    fn default_int(&self) -> DType {
-        self.0
-    }
-}
 
 impl ExprParser {
     /// A dictionary with text keys.
@@ -44,8 +29,9 @@ impl ExprParser {
     /// The value of an attribute.
     pub(crate) fn attr(&mut self, e: &ast::Expr) -> Result<Attr> {
         match e {
-            ast::Expr::List(l) => self.attr_list(&l.elts),
-            ast::Expr::Tuple(t) => self.attr_list(&t.elts),
+            ast::Expr::List(_) | ast::Expr::Tuple(_) => {
+                elements(e).iter().map(|e| self.attr(e)).collect::<Result<_>>().map(Attr::List)
+            }
             ast::Expr::Dict(_) => self.attrs(e).map(Attr::Map),
             ast::Expr::Call(c) => match self.path(&c.func) {
                 Some((Space::T, name)) if name == "index_map" => self.index_map(c),
@@ -53,10 +39,6 @@ impl ExprParser {
             },
             _ => self.scalar_attr(e),
         }
-    }
-
-    fn attr_list(&mut self, items: &[ast::Expr]) -> Result<Attr> {
-        items.iter().map(|e| self.attr(e)).collect::<Result<_>>().map(Attr::List)
     }
 
     /// A value that is no list and no dictionary.
@@ -94,12 +76,12 @@ impl ExprParser {
         let mut names = Vec::new();
         for (i, p) in l.parameters.iter().flat_map(|p| p.iter_non_variadic_params()).enumerate() {
             let var = Var::new(format!("i{i}"), self.int);
-            names.push(var.name().to_string());
+            names.push(var.name().clone());
             self.env.insert(p.parameter.name.as_str(), crate::env::Item::Var(var));
         }
         let mut results = Vec::new();
-        let mut plain = Plain(self.int);
-        for e in crate::args::elements(&l.body) {
+        let mut plain = text::Hints(self.int);
+        for e in elements(&l.body) {
             results.push(text::expr_to_string(&self.expr(e)?, &mut plain));
         }
         Ok(format!("lambda {}: {}", text::commas(names), text::tuple(results)))

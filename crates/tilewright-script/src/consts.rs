@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use half::{bf16, f16};
 use indexmap::IndexMap;
 use ruff_python_ast as ast;
+use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{DType, Error, Result, Tensor, TypeKind, text};
 
 use crate::args::{Args, elements, string};
@@ -216,18 +216,14 @@ impl ExprParser {
         values: &mut Vec<(TextValue, tilewright_ir::Span)>,
     ) -> Result<()> {
         let ragged = || Error::syntax("the lists of a constant have different lengths");
-        let inner = match e {
-            ast::Expr::List(l) => &l.elts,
-            ast::Expr::Tuple(t) => &t.elts,
-            _ => {
-                if depth < shape.len() {
-                    return Err(ragged().at(self.span(e)));
-                }
-                let at = self.span(e);
-                values.push((self.value(e)?, at));
-                return Ok(());
+        if !matches!(e, ast::Expr::List(_) | ast::Expr::Tuple(_)) {
+            if depth < shape.len() {
+                return Err(ragged().at(self.span(e)));
             }
-        };
+            values.push((self.value(e)?, self.span(e)));
+            return Ok(());
+        }
+        let inner = elements(e);
         match shape.get(depth) {
             // Only the way to the first element makes the shape longer.
             None if values.is_empty() => shape.push(inner.len()),
@@ -247,22 +243,16 @@ fn element(v: &TextValue, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
         TextValue::Bool(v) => f64::from(u8::from(*v)),
         _ => return Err(wrong()),
     };
-    match (dtype.kind, dtype.bits, dtype.lanes) {
-        (TypeKind::Float, 16, 1) => bytes.extend(f16::from_f64(number).to_le_bytes()),
-        (TypeKind::Float, 32, 1) => bytes.extend((number as f32).to_le_bytes()),
-        (TypeKind::Float, _, 1) => bytes.extend(number.to_le_bytes()),
-        (TypeKind::BFloat, _, 1) => bytes.extend(bf16::from_f64(number).to_le_bytes()),
-        (TypeKind::Bool, _, 1) => bytes.push(u8::from(number != 0.0)),
-        (TypeKind::Int | TypeKind::UInt, bits, 1) => {
-            let v = match v {
-                TextValue::Int(v) => *v,
-                TextValue::Bool(v) => i128::from(*v),
-                _ => return Err(wrong()),
-            };
-            let v = int_literal(v, dtype)?.as_int().unwrap_or(0);
-            bytes.extend(&v.to_le_bytes()[..usize::from(bits / 8)]);
+    let value = match (dtype.kind, v) {
+        _ if dtype.lanes != 1 => return Err(wrong()),
+        (TypeKind::Float | TypeKind::BFloat, _) => Scalar::float(number, dtype),
+        (TypeKind::Bool, _) => Scalar::from(number != 0.0),
+        (TypeKind::Int | TypeKind::UInt, TextValue::Int(v)) => {
+            Scalar::int(int_literal(*v, dtype)?.as_int().unwrap_or(0), dtype)
         }
+        (TypeKind::Int | TypeKind::UInt, TextValue::Bool(v)) => Scalar::int((*v).into(), dtype),
         _ => return Err(wrong()),
-    }
+    };
+    bytes.extend(&value.bits().to_le_bytes()[..dtype.bytes()]);
     Ok(())
 }

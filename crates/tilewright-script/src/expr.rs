@@ -326,12 +326,7 @@ impl ExprParser {
     }
 
     fn binary(&mut self, op: BinOp, a: TextValue, b: TextValue) -> Result<TextValue> {
-        for v in [&a, &b] {
-            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
-                let message = format!("expected an expression, found {}", v.describe());
-                return Err(Error::syntax(message));
-            }
-        }
+        a.operand().and_then(|()| b.operand())?;
         binary(op, a, b, self.int)
     }
 
@@ -517,16 +512,10 @@ impl ExprParser {
     }
 
     fn slice(&mut self, s: &ast::ExprSlice, whole: &Expr) -> Result<Index> {
-        let step = match &s.step {
-            Some(step) => self.constant(step)?,
-            None => 1,
-        };
-        let (min, end) = match (&s.lower, &s.upper) {
-            (None, None) => (TextValue::Int(0), TextValue::Typed(whole.clone())),
-            (Some(a), None) => (self.value(a)?, TextValue::Typed(whole.clone())),
-            (None, Some(b)) => (TextValue::Int(0), self.value(b)?),
-            (Some(a), Some(b)) => (self.value(a)?, self.value(b)?),
-        };
+        let step = s.step.as_ref().map_or(Ok(1), |step| self.constant(step))?;
+        let min = s.lower.as_ref().map_or(Ok(TextValue::Int(0)), |e| self.value(e))?;
+        let whole = TextValue::Typed(whole.clone());
+        let end = s.upper.as_ref().map_or(Ok(whole), |e| self.value(e))?;
         Ok(Index::Slice(self.range(min, end).map_err(|err| err.at(self.span(s)))?, step))
     }
 
@@ -620,12 +609,7 @@ impl ExprParser {
 
     /// An intrinsic, by Python operator or by name.
     fn intrinsic(&mut self, op: Intrin, values: Vec<TextValue>) -> Result<TextValue> {
-        for v in &values {
-            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
-                let message = format!("expected an expression, found {}", v.describe());
-                return Err(Error::syntax(message));
-            }
-        }
+        values.iter().try_for_each(TextValue::operand)?;
         let int = self.int;
         let mut values = values.into_iter();
         let args = match (values.next(), values.next()) {

@@ -13,7 +13,7 @@ use tilewright_ir::{
 
 mod control;
 
-use crate::args::{Args, elements, string};
+use crate::args::{Args, elements, parameters, string};
 use crate::consts::ConstTable;
 use crate::env::Item;
 use crate::expr::{ExprParser, Space};
@@ -72,29 +72,7 @@ const TYPES: &[&str] = &["Tensor", "Tuple", "Shape", "Object", "Prim", "Callable
 impl GraphParser<'_> {
     fn function(&mut self, head: &FuncHead, f: &ast::StmtFunctionDef) -> Result<GraphFunc> {
         self.x.find_ranges(&f.body);
-        let declared = declared_types(self.x, &f.body);
-        let p = &f.parameters;
-        if p.vararg.is_some() || p.kwarg.is_some() {
-            return Err(self.x.error(&**p, "`*` and `**` parameters are not supported"));
-        }
-        let annotations = p.iter_non_variadic_params().filter_map(|p| p.parameter.annotation());
-        for e in annotations.chain(f.returns.as_deref()) {
-            self.dimensions(e, &declared)?;
-        }
-        let mut params = Vec::new();
-        for p in p.iter_non_variadic_params() {
-            if let Some(default) = &p.default {
-                return Err(self.x.error(&**default, "parameters have no defaults"));
-            }
-            let name = p.parameter.name.as_str();
-            let ty = match p.parameter.annotation() {
-                Some(e) => self.graph_type(e)?,
-                None => GraphType::Opaque("R.Object".into()),
-            };
-            let var = GraphVar::new(head.real_name(name), ty);
-            self.x.env.insert(name, Item::Graph(var.clone()));
-            params.push(var);
-        }
+        let params = self.parameters(head, f)?;
         let ret_ty = match f.returns.as_deref() {
             None | Some(ast::Expr::NoneLiteral(_)) => None,
             Some(e) => Some(self.graph_type(e)?),
@@ -110,6 +88,27 @@ impl GraphParser<'_> {
             private: head.private,
             span: Some(self.x.span(&f.name)),
         })
+    }
+
+    /// Reads the parameters. Their types and that of the result may name sizes of each other.
+    fn parameters(&mut self, head: &FuncHead, f: &ast::StmtFunctionDef) -> Result<Vec<GraphVar>> {
+        let declared = declared_types(self.x, &f.body);
+        let params = parameters(self.x, &f.parameters)?;
+        let annotations = params.iter().filter_map(|p| p.annotation());
+        for e in annotations.chain(f.returns.as_deref()) {
+            self.dimensions(e, &declared)?;
+        }
+        let mut vars = Vec::new();
+        for p in params {
+            let ty = match p.annotation() {
+                Some(e) => self.graph_type(e)?,
+                None => GraphType::Opaque("R.Object".into()),
+            };
+            let var = GraphVar::new(head.real_name(&p.name), ty);
+            self.x.env.insert(p.name.as_str(), Item::Graph(var.clone()));
+            vars.push(var);
+        }
+        Ok(vars)
     }
 
     /// Statements up to `return`, and what is returned.
@@ -604,10 +603,8 @@ impl GraphParser<'_> {
                 one => vec![one],
             },
         };
-        let outs = match args.get("out_sinfo").or(args.get("out_ty")) {
-            None => Vec::new(),
-            Some(e) => self.outputs(e)?,
-        };
+        let outs = args.get("out_sinfo").or(args.get("out_ty")).map(|e| self.outputs(e));
+        let outs = outs.transpose()?.unwrap_or_default();
         let scalars = match args.get("tir_vars") {
             None => Vec::new(),
             Some(ast::Expr::Call(c)) => {

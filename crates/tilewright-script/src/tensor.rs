@@ -20,7 +20,7 @@ use tilewright_ir::{
     Param, Range, Region, Result, Span, Stmt, StmtKind, TensorFunc, Var,
 };
 
-use crate::args::{Args, elements, string};
+use crate::args::{Args, elements, parameters, string};
 use crate::env::Item;
 use crate::expr::{ExprParser, Index, Space};
 use crate::functions::FuncHead;
@@ -31,6 +31,8 @@ mod buffers;
 mod params;
 mod scopes;
 
+use self::blocks::axis_kind;
+pub(crate) use self::blocks::axis_names;
 pub(crate) use self::params::{declared_types, define_dimensions};
 
 /// Where a suite is.
@@ -558,6 +560,9 @@ impl TensorParser<'_> {
         }
         let Some((Space::T, callee)) = self.x.path(&c.func) else { return Ok(false) };
         let what = format!("T.{callee}");
+        if let Some(kind) = callee.strip_prefix("axis.").and_then(axis_kind) {
+            return self.axis(name, kind, c, level).map(|()| true);
+        }
         match callee.as_str() {
             "match_buffer" => self.match_buffer(name, c, level)?,
             "alloc_buffer" | "sblock_alloc_buffer" => {
@@ -583,9 +588,6 @@ impl TensorParser<'_> {
                 let tag = string(args.need("thread_tag")?)?;
                 self.x.env.insert(name, Item::Thread(tag.into()));
             }
-            "axis.spatial" | "axis.S" => self.axis(name, IterKind::Spatial, c, level)?,
-            "axis.reduce" | "axis.R" => self.axis(name, IterKind::Reduce, c, level)?,
-            "axis.opaque" => self.axis(name, IterKind::Opaque, c, level)?,
             "axis.scan" => return Err(unsupported("axis.scan").at(span)),
             "axis.remap" => {
                 let target = ast::Expr::Name(ast::ExprName {

@@ -49,6 +49,17 @@ impl TextValue {
         }
     }
 
+    /// Refuses what is no operand.
+    pub(crate) fn operand(&self) -> Result<()> {
+        match self {
+            TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) => {
+                let message = format!("expected an expression, found {}", self.describe());
+                Err(Error::syntax(message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether this is a plain number or truth value, or an untyped undef.
     fn is_literal(&self) -> bool {
         matches!(

@@ -295,12 +295,7 @@ impl ExprParser {
 
     /// Two values of one type.
     fn same_type(&mut self, a: TextValue, b: TextValue) -> Result<(Expr, Expr)> {
-        for v in [&a, &b] {
-            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
-                let message = format!("expected an expression, found {}", v.describe());
-                return Err(Error::syntax(message));
-            }
-        }
+        a.operand().and_then(|()| b.operand())?;
         crate::value::unify(a, b, self.int)
     }
 
@@ -387,9 +382,7 @@ impl ExprParser {
                     return Err(self.error(*name, "expected a variable"));
                 };
                 let value = self.expr(value)?;
-                let var = tilewright_ir::Var::new(n.id.as_str(), value.dtype());
-                self.env.insert(n.id.as_str(), Item::Var(var.clone()));
-                bound.push((var, value));
+                bound.push((self.env.define(&n.id, value.dtype()), value));
             }
             self.expr(body)
         };

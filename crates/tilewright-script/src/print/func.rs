@@ -15,12 +15,19 @@ use crate::ranges::with_ranges;
 
 /// Variables that are used, in the order of the text, and those that are defined.
 #[derive(Default)]
-struct Uses {
+pub(super) struct Uses {
     used: Vec<Var>,
     seen: HashSet<Var>,
     defined: HashSet<Var>,
     /// Whether elements of buffers are read.
     loads: bool,
+}
+
+impl Uses {
+    /// The variables that nothing defines, in the order of the text.
+    pub(super) fn free(&self) -> Vec<Var> {
+        self.used.iter().filter(|v| !self.defined.contains(*v)).cloned().collect()
+    }
 }
 
 impl Visit for Uses {
@@ -153,8 +160,7 @@ impl Printer<'_> {
         let ret = f.ret.map_or(String::new(), |d| format!(" -> T.{d}"));
         self.line(&format!("def {name}({}){ret}:", commas(header)));
         self.indent += 1;
-        let free: Vec<Var> =
-            uses.used.iter().filter(|v| !uses.defined.contains(*v)).cloned().collect();
+        let free = uses.free();
         for v in &free {
             let name = self.names.define(v);
             self.line(&format!("{name} = T.{}()", v.dtype()));

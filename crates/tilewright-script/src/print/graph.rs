@@ -1,17 +1,15 @@
 //! Graph functions.
 
-use std::collections::HashSet;
-
 use tilewright_ir::control::MATCH_CAST;
 use tilewright_ir::text::{commas, quote, tuple};
-use tilewright_ir::visit::{Visit, walk_attrs, walk_expr};
+use tilewright_ir::visit::{Visit, free_vars, walk_attrs};
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType,
-    TensorType, Var, graph,
+    Attrs, Binding, BindingBlock, DType, Expr, GraphExpr, GraphFunc, GraphType, TensorType, graph,
 };
 
 mod control;
 
+use super::func::Uses;
 use super::{Printer, is_identifier};
 use crate::consts;
 use crate::graph::keeps_text;
@@ -34,29 +32,7 @@ const NOT_OPERATORS: &[&str] = &[
     "tuple",
 ];
 
-/// Variables of shapes, in the order of the text.
-#[derive(Default)]
-struct Symbols {
-    order: Vec<Var>,
-    seen: HashSet<Var>,
-}
-
-impl Visit for Symbols {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Var(v) = e.kind()
-            && self.seen.insert(v.clone())
-        {
-            self.order.push(v.clone());
-        }
-        walk_expr(self, e);
-    }
-
-    fn var_def(&mut self, v: &Var) {
-        self.seen.insert(v.clone());
-    }
-}
-
-impl Symbols {
+impl Uses {
     fn ty(&mut self, t: &GraphType) {
         match t {
             GraphType::Tensor(t) => t.shape.iter().for_each(|e| self.expr(e)),
@@ -117,7 +93,7 @@ fn names_function(f: &GraphFunc) -> bool {
 impl Printer<'_> {
     /// A function; `key` is its name in the module, `name` the one in the text.
     pub(super) fn graph_func(&mut self, key: &str, name: &str, f: &GraphFunc) {
-        let mut symbols = Symbols::default();
+        let mut symbols = Uses::default();
         f.params.iter().for_each(|p| symbols.ty(p.ty()));
         f.ret_ty.iter().for_each(|t| symbols.ty(t));
         walk_attrs(&mut symbols, &f.attrs);
@@ -126,8 +102,9 @@ impl Printer<'_> {
         self.names.push();
         self.names.int = Some(DType::I64);
         let names: Vec<String> = f.params.iter().map(|p| self.names.define_graph(p)).collect();
+        let sizes = symbols.free();
         let declared: Vec<(String, DType)> =
-            symbols.order.iter().map(|v| (self.names.define(v), v.dtype())).collect();
+            sizes.iter().map(|v| (self.names.define(v), v.dtype())).collect();
 
         let params = f.params.iter().zip(&names);
         let renamed = params.clone().map(|(p, text)| (text.as_str(), &**p.name()));
@@ -143,7 +120,7 @@ impl Printer<'_> {
         for (name, dtype) in declared {
             self.line(&format!("{name} = T.{dtype}()"));
         }
-        self.func_attrs("R", &f.attrs, symbols.order.iter());
+        self.func_attrs("R", &f.attrs, sizes.iter());
         if names_function(f) {
             self.line("cls = Module");
         }
@@ -226,10 +203,8 @@ impl Printer<'_> {
     }
 
     fn extent(&mut self, e: &Expr, header: bool) -> String {
-        let mut symbols = Symbols::default();
-        symbols.expr(e);
         let text = self.expr(e);
-        if header && !symbols.order.is_empty() { quote(&text) } else { text }
+        if header && !free_vars(e).is_empty() { quote(&text) } else { text }
     }
 
     fn tensor_type(&mut self, t: &TensorType, header: bool) -> String {

@@ -157,9 +157,7 @@ impl Namer {
 
     /// Names a variable where it is defined.
     pub(crate) fn define(&mut self, v: &Var) -> String {
-        let name = self.fresh(v.name());
-        self.vars.insert(v.clone(), name.clone());
-        name
+        self.define_as(v, v.name())
     }
 
     /// Names a variable after `hint` instead of its own name.

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 
 use tilewright_ir::text::{Names, commas, quote, tuple};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ForKind, IterKind, Range, Region, Stmt, StmtKind, Var, Visit,
-    equal, visit,
+    Block, Buffer, DType, Expr, ForKind, Range, Region, Stmt, StmtKind, Var, Visit, equal, visit,
 };
 
 use super::Printer;
 use crate::consts;
+use crate::tensor::axis_names;
 
 /// Whether regions or annotations of a block name buffers, or pointers of buffers, that the block
 /// defines.
@@ -313,14 +313,9 @@ impl Printer<'_> {
             })
         };
         let pairs = || b.iters.iter().zip(bindings);
-        let letter = |kind| match kind {
-            IterKind::Spatial => 'S',
-            IterKind::Reduce => 'R',
-            IterKind::Opaque => 'O',
-        };
         if b.iters.len() > 1 && pairs().all(|(i, e)| is_loop(&i.domain, e)) {
             let values = self.exprs(bindings);
-            let kinds: String = b.iters.iter().map(|i| letter(i.kind)).collect();
+            let kinds: String = b.iters.iter().map(|i| axis_names(i.kind).1).collect();
             let names = commas(b.iters.iter().map(|i| self.names.define(&i.var)));
             self.line(&format!("{names} = T.axis.remap(\"{kinds}\", [{values}])"));
             return;
@@ -331,11 +326,7 @@ impl Printer<'_> {
                 (None, end) => end,
                 (Some(min), end) => format!("({min}, {end})"),
             };
-            let kind = match iter.kind {
-                IterKind::Spatial => "spatial",
-                IterKind::Reduce => "reduce",
-                IterKind::Opaque => "opaque",
-            };
+            let (kind, _) = axis_names(iter.kind);
             let name = self.names.define(&iter.var);
             self.line(&format!("{name} = T.axis.{kind}({domain}, {value})"));
         }

@@ -2,6 +2,23 @@
 
 use super::*;
 
+/// The kinds of the axes of blocks, by their names and in short.
+const AXES: [(IterKind, &str, &str); 3] = [
+    (IterKind::Spatial, "spatial", "S"),
+    (IterKind::Reduce, "reduce", "R"),
+    (IterKind::Opaque, "opaque", "O"),
+];
+
+/// The name of a kind, in full and in short.
+pub(crate) fn axis_names(kind: IterKind) -> (&'static str, &'static str) {
+    AXES.iter().find(|(k, ..)| *k == kind).map_or(("", ""), |(_, long, short)| (long, short))
+}
+
+/// The kind of a name, in full or in short.
+pub(super) fn axis_kind(name: &str) -> Option<IterKind> {
+    AXES.iter().find(|(_, long, short)| name == *long || name == *short).map(|(kind, ..)| *kind)
+}
+
 impl TensorParser<'_> {
     /// What a block says about itself.
     pub(super) fn block_clause(
@@ -31,15 +48,8 @@ impl TensorParser<'_> {
             "reads" | "writes" => {
                 let args = Args::bind_variadic(c, what.as_str(), &[])?;
                 let mut regions = Vec::new();
-                for e in args.rest {
-                    let parts = match e {
-                        ast::Expr::List(l) => l.elts.as_slice(),
-                        ast::Expr::Tuple(t) => t.elts.as_slice(),
-                        other => std::slice::from_ref(other),
-                    };
-                    for e in parts {
-                        regions.push(self.region(e)?);
-                    }
+                for e in args.rest.into_iter().flat_map(elements) {
+                    regions.push(self.region(e)?);
                 }
                 let frame = self.frame(span)?;
                 let slot = if name == "reads" { &mut frame.reads } else { &mut frame.writes };
@@ -84,8 +94,7 @@ impl TensorParser<'_> {
             return Ok(Region { buffer, ranges });
         }
         let buffer = self.x.buffer(e)?;
-        let ranges = buffer.shape.iter().cloned().map(Range::upto).collect();
-        Ok(Region { buffer, ranges })
+        Ok(Region::whole(&buffer))
     }
 
     /// `vi = T.axis.spatial(16, i)`
@@ -165,17 +174,10 @@ impl TensorParser<'_> {
             let ast::Expr::Name(n) = target else {
                 return Err(self.x.error(target, "expected a name"));
             };
-            let kind = match kind {
-                'S' => IterKind::Spatial,
-                'R' => IterKind::Reduce,
-                'O' => IterKind::Opaque,
-                _ => {
-                    return Err(self
-                        .x
-                        .error(at, format!("unknown kind `{kind}` of a block axis"))
-                        .help("S is spatial, R is reduce, O is opaque"));
-                }
-            };
+            let kind = axis_kind(&kind.to_string()).ok_or_else(|| {
+                let error = self.x.error(at, format!("unknown kind `{kind}` of a block axis"));
+                error.help("S is spatial, R is reduce, O is opaque")
+            })?;
             let value = self.x.integer(binding)?;
             let range = value.as_var().and_then(|v| self.loops.get(v)).cloned();
             let range = range.ok_or_else(|| {
@@ -203,8 +205,7 @@ impl TensorParser<'_> {
         binding: Expr,
         at: Span,
     ) -> Result<()> {
-        let var = Var::new(name, domain.min.dtype());
-        self.x.env.insert(name, Item::Var(var.clone()));
+        let var = self.x.env.define(name, domain.min.dtype());
         let frame = self.frame(at)?;
         frame.iters.push(IterVar { var, domain, kind });
         frame.bindings.push(binding);
