@@ -53,6 +53,14 @@ impl GraphType {
         }
     }
 
+    /// That of a call with these outputs: one is a tensor, several are a tuple.
+    pub fn of_outputs(outs: &[TensorType]) -> GraphType {
+        match outs {
+            [one] => GraphType::Tensor(one.clone()),
+            _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
+        }
+    }
+
     /// The variables that stand alone as an extent or a size: a value of the type says what they are.
     pub fn bound_sizes(&self) -> Vec<Var> {
         match self {
@@ -177,20 +185,15 @@ impl GraphExpr {
         match self {
             GraphExpr::Var(v) => v.ty().clone(),
             GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
-            GraphExpr::CallTir { outs, .. } => match &outs[..] {
-                [one] => GraphType::Tensor(one.clone()),
-                _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
-            },
+            GraphExpr::CallTir { outs, .. } => GraphType::of_outputs(outs),
             GraphExpr::Tuple(items) => GraphType::Tuple(items.iter().map(GraphExpr::ty).collect()),
             GraphExpr::Item(tuple, i) => match tuple.ty() {
                 GraphType::Tuple(items) => items.get(*i).cloned().unwrap_or_else(object),
                 _ => object(),
             },
-            GraphExpr::Call { op, .. } => match ListOp::find(op) {
-                Some(ListOp::Length) => GraphType::Tensor(TensorType::fixed(&[], DType::I64)),
-                Some(ListOp::Has) => GraphType::Tensor(TensorType::fixed(&[], DType::BOOL)),
-                _ => object(),
-            },
+            GraphExpr::Call { op, .. } => ListOp::find(op)
+                .and_then(ListOp::scalar)
+                .map_or_else(object, |dtype| GraphType::Tensor(TensorType::fixed(&[], dtype))),
             GraphExpr::If(_) | GraphExpr::Loop(_) => object(),
         }
     }

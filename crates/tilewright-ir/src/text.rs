@@ -23,7 +23,9 @@ pub trait Names {
     /// Name of a buffer.
     fn buffer(&mut self, b: &Buffer) -> String;
     /// The type of integer constants that are plain numbers in the text.
-    fn default_int(&self) -> DType;
+    fn default_int(&self) -> DType {
+        DType::I32
+    }
 }
 
 /// Calls that are kept without being understood and have a text of their own, `T.<name>(...)`,

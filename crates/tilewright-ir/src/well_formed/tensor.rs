@@ -14,7 +14,7 @@ use crate::scalar::{round_to, wrap};
 use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
 use crate::text::{brief, commas};
-use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
+use crate::visit::{Visit, free_vars, walk_attrs, walk_buffer, walk_expr, walk_range, walk_stmt};
 
 /// Levels of an expression.
 pub const EXPR_DEPTH: usize = 1500;
@@ -518,15 +518,8 @@ impl Visit for Checker {
         }
         b.matches.iter().for_each(|m| self.view(m));
         b.reads.iter().chain(&b.writes).flatten().for_each(|r| self.region(r));
-        let rest = Block {
-            iters: Vec::new(),
-            allocs: Vec::new(),
-            matches: Vec::new(),
-            reads: None,
-            writes: None,
-            ..b.clone()
-        };
-        walk_block(self, &rest);
+        walk_attrs(self, &b.annotations);
+        b.init.iter().chain([&b.body]).for_each(|s| self.stmt(s));
     }
 
     fn var_def(&mut self, v: &Var) {
