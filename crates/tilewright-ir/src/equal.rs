@@ -48,8 +48,6 @@ pub enum Regions {
     Exact,
     /// They must agree where both sides declare them.
     WhereBoth,
-    /// They do not count.
-    Ignore,
 }
 
 /// What becomes of variables and buffers that are used without a definition.
@@ -551,7 +549,6 @@ mod tests {
         expect!["block `root`, loop `i`, block `first`, reads: not declared against 1 regions"]
             .assert_eq(&with(Regions::Exact).map_or("equal".into(), |d| d.to_string()));
         assert_eq!(with(Regions::WhereBoth), None);
-        assert_eq!(with(Regions::Ignore), None);
         assert_eq!(fingerprint(&a), fingerprint(&b));
     }
 

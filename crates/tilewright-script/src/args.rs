@@ -4,7 +4,7 @@ use ruff_python_ast as ast;
 use tilewright_ir::{Error, Result, Span};
 
 use crate::expr::ExprParser;
-use crate::syntax::span;
+use crate::syntax::{self, span};
 
 /// Arguments by parameter.
 pub(crate) struct Args<'a> {
@@ -25,12 +25,10 @@ impl<'a> Args<'a> {
         let args = Self::bind_variadic(call, what, names)?;
         match args.rest.first() {
             None => Ok(args),
-            Some(extra) => Err(Error::syntax(format!(
-                "`{}` takes at most {} positional arguments",
-                args.what,
-                names.len()
-            ))
-            .at(span(*extra))
+            Some(extra) => Err(syntax::error(
+                *extra,
+                format!("`{}` takes at most {} positional arguments", args.what, names.len()),
+            )
             .help(usage(&args.what, names))),
         }
     }
@@ -49,7 +47,7 @@ impl<'a> Args<'a> {
         };
         for (i, e) in call.arguments.args.iter().enumerate() {
             if let ast::Expr::Starred(_) = e {
-                return Err(Error::syntax("`*` arguments are not supported").at(span(e)));
+                return Err(syntax::error(e, "`*` arguments are not supported"));
             }
             match args.slots.get_mut(i) {
                 Some(slot) => slot.1 = Some(e),
@@ -58,20 +56,21 @@ impl<'a> Args<'a> {
         }
         for k in &call.arguments.keywords {
             let Some(name) = &k.arg else {
-                return Err(Error::syntax("`**` arguments are not supported").at(span(k)));
+                return Err(syntax::error(k, "`**` arguments are not supported"));
             };
             match args.slots.iter_mut().find(|(n, _)| *n == name.as_str()) {
                 Some((_, slot @ None)) => *slot = Some(&k.value),
                 Some(_) => {
-                    let message = format!("`{}` gets `{name}` twice", args.what);
-                    return Err(Error::syntax(message).at(span(name)));
+                    return Err(syntax::error(
+                        name,
+                        format!("`{}` gets `{name}` twice", args.what),
+                    ));
                 }
                 None => {
-                    return Err(Error::syntax(format!(
-                        "`{}` has no parameter `{name}`",
-                        args.what
-                    ))
-                    .at(span(name))
+                    return Err(syntax::error(
+                        name,
+                        format!("`{}` has no parameter `{name}`", args.what),
+                    )
                     .help(usage(&args.what, names)));
                 }
             }
@@ -128,7 +127,7 @@ fn usage(what: &str, names: &[&'static str]) -> String {
 pub(crate) fn string(e: &ast::Expr) -> Result<&str> {
     match e {
         ast::Expr::StringLiteral(s) => Ok(s.value.to_str()),
-        _ => Err(Error::syntax("expected a string").at(span(e))),
+        _ => Err(syntax::error(e, "expected a string")),
     }
 }
 

@@ -650,7 +650,8 @@ pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
 }
 
 /// Built-ins that loose code writes without `T.`.
-const BARE: &[&str] = &["if_then_else", "min", "max", "abs", "pow", "exp", "sqrt", "tanh", "undef"];
+pub(crate) const BARE: &[&str] =
+    &["if_then_else", "min", "max", "abs", "pow", "exp", "sqrt", "tanh", "undef"];
 
 /// `inf`, `-inf` or `nan`.
 pub(crate) fn special_float(text: &str) -> Option<f64> {

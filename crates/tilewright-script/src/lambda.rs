@@ -37,9 +37,7 @@ pub(crate) fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<Lambda
     };
     if let Some(p) = &l.parameters {
         if let Some(extra) = p.kwonlyargs.first() {
-            return Err(
-                Error::syntax("a parameter may not follow the star").at(syntax::span(extra))
-            );
+            return Err(syntax::error(extra, "a parameter may not follow the star"));
         }
         text.params =
             p.posonlyargs.iter().chain(&p.args).map(|a| a.name().as_str().into()).collect();
@@ -186,7 +184,7 @@ impl Transformer for GroupAxes<'_> {
                 }
                 None => {
                     let message = format!("there are {count} axes, counted from 0");
-                    let error = || Error::syntax(message).at(syntax::span(&*s.slice));
+                    let error = || syntax::error(&*s.slice, message);
                     self.error.borrow_mut().get_or_insert_with(error);
                 }
             }

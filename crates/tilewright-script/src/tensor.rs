@@ -34,6 +34,7 @@ mod scopes;
 use self::blocks::axis_kind;
 pub(crate) use self::blocks::axis_names;
 pub(crate) use self::params::{declared_types, define_dimensions};
+pub(crate) use self::scopes::LOOPS;
 
 /// Where a suite is.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -235,7 +235,6 @@ impl Matcher<'_> {
             Some(r) => format!("{} regions", r.len()),
         };
         let check = match (a, b) {
-            _ if self.options.regions == Regions::Ignore => Ok(()),
             (Some(x), Some(y)) if x.len() == y.len() => {
                 x.iter().zip(y).try_for_each(|(x, y)| self.region(x, y))
             }

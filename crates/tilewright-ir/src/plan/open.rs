@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arena::{self, Block};
-use super::{Plan, Port, Slot, Step, Stored};
+use super::{Plan, Port, Slot, Step};
 use crate::dim::MAX_CELLS;
 use crate::dim::{self, Dim, SizeRange};
 use crate::dtype::DType;
@@ -20,17 +20,7 @@ use crate::tensor::{Tensor, byte_count};
 use crate::text::commas;
 
 /// An input or output whose extents may be open.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenPort {
-    /// Name, as the user knows it.
-    pub name: Arc<str>,
-    /// Element type.
-    pub dtype: DType,
-    /// Extents.
-    pub shape: Vec<Dim>,
-    /// As [`Port::stored`].
-    pub stored: Option<Arc<Stored>>,
-}
+pub type OpenPort = Port<Dim>;
 
 impl OpenPort {
     /// A list or optional, whose tensors are known when there is one. Only programs with control flow

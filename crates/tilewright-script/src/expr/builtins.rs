@@ -51,7 +51,6 @@ const KNOWN: &[&str] = &[
     "indexdiv",
     "indexmod",
     "infinity",
-    "likely",
     "max",
     "max_value",
     "min",

@@ -12,7 +12,7 @@ use tilewright_ir::{
 
 use super::Printer;
 use crate::consts;
-use crate::tensor::axis_names;
+use crate::tensor::{LOOPS, axis_names};
 
 /// Whether regions or annotations of a block name buffers, or pointers of buffers, that the block
 /// defines.
@@ -210,13 +210,10 @@ impl Printer<'_> {
             if !annotations.is_empty() {
                 args += &format!(", annotations={}", self.attrs(annotations));
             }
-            let callee = match kind {
-                ForKind::Serial if annotations.is_empty() => "range",
-                ForKind::Serial => "T.serial",
-                ForKind::Parallel => "T.parallel",
-                ForKind::Vectorized => "T.vectorized",
-                ForKind::Unrolled => "T.unroll",
-                ForKind::ThreadBinding(_) => "T.thread_binding",
+            let named = LOOPS.iter().find(|(_, k)| k == kind);
+            let callee = match named.map_or("thread_binding", |(name, _)| name) {
+                "serial" if annotations.is_empty() => "range".to_owned(),
+                name => format!("T.{name}"),
             };
             let name = self.names.define(var);
             self.line(&format!("for {name} in {callee}({args}):"));

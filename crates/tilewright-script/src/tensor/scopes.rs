@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// The kinds of loops by their names, beside those of threads.
+pub(crate) const LOOPS: &[(&str, ForKind)] = &[
+    ("serial", ForKind::Serial),
+    ("parallel", ForKind::Parallel),
+    ("vectorized", ForKind::Vectorized),
+    ("unroll", ForKind::Unrolled),
+];
+
 impl TensorParser<'_> {
     /// `T.launch_thread("threadIdx.x", 128)`, without a body; it defines its variable.
     pub(super) fn launch_thread(
@@ -56,12 +64,12 @@ impl TensorParser<'_> {
                 }
                 (ranges, ForKind::Serial, Attrs::new())
             }
-            "range" | "serial" => self.one_loop(&name, ForKind::Serial, c)?,
-            "parallel" => self.one_loop(&name, ForKind::Parallel, c)?,
-            "vectorized" => self.one_loop(&name, ForKind::Vectorized, c)?,
-            "unroll" => self.one_loop(&name, ForKind::Unrolled, c)?,
+            "range" => self.one_loop(&name, ForKind::Serial, c)?,
             "thread_binding" => self.one_loop(&name, ForKind::ThreadBinding("".into()), c)?,
-            _ => return Err(expected()),
+            _ => match LOOPS.iter().find(|(n, _)| *n == name) {
+                Some((_, kind)) => self.one_loop(&name, kind.clone(), c)?,
+                None => return Err(expected()),
+            },
         };
         if ranges.len() != targets.len() {
             let message = format!("{} loop variables for {} extents", targets.len(), ranges.len());
