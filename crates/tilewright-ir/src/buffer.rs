@@ -1,11 +1,9 @@
 //! Buffers: typed multi-dimensional storage that loads and stores name.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::dtype::DType;
-use crate::expr::{Expr, Var, fresh_id};
+use crate::expr::{Expr, Var, by_identity, fresh_id};
 
 /// A buffer. Equality and hashing go by identity, never by name or shape.
 #[derive(Clone)]
@@ -120,19 +118,4 @@ impl std::ops::Deref for Buffer {
     }
 }
 
-impl PartialEq for Buffer {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id == other.0.id
-    }
-}
-impl Eq for Buffer {}
-impl Hash for Buffer {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
-    }
-}
-impl fmt::Debug for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.0.name, self.0.id)
-    }
-}
+by_identity!(Buffer);

@@ -63,14 +63,8 @@ impl GraphExpr {
     pub fn is_control(&self) -> bool {
         match self {
             GraphExpr::If(_) | GraphExpr::Loop(_) => true,
-            GraphExpr::Call { op, args, .. } => {
-                is_control_operator(op) || args.iter().any(GraphExpr::is_control)
-            }
-            GraphExpr::CallTir { args, .. } | GraphExpr::Tuple(args) => {
-                args.iter().any(GraphExpr::is_control)
-            }
-            GraphExpr::Item(of, _) => of.is_control(),
-            GraphExpr::Var(_) | GraphExpr::Const(_) => false,
+            GraphExpr::Call { op, .. } if is_control_operator(op) => true,
+            _ => self.operands().into_iter().any(GraphExpr::is_control),
         }
     }
 

@@ -36,17 +36,21 @@ pub struct DType {
 }
 
 macro_rules! named {
-    ($($name:ident $kind:ident $bits:literal),*) => { $(
-        #[doc = concat!("`", stringify!($kind), "` of ", stringify!($bits), " bits.")]
-        pub const $name: DType = DType { kind: TypeKind::$kind, bits: $bits, lanes: 1 }; )*
+    ($($name:ident $text:literal $kind:ident $bits:literal),*) => {
+        $(#[doc = concat!("`", stringify!($kind), "` of ", stringify!($bits), " bits.")]
+        pub const $name: DType = DType { kind: TypeKind::$kind, bits: $bits, lanes: 1 };)*
+
+        /// The scalar types by their names.
+        const NAMED: &[(&str, DType)] = &[$(($text, DType::$name)),*];
     };
 }
 
 impl DType {
-    named!(BOOL Bool 1, I8 Int 8, I16 Int 16, I32 Int 32, I64 Int 64,
-        U8 UInt 8, U16 UInt 16, U32 UInt 32, U64 UInt 64,
-        F16 Float 16, F32 Float 32, F64 Float 64, BF16 BFloat 16,
-        HANDLE Handle 64, VOID Void 0);
+    named!(BOOL "bool" Bool 1,
+        I8 "int8" Int 8, I16 "int16" Int 16, I32 "int32" Int 32, I64 "int64" Int 64,
+        U8 "uint8" UInt 8, U16 "uint16" UInt 16, U32 "uint32" UInt 32, U64 "uint64" UInt 64,
+        F16 "float16" Float 16, F32 "float32" Float 32, F64 "float64" Float 64,
+        BF16 "bfloat16" BFloat 16, HANDLE "handle" Handle 64, VOID "void" Void 0);
 
     /// The same scalar type with `lanes` lanes.
     pub fn with_lanes(self, lanes: u16) -> Self {
@@ -141,24 +145,8 @@ impl FromStr for DType {
             Some((s, l)) => (s, l.parse::<u16>().map_err(|_| unknown())?),
             None => (text, 1),
         };
-        let base = match scalar {
-            "bool" => DType::BOOL,
-            "int8" => DType::I8,
-            "int16" => DType::I16,
-            "int32" => DType::I32,
-            "int64" => DType::I64,
-            "uint8" => DType::U8,
-            "uint16" => DType::U16,
-            "uint32" => DType::U32,
-            "uint64" => DType::U64,
-            "float16" => DType::F16,
-            "float32" => DType::F32,
-            "float64" => DType::F64,
-            "bfloat16" => DType::BF16,
-            "handle" => DType::HANDLE,
-            "void" => DType::VOID,
-            _ => return Err(unknown()),
-        };
+        let named = DType::NAMED.iter().find(|(name, _)| *name == scalar);
+        let base = named.ok_or_else(unknown)?.1;
         if lanes == 0 {
             return Err(unknown());
         }

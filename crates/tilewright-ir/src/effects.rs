@@ -42,21 +42,6 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// None.
-    const NONE: Effects = Effects {
-        calls: false,
-        arbitrary: false,
-        loads: false,
-        partial: false,
-        lazy: false,
-        floats: false,
-        binds: false,
-        intrinsics: false,
-        stores: false,
-        asserts: false,
-        assumes: false,
-    };
-
     /// Whether two evaluations may differ although memory is the same, or change something.
     pub fn impure(self) -> bool {
         self.calls || self.arbitrary
@@ -82,7 +67,7 @@ impl Effects {
     /// Of a node of an expression alone.
     fn of_node(kind: &ExprKind, dtype: DType) -> Effects {
         let partial = demand::is_partial(kind, dtype);
-        let mut own = Effects { floats: dtype.is_float(), partial, ..Effects::NONE };
+        let mut own = Effects { floats: dtype.is_float(), partial, ..Effects::default() };
         match kind {
             ExprKind::Undef => own.arbitrary = true,
             ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), _) => {
@@ -105,7 +90,7 @@ impl Effects {
             stores: matches!(kind, StmtKind::Store { .. }),
             asserts: matches!(kind, StmtKind::Assert { .. }),
             assumes: matches!(kind, StmtKind::Assume(_)),
-            ..Effects::NONE
+            ..Effects::default()
         }
     }
 }
@@ -147,7 +132,7 @@ impl Stmt {
             fn stmt(&mut self, _: &Stmt) {}
             fn block(&mut self, _: &Block) {}
         }
-        let mut own = Own(Effects::NONE);
+        let mut own = Own(Effects::default());
         walk_stmt_kind(&mut own, self.kind());
         own.0
     }
@@ -259,6 +244,6 @@ mod tests {
             assert!(!s.effects().asserts && !s.effects().impure());
         }
         assert!(store.own_effects().loads);
-        assert_eq!(nest.own_effects(), Effects::NONE);
+        assert_eq!(nest.own_effects(), Effects::default());
     }
 }

@@ -10,7 +10,6 @@
 //! *truncating* (`T.truncdiv`, `T.truncmod`, those of C). `Div` is the true division of floats.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::ops;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,17 +89,30 @@ impl Var {
     }
 }
 
-impl PartialEq for Var {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id == other.0.id
-    }
+/// Equality and hashing by identity, and the name with the identity for debugging.
+macro_rules! by_identity {
+    ($t:ident) => {
+        impl PartialEq for $t {
+            fn eq(&self, other: &Self) -> bool {
+                self.0.id == other.0.id
+            }
+        }
+        impl Eq for $t {}
+        impl std::hash::Hash for $t {
+            fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+                self.0.id.hash(state);
+            }
+        }
+        impl std::fmt::Debug for $t {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}#{}", self.0.name, self.0.id)
+            }
+        }
+    };
 }
-impl Eq for Var {}
-impl Hash for Var {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
-    }
-}
+pub(crate) use by_identity;
+
+by_identity!(Var);
 impl PartialOrd for Var {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
@@ -109,11 +121,6 @@ impl PartialOrd for Var {
 impl Ord for Var {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.id.cmp(&other.0.id)
-    }
-}
-impl fmt::Debug for Var {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.0.name, self.0.id)
     }
 }
 
@@ -167,6 +174,35 @@ impl BinOp {
     /// Whether operands and result are `bool`.
     pub fn is_logic(self) -> bool {
         matches!(self, BinOp::And | BinOp::Or)
+    }
+
+    /// Whether it stands between its operands in text; else it is a function.
+    pub fn is_infix(self) -> bool {
+        !matches!(self, BinOp::TruncDiv | BinOp::TruncMod | BinOp::Min | BinOp::Max)
+    }
+
+    /// What it is called in text.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            BinOp::Add => "+",
+            BinOp::Sub => "-",
+            BinOp::Mul => "*",
+            BinOp::Div => "/",
+            BinOp::FloorDiv => "//",
+            BinOp::FloorMod => "%",
+            BinOp::TruncDiv => "truncdiv",
+            BinOp::TruncMod => "truncmod",
+            BinOp::Min => "min",
+            BinOp::Max => "max",
+            BinOp::Eq => "==",
+            BinOp::Ne => "!=",
+            BinOp::Lt => "<",
+            BinOp::Le => "<=",
+            BinOp::Gt => ">",
+            BinOp::Ge => ">=",
+            BinOp::And => "and",
+            BinOp::Or => "or",
+        }
     }
 }
 
@@ -230,7 +266,46 @@ pub enum ExprKind {
     Undef,
 }
 
+impl ExprKind {
+    /// The type of the node, where it follows from its parts. Of a call that is the `given` type,
+    /// with as many lanes as its arguments have; of a vector, its lanes are given.
+    pub(crate) fn dtype(&self, given: DType) -> DType {
+        let lanes_of = |e: &Expr| e.dtype().lanes;
+        match self {
+            ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Str(_)
+            | ExprKind::Cast(_)
+            | ExprKind::Undef => given,
+            ExprKind::Var(v) => v.dtype(),
+            ExprKind::Binary(op, a, _) if op.is_compare() || op.is_logic() => {
+                DType::BOOL.with_lanes(lanes_of(a))
+            }
+            ExprKind::Binary(_, a, _)
+            | ExprKind::Not(a)
+            | ExprKind::Select(_, a, _)
+            | ExprKind::IfThenElse(_, a, _)
+            | ExprKind::Let(.., a) => a.dtype(),
+            // The lanes follow those of the last index.
+            ExprKind::Load(buffer, indices) => {
+                let lanes = indices.last().map_or(1, lanes_of);
+                buffer.dtype().with_lanes(lanes.saturating_mul(buffer.dtype().lanes))
+            }
+            ExprKind::Call(_, args) => {
+                given.with_lanes(args.iter().map(lanes_of).fold(given.lanes.max(1), u16::max))
+            }
+            ExprKind::Ramp(a, _) | ExprKind::Broadcast(a) => a.dtype().with_lanes(given.lanes),
+        }
+    }
+}
+
 impl Expr {
+    /// A node whose type follows from its parts.
+    fn of_parts(kind: ExprKind) -> Self {
+        let dtype = kind.dtype(DType::VOID);
+        Self::new(kind, dtype)
+    }
+
     /// A node of a given type, unchecked; prefer the other constructors.
     pub fn new(kind: ExprKind, dtype: DType) -> Self {
         let summary = Summary::of(&kind, dtype);
@@ -318,7 +393,7 @@ impl Expr {
 
     /// The value of a variable.
     pub fn var(var: &Var) -> Self {
-        Self::new(ExprKind::Var(var.clone()), var.dtype())
+        Self::of_parts(ExprKind::Var(var.clone()))
     }
 
     /// Conversion; nothing where the type is already right, and integer constants fold.
@@ -337,36 +412,27 @@ impl Expr {
 
     /// Raw node of two operands, which must have one type.
     pub fn binary(op: BinOp, a: Expr, b: Expr) -> Self {
-        let dtype = match op.is_compare() || op.is_logic() {
-            true => DType::BOOL.with_lanes(a.dtype().lanes),
-            false => a.dtype(),
-        };
-        Self::new(ExprKind::Binary(op, a, b), dtype)
+        Self::of_parts(ExprKind::Binary(op, a, b))
     }
 
     /// Raw negation of a `bool`.
     pub fn not_node(value: Expr) -> Self {
-        let dtype = value.dtype();
-        Self::new(ExprKind::Not(value), dtype)
+        Self::of_parts(ExprKind::Not(value))
     }
 
     /// Eager selection; both values have one type.
     pub fn select(cond: Expr, t: Expr, f: Expr) -> Self {
-        let dtype = t.dtype();
-        Self::new(ExprKind::Select(cond, t, f), dtype)
+        Self::of_parts(ExprKind::Select(cond, t, f))
     }
 
     /// Lazy selection; both values have one type.
     pub fn if_then_else(cond: Expr, t: Expr, f: Expr) -> Self {
-        let dtype = t.dtype();
-        Self::new(ExprKind::IfThenElse(cond, t, f), dtype)
+        Self::of_parts(ExprKind::IfThenElse(cond, t, f))
     }
 
     /// An element of a buffer. The lanes follow those of the last index.
     pub fn load(buffer: &Buffer, indices: Vec<Expr>) -> Self {
-        let lanes = indices.last().map_or(1, |i| i.dtype().lanes);
-        let dtype = buffer.dtype().with_lanes(lanes.saturating_mul(buffer.dtype().lanes));
-        Self::new(ExprKind::Load(buffer.clone(), indices), dtype)
+        Self::of_parts(ExprKind::Load(buffer.clone(), indices))
     }
 
     /// A call with a result of the given type.
@@ -399,8 +465,7 @@ impl Expr {
 
     /// `let var = value in body`.
     pub fn let_in(var: Var, value: Expr, body: Expr) -> Self {
-        let dtype = body.dtype();
-        Self::new(ExprKind::Let(var, value, body), dtype)
+        Self::of_parts(ExprKind::Let(var, value, body))
     }
 
     /// `base + stride * [0, lanes)`.

@@ -126,11 +126,14 @@ impl TensorFunc {
     /// The variables that the shapes of the arguments give values to, each once, in order. Compiled
     /// functions take them as numbers behind their parameters.
     pub fn shape_vars(&self) -> Vec<Var> {
-        let mut found: Vec<Var> = Vec::new();
-        let is_scalar = |v: &Var| self.scalars().any(|s| s == v);
+        self.extent_vars(Vec::new(), |v| self.scalars().all(|s| s != v))
+    }
+
+    /// Adds the variables of the parameters' shapes for which `counts` holds, each once.
+    fn extent_vars(&self, mut found: Vec<Var>, counts: impl Fn(&Var) -> bool) -> Vec<Var> {
         for extent in self.buffers().flat_map(|b| &b.shape) {
             extent.for_each(|e| {
-                found.extend(e.as_var().filter(|v| !found.contains(v) && !is_scalar(v)).cloned());
+                found.extend(e.as_var().filter(|v| !found.contains(v) && counts(v)).cloned());
                 true
             });
         }
@@ -140,15 +143,7 @@ impl TensorFunc {
     /// The sizes of the parameters: variables of their shapes, each once, also those that are
     /// passed as numbers. None is negative.
     pub fn sizes(&self) -> Vec<Var> {
-        let mut found = self.shape_vars();
-        for extent in self.buffers().flat_map(|b| &b.shape) {
-            extent.for_each(|e| {
-                let var = e.as_var().filter(|v| v.dtype().is_int() && !found.contains(v)).cloned();
-                found.extend(var);
-                true
-            });
-        }
-        found
+        self.extent_vars(self.shape_vars(), |v| v.dtype().is_int())
     }
 
     /// The root block, where the body is one.

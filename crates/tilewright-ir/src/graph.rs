@@ -1,12 +1,10 @@
 //! Graph functions: dataflow over tensors whose work is done by calls of tensor functions.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::error::Span;
-use crate::expr::{Expr, Var, fresh_id};
+use crate::expr::{Expr, Var, by_identity, fresh_id};
 use crate::list::ListOp;
 use crate::stmt::Attrs;
 use crate::tensor::Tensor;
@@ -52,6 +50,14 @@ impl GraphType {
         match self {
             GraphType::Tensor(t) => Some(t),
             _ => None,
+        }
+    }
+
+    /// That of a call with these outputs: one is a tensor, several are a tuple.
+    pub fn of_outputs(outs: &[TensorType]) -> GraphType {
+        match outs {
+            [one] => GraphType::Tensor(one.clone()),
+            _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
         }
     }
 
@@ -109,22 +115,7 @@ impl GraphVar {
     }
 }
 
-impl PartialEq for GraphVar {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.id == other.0.id
-    }
-}
-impl Eq for GraphVar {}
-impl Hash for GraphVar {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
-    }
-}
-impl fmt::Debug for GraphVar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", self.0.name, self.0.id)
-    }
-}
+by_identity!(GraphVar);
 
 /// What the name of an operator begins with that calls a graph function of the module.
 const OF_MODULE: &str = "cls.";
@@ -194,20 +185,15 @@ impl GraphExpr {
         match self {
             GraphExpr::Var(v) => v.ty().clone(),
             GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
-            GraphExpr::CallTir { outs, .. } => match &outs[..] {
-                [one] => GraphType::Tensor(one.clone()),
-                _ => GraphType::Tuple(outs.iter().cloned().map(GraphType::Tensor).collect()),
-            },
+            GraphExpr::CallTir { outs, .. } => GraphType::of_outputs(outs),
             GraphExpr::Tuple(items) => GraphType::Tuple(items.iter().map(GraphExpr::ty).collect()),
             GraphExpr::Item(tuple, i) => match tuple.ty() {
                 GraphType::Tuple(items) => items.get(*i).cloned().unwrap_or_else(object),
                 _ => object(),
             },
-            GraphExpr::Call { op, .. } => match ListOp::find(op) {
-                Some(ListOp::Length) => GraphType::Tensor(TensorType::fixed(&[], DType::I64)),
-                Some(ListOp::Has) => GraphType::Tensor(TensorType::fixed(&[], DType::BOOL)),
-                _ => object(),
-            },
+            GraphExpr::Call { op, .. } => ListOp::find(op)
+                .and_then(ListOp::scalar)
+                .map_or_else(object, |dtype| GraphType::Tensor(TensorType::fixed(&[], dtype))),
             GraphExpr::If(_) | GraphExpr::Loop(_) => object(),
         }
     }

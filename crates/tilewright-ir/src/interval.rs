@@ -139,10 +139,9 @@ pub struct Ranges(RefCell<Known>);
 struct Known {
     /// The values of variables, and whether their bounds are known as they are, not only by a type.
     vars: HashMap<Var, (Interval, bool)>,
-    /// By the address of the node, which the node beside it keeps alive.
-    memo: HashMap<usize, (Expr, Interval)>,
-    /// The same for [`Ranges::exact`].
-    exact: HashMap<usize, (Expr, Option<Interval>)>,
+    /// By the address of the node, which the node beside it keeps alive, and whether the values are
+    /// those of [`Ranges::exact`].
+    memo: HashMap<(usize, bool), (Expr, Option<Interval>)>,
 }
 
 impl Ranges {
@@ -164,7 +163,6 @@ impl Ranges {
         };
         if before.is_some_and(|b| b != (values, tight)) {
             known.memo.clear();
-            known.exact.clear();
         }
     }
 
@@ -201,24 +199,23 @@ impl Ranges {
 
     /// The values that an expression can have, in any of its lanes.
     pub fn of(&self, e: &Expr) -> Interval {
-        if let Some((_, known)) = self.0.borrow().memo.get(&e.address()) {
-            return *known;
-        }
-        let all = Interval::all(e.dtype());
-        let found = self.node(e, false).filter(|i| i.within(all)).unwrap_or(all);
-        self.0.borrow_mut().memo.insert(e.address(), (e.clone(), found));
-        found
+        self.known(e, false).unwrap_or_else(|| Interval::all(e.dtype()))
     }
 
     /// The values of an expression in which every variable has known bounds and no operation may
     /// leave its type; `None` for any other.
     pub fn exact(&self, e: &Expr) -> Option<Interval> {
-        if let Some((_, known)) = self.0.borrow().exact.get(&e.address()) {
+        self.known(e, true)
+    }
+
+    fn known(&self, e: &Expr, exact: bool) -> Option<Interval> {
+        let key = (e.address(), exact);
+        if let Some((_, known)) = self.0.borrow().memo.get(&key) {
             return *known;
         }
         let all = Interval::all(e.dtype());
-        let found = self.node(e, true).filter(|i| i.within(all));
-        self.0.borrow_mut().exact.insert(e.address(), (e.clone(), found));
+        let found = self.node(e, exact).filter(|i| i.within(all));
+        self.0.borrow_mut().memo.insert(key, (e.clone(), found));
         found
     }
 

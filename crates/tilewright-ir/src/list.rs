@@ -85,6 +85,15 @@ impl ListOp {
         }
     }
 
+    /// The type of its result, where that is one number or truth value.
+    pub fn scalar(self) -> Option<DType> {
+        match self {
+            ListOp::Length => Some(DType::I64),
+            ListOp::Has => Some(DType::BOOL),
+            _ => None,
+        }
+    }
+
     /// What it gives for these arguments, which are as many as it takes.
     ///
     /// # Errors
@@ -92,7 +101,7 @@ impl ListOp {
     /// cannot be joined, and the value of an optional without one.
     pub fn apply(self, args: Vec<Item>, attrs: &Attrs) -> Result<Item> {
         let mut args = args.into_iter();
-        let mut next = || args.next().ok_or_else(|| wrong("an argument is missing".to_owned()));
+        let mut next = || args.next().ok_or_else(|| wrong("an argument is missing"));
         let number = |key: &str, default: i64| match attrs.get(key) {
             Some(Attr::Int(n)) => *n,
             Some(Attr::Bool(b)) => i64::from(*b),
@@ -146,7 +155,7 @@ impl ListOp {
                 Item::Tensor(Tensor::from_bools(&[], &[has])?)
             }
             ListOp::Get => match next()? {
-                Item::Nothing => return Err(wrong("the optional has no value".to_owned())),
+                Item::Nothing => return Err(wrong("the optional has no value")),
                 value => value,
             },
         })
@@ -174,26 +183,26 @@ impl Item {
     pub fn tensor(self) -> Result<Tensor> {
         match self {
             Item::Tensor(t) => Ok(t),
-            Item::List(_) => Err(wrong("there is a list where a tensor is needed".to_owned())),
-            Item::Nothing => Err(wrong("the optional has no value".to_owned())),
+            Item::List(_) => Err(wrong("there is a list where a tensor is needed")),
+            Item::Nothing => Err(wrong("the optional has no value")),
         }
     }
 
     fn list(self) -> Result<Arc<Vec<Item>>> {
         match self {
             Item::List(list) => Ok(list),
-            Item::Tensor(_) => Err(wrong("there is a tensor where a list is needed".to_owned())),
-            Item::Nothing => Err(wrong("the optional has no value".to_owned())),
+            Item::Tensor(_) => Err(wrong("there is a tensor where a list is needed")),
+            Item::Nothing => Err(wrong("the optional has no value")),
         }
     }
 }
 
-fn wrong(message: String) -> Error {
+fn wrong(message: impl Into<String>) -> Error {
     Error::execution(message)
 }
 
 fn empty() -> Error {
-    wrong("the list is empty".to_owned())
+    wrong("the list is empty")
 }
 
 /// The one integer of a tensor.
@@ -213,19 +222,19 @@ pub fn integer(t: &Tensor) -> Result<i64> {
 /// A position in a list of `length`, below `end`; a negative one counts from the end of the list.
 fn position(at: &Item, length: usize, end: usize) -> Result<usize> {
     let given = integer(&at.clone().tensor()?)?;
-    let at = if given < 0 { given.saturating_add_unsigned(length as u64) } else { given };
-    usize::try_from(at)
-        .ok()
-        .filter(|at| *at < end)
+    from_start(given, length, end)
         .ok_or_else(|| wrong(format!("there is no position {given} in a list of {length} values")))
 }
 
 fn axis(axis: i64, rank: usize) -> Result<usize> {
-    let at = if axis < 0 { axis.saturating_add_unsigned(rank as u64) } else { axis };
-    usize::try_from(at)
-        .ok()
-        .filter(|at| *at < rank)
+    from_start(axis, rank, rank)
         .ok_or_else(|| wrong(format!("there is no axis {axis} in a tensor of {rank} dimensions")))
+}
+
+/// A position below `end`; a negative one counts from `length`.
+fn from_start(given: i64, length: usize, end: usize) -> Option<usize> {
+    let at = if given < 0 { given.saturating_add_unsigned(length as u64) } else { given };
+    usize::try_from(at).ok().filter(|at| *at < end)
 }
 
 /// Elements before an axis, and bytes of one position of it.
@@ -242,7 +251,7 @@ fn split(x: &Tensor, lengths: Option<&Tensor>, axis: usize, keep: bool) -> Resul
         None => vec![1; extent],
         Some(t) if t.shape().is_empty() => {
             let each = usize::try_from(integer(t)?).ok().filter(|n| *n > 0);
-            let each = each.ok_or_else(|| wrong("a part is not positive".to_owned()))?;
+            let each = each.ok_or_else(|| wrong("a part is not positive"))?;
             (0..extent).step_by(each).map(|at| each.min(extent - at)).collect()
         }
         Some(t) => {

@@ -8,6 +8,7 @@ use crate::error::{Error, Result, Source};
 use crate::func::TensorFunc;
 use crate::graph::{self, GraphExpr, GraphFunc};
 use crate::stmt::Attrs;
+use crate::text::commas;
 
 /// A function of a module.
 #[derive(Clone, Debug)]
@@ -82,9 +83,8 @@ impl Module {
     }
 
     fn missing(&self, name: &str) -> Error {
-        let names: Vec<&str> = self.functions.keys().map(|k| &**k).collect();
         Error::input(format!("the module has no function `{name}`"))
-            .note(format!("it has: {}", names.join(", ")))
+            .note(format!("it has: {}", commas(self.functions.keys())))
     }
 
     /// The tensor functions in order.

@@ -21,13 +21,13 @@ pub use stored::Stored;
 
 /// An input or output of a compiled module.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Port {
+pub struct Port<S = usize> {
     /// Name, as the user knows it.
     pub name: Arc<str>,
     /// Element type.
     pub dtype: DType,
     /// Extents.
-    pub shape: Vec<usize>,
+    pub shape: Vec<S>,
     /// How the tensor of the model lies in it; `None` where it is that tensor.
     pub stored: Option<Arc<Stored>>,
 }

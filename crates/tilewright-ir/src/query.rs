@@ -54,6 +54,19 @@ impl Visit for Walk<'_> {
     }
 }
 
+/// Whether a node has a property; the parts of nodes are looked at where they may have it.
+fn search(
+    start: impl FnOnce(&mut Walk<'_>),
+    may: impl Fn(&Expr) -> bool,
+    mut test: impl FnMut(&Expr) -> bool,
+) -> bool {
+    let mut look = |e: &Expr| match may(e) {
+        true if test(e) => ControlFlow::Break(()),
+        inside => ControlFlow::Continue(inside),
+    };
+    walk(start, &mut look)
+}
+
 /// Whether the walk was ended.
 fn walk(
     start: impl FnOnce(&mut Walk<'_>),
@@ -66,12 +79,8 @@ fn walk(
 
 impl Expr {
     /// Whether the expression or a part of it has a property.
-    pub fn any(&self, mut test: impl FnMut(&Expr) -> bool) -> bool {
-        let mut look = |e: &Expr| match test(e) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(true),
-        };
-        walk(|w| w.expr(self), &mut look)
+    pub fn any(&self, test: impl FnMut(&Expr) -> bool) -> bool {
+        search(|w| w.expr(self), |_| true, test)
     }
 
     /// The first part that has a property, outermost first in the order of the text.
@@ -112,12 +121,9 @@ impl Expr {
     /// Whether one of the variables is read, bound inside or not.
     pub fn mentions_any<'a>(&self, vars: impl IntoIterator<Item = &'a Var> + Clone) -> bool {
         let mask = vars.clone().into_iter().fold(0, |mask, v| mask | var_bit(v));
-        let mut look = |e: &Expr| match e.kind() {
-            _ if e.var_bits() & mask == 0 => ControlFlow::Continue(false),
-            ExprKind::Var(v) if vars.clone().into_iter().any(|x| x == v) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(true),
-        };
-        walk(|w| w.expr(self), &mut look)
+        let is_one = |v: &Var| vars.clone().into_iter().any(|x| x == v);
+        let may = |e: &Expr| e.var_bits() & mask != 0;
+        search(|w| w.expr(self), may, |e| e.as_var().is_some_and(is_one))
     }
 
     /// Calls back for each load, outermost first in the order of the text; for a shared one once.
@@ -132,12 +138,8 @@ impl Expr {
 
     /// Whether a load of a buffer with a property is part of the expression.
     pub fn loads_from(&self, test: impl Fn(&Buffer) -> bool) -> bool {
-        let mut look = |e: &Expr| match e.kind() {
-            _ if !e.effects().loads => ControlFlow::Continue(false),
-            ExprKind::Load(b, _) if test(b) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(true),
-        };
-        walk(|w| w.expr(self), &mut look)
+        let loads = |e: &Expr| matches!(e.kind(), ExprKind::Load(b, _) if test(b));
+        search(|w| w.expr(self), |e| e.effects().loads, loads)
     }
 
     /// The buffers that are loaded from, each once, in the order of the text.
@@ -168,12 +170,8 @@ impl Stmt {
 
     /// Whether an expression in the statement, or a part of one, has a property. Shapes of buffers
     /// and annotations count.
-    pub fn any_expr(&self, mut test: impl FnMut(&Expr) -> bool) -> bool {
-        let mut look = |e: &Expr| match test(e) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(true),
-        };
-        walk(|w| w.stmt(self), &mut look)
+    pub fn any_expr(&self, test: impl FnMut(&Expr) -> bool) -> bool {
+        search(|w| w.stmt(self), |_| true, test)
     }
 
     /// The statement with others in the place of those for which there is one, outermost first;

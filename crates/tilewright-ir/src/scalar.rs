@@ -262,21 +262,8 @@ pub fn binary(op: BinOp, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
         BinOp::Le => truth(x <= y),
         BinOp::Gt => truth(x > y),
         BinOp::Ge => truth(x >= y),
-        _ if dtype == DType::F32 => {
-            let (x, y) = (x as f32, y as f32);
-            let value = match op {
-                BinOp::Add => x + y,
-                BinOp::Sub => x - y,
-                BinOp::Mul => x * y,
-                BinOp::Div => x / y,
-                BinOp::Min => minimum32(x, y),
-                BinOp::Max => maximum32(x, y),
-                _ => return Err(Fault::NoSuchOperator),
-            };
-            Ok(u64::from(value.to_bits()))
-        }
-        // For the 16-bit types, rounding the `f64` result gives what rounding the exact one does:
-        // 53 bits are more than twice their 11 or 8 bits, plus two.
+        // For narrower types, rounding the `f64` result gives what rounding the exact one does:
+        // 53 bits are more than twice their 24, 11 or 8 bits, plus two.
         _ => {
             let value = match op {
                 BinOp::Add => x + y,

@@ -44,8 +44,8 @@ pub const OPAQUE_CALLS: &[(&str, DType)] = &[
     ("vscale", DType::I32),
 ];
 
-/// The plain hints, not made unique.
-pub struct Hints;
+/// The plain hints, not made unique, and the type of integer constants that are plain numbers.
+pub struct Hints(pub DType);
 
 impl Names for Hints {
     fn var(&mut self, v: &Var) -> String {
@@ -53,6 +53,9 @@ impl Names for Hints {
     }
     fn buffer(&mut self, b: &Buffer) -> String {
         b.name.to_string()
+    }
+    fn default_int(&self) -> DType {
+        self.0
     }
 }
 
@@ -99,6 +102,25 @@ impl Fold for Cut {
         self.depth += 1;
         cut
     }
+}
+
+/// The texts of items, with commas between them.
+pub fn commas<T: fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let mut out = String::new();
+    for (i, item) in items.into_iter().enumerate() {
+        let sep = if i > 0 { ", " } else { "" };
+        let _ = write!(out, "{sep}{item}");
+    }
+    out
+}
+
+/// Python text of a tuple: `(a, b)`, `(a,)`, `()`.
+pub fn tuple<T: fmt::Display>(
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> String {
+    let items = items.into_iter();
+    let comma = if items.len() == 1 { "," } else { "" };
+    format!("({}{comma})", commas(items))
 }
 
 /// Python text of a string literal; characters that act instead of being seen are escaped.
@@ -174,10 +196,22 @@ impl Printer<'_> {
         }
     }
 
-    fn call(&mut self, name: &str, args: &[Expr]) {
-        self.put(name);
-        self.put("(");
-        self.list(args);
+    /// Prints a call; `first` come before the other arguments. A constant is printed with its type
+    /// where the arguments are `typed`.
+    fn call<'e>(
+        &mut self,
+        name: &str,
+        first: &[String],
+        args: impl IntoIterator<Item = &'e Expr>,
+        typed: bool,
+    ) {
+        self.put(&format!("{name}({}", first.join(", ")));
+        for (i, e) in args.into_iter().enumerate() {
+            if i + first.len() > 0 {
+                self.put(", ");
+            }
+            if typed { self.typed(e) } else { self.expr(e, 0) }
+        }
         self.put(")");
     }
 
@@ -195,19 +229,10 @@ impl Printer<'_> {
         }
     }
 
-    /// Prints the arguments of an operator or built-in in which plain numbers take the type of
-    /// the other arguments.
-    fn operands(&mut self, name: &str, args: &[Expr]) {
+    /// Prints an operator or built-in in which plain numbers take the type of the other arguments.
+    fn operands(&mut self, name: &str, args: &[&Expr]) {
         let mixed = args.windows(2).any(|w| w[0].dtype() != w[1].dtype());
-        self.put(name);
-        self.put("(");
-        for (i, e) in args.iter().enumerate() {
-            if i > 0 {
-                self.put(", ");
-            }
-            if mixed { self.typed(e) } else { self.expr(e, 0) }
-        }
-        self.put(")");
+        self.call(&format!("T.{name}"), &[], args.iter().copied(), mixed);
     }
 
     /// Prints with parentheses where the expression binds weaker than `min`.
@@ -243,43 +268,29 @@ impl Printer<'_> {
                 self.put(&name);
             }
             ExprKind::Cast(a) => {
-                self.put(&format!("T.Cast(\"{dtype}\", "));
-                self.expr(a, 0);
-                self.put(")");
+                self.call("T.Cast", &[format!("\"{dtype}\"")], [a], false);
             }
-            ExprKind::Binary(op, a, b) => match infix(*op) {
+            ExprKind::Binary(op, a, b) => match op.is_infix() {
                 // Comparisons chain in Python, so that neither side may be one without parentheses;
                 // the other operators associate to the left.
-                Some(symbol) => {
+                true => {
                     match self.is_plain(a) && (self.is_plain(b) || a.dtype() != b.dtype()) {
                         true => self.typed(a),
                         false => {
                             self.expr(a, if op.is_compare() { strength + 1 } else { strength })
                         }
                     }
-                    self.put(symbol);
+                    self.put(&format!(" {} ", op.symbol()));
                     self.expr(b, strength + 1);
                 }
-                None => {
-                    let name = match op {
-                        BinOp::Min => "T.min",
-                        BinOp::Max => "T.max",
-                        BinOp::TruncDiv => "T.truncdiv",
-                        _ => "T.truncmod",
-                    };
-                    self.operands(name, &[a.clone(), b.clone()]);
-                }
+                false => self.operands(op.symbol(), &[a, b]),
             },
             ExprKind::Not(a) => {
                 self.put("not ");
                 self.expr(a, NOT);
             }
-            ExprKind::Select(c, t, f) => {
-                self.call("T.Select", &[c.clone(), t.clone(), f.clone()]);
-            }
-            ExprKind::IfThenElse(c, t, f) => {
-                self.call("T.if_then_else", &[c.clone(), t.clone(), f.clone()]);
-            }
+            ExprKind::Select(c, t, f) => self.call("T.Select", &[], [c, t, f], false),
+            ExprKind::IfThenElse(c, t, f) => self.call("T.if_then_else", &[], [c, t, f], false),
             ExprKind::Load(b, indices) => {
                 let name = self.names.buffer(b);
                 self.put(&name);
@@ -291,31 +302,21 @@ impl Printer<'_> {
                 self.put("]");
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
-                self.operands(&format!("T.{}", op.name()), args);
+                self.operands(op.name(), &args.iter().collect::<Vec<_>>());
             }
             ExprKind::Call(CallTarget::Reinterpret(_), args) => {
-                self.put(&format!("T.reinterpret(\"{dtype}\", "));
-                args.iter().for_each(|a| self.typed(a));
-                self.put(")");
+                self.call("T.reinterpret", &[format!("\"{dtype}\"")], args, true);
             }
             ExprKind::Call(CallTarget::Extern(name), args) => {
-                self.put(&format!("T.call_extern(\"{dtype}\", {}", quote(name)));
-                for a in args {
-                    self.put(", ");
-                    self.expr(a, 0);
-                }
-                self.put(")");
+                let first = [format!("\"{dtype}\""), quote(name)];
+                self.call("T.call_extern", &first, args, false);
             }
             ExprKind::Call(CallTarget::Opaque(name), args) => {
-                if OPAQUE_CALLS.contains(&(name, dtype)) {
-                    return self.call(&format!("T.{name}"), args);
+                let first = [format!("\"{dtype}\""), quote(name)];
+                match OPAQUE_CALLS.contains(&(name, dtype)) {
+                    true => self.call(&format!("T.{name}"), &[], args, false),
+                    false => self.call("T.call_intrin", &first, args, false),
                 }
-                self.put(&format!("T.call_intrin(\"{dtype}\", {}", quote(name)));
-                for a in args {
-                    self.put(", ");
-                    self.expr(a, 0);
-                }
-                self.put(")");
             }
             ExprKind::Let(v, value, body) => {
                 self.put("T.Let(");
@@ -340,26 +341,6 @@ impl Printer<'_> {
     }
 }
 
-fn infix(op: BinOp) -> Option<&'static str> {
-    Some(match op {
-        BinOp::Add => " + ",
-        BinOp::Sub => " - ",
-        BinOp::Mul => " * ",
-        BinOp::Div => " / ",
-        BinOp::FloorDiv => " // ",
-        BinOp::FloorMod => " % ",
-        BinOp::Eq => " == ",
-        BinOp::Ne => " != ",
-        BinOp::Lt => " < ",
-        BinOp::Le => " <= ",
-        BinOp::Gt => " > ",
-        BinOp::Ge => " >= ",
-        BinOp::And => " and ",
-        BinOp::Or => " or ",
-        BinOp::TruncDiv | BinOp::TruncMod | BinOp::Min | BinOp::Max => return None,
-    })
-}
-
 fn strength(e: &Expr) -> u8 {
     match e.kind() {
         ExprKind::Binary(op, ..) => match op {
@@ -382,7 +363,7 @@ impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NODES: u32 = 1 << 12;
         match self.size() <= NODES {
-            true => f.write_str(&expr_to_string(self, &mut Hints)),
+            true => f.write_str(&expr_to_string(self, &mut Hints(DType::I32))),
             false => f.write_str(&brief(self)),
         }
     }

@@ -45,18 +45,20 @@ pub enum Combine {
     BitXor,
 }
 
+/// Those that are nodes of expressions.
+const BINARY: [(BinOp, Combine); 6] = [
+    (BinOp::Add, Combine::Sum),
+    (BinOp::Mul, Combine::Product),
+    (BinOp::Min, Combine::Min),
+    (BinOp::Max, Combine::Max),
+    (BinOp::And, Combine::And),
+    (BinOp::Or, Combine::Or),
+];
+
 impl Combine {
     /// The operator as a node of an expression, where it is one.
     pub fn binary(self) -> Option<BinOp> {
-        Some(match self {
-            Combine::Sum => BinOp::Add,
-            Combine::Product => BinOp::Mul,
-            Combine::Min => BinOp::Min,
-            Combine::Max => BinOp::Max,
-            Combine::And => BinOp::And,
-            Combine::Or => BinOp::Or,
-            Combine::BitAnd | Combine::BitOr | Combine::BitXor => return None,
-        })
+        BINARY.iter().find(|(_, op)| *op == self).map(|(node, _)| *node)
     }
 
     /// The operator that combines the operands of a node, and those operands. Of a difference only
@@ -64,16 +66,9 @@ impl Combine {
     fn of(e: &Expr) -> Option<(Combine, &Expr, &Expr)> {
         let (op, a, b) = match e.kind() {
             ExprKind::Binary(op, a, b) => {
-                let op = match op {
-                    BinOp::Add | BinOp::Sub => Combine::Sum,
-                    BinOp::Mul => Combine::Product,
-                    BinOp::Min => Combine::Min,
-                    BinOp::Max => Combine::Max,
-                    BinOp::And => Combine::And,
-                    BinOp::Or => Combine::Or,
-                    _ => return None,
-                };
-                (op, a, b)
+                let same = if *op == BinOp::Sub { BinOp::Add } else { *op };
+                let (_, op) = BINARY.iter().find(|(node, _)| *node == same)?;
+                (*op, a, b)
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 let op = match op {

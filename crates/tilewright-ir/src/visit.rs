@@ -50,6 +50,10 @@ pub trait Visit {
     }
     /// A buffer where it is named by a load, a store or a region.
     fn buffer_use(&mut self, _b: &Buffer) {}
+    /// What a block declares to read or write.
+    fn region(&mut self, r: &Region) {
+        walk_region(self, r);
+    }
     /// A load before its indices, or a store after its value.
     fn access(&mut self, _b: &Buffer, _indices: &[Expr], _write: bool) {}
 }
@@ -133,7 +137,7 @@ pub fn walk_block<V: Visit + ?Sized>(v: &mut V, b: &Block) {
         walk_region(v, &m.source);
         v.buffer_def(&m.buffer);
     }
-    b.reads.iter().chain(&b.writes).flatten().for_each(|r| walk_region(v, r));
+    b.reads.iter().chain(&b.writes).flatten().for_each(|r| v.region(r));
     walk_attrs(v, &b.annotations);
     b.init.iter().for_each(|s| v.stmt(s));
     v.stmt(&b.body);
@@ -235,330 +239,224 @@ pub trait Fold {
     }
 }
 
-/// Folds each element; `None` if none changed.
-fn fold_list<T>(
-    items: &[T],
-    mut fold: impl FnMut(&T) -> T,
-    same: impl Fn(&T, &T) -> bool,
-) -> Option<Vec<T>> {
-    let mut changed = false;
-    let folded: Vec<T> = items
-        .iter()
-        .map(|old| {
-            let new = fold(old);
-            changed |= !same(old, &new);
-            new
-        })
-        .collect();
-    changed.then_some(folded)
+/// The folded parts of one node, and whether all of them are what they were.
+struct Parts<'f, F: ?Sized> {
+    fold: &'f mut F,
+    same: bool,
 }
 
-pub(crate) fn fold_exprs<F: Fold + ?Sized>(f: &mut F, items: &[Expr]) -> Option<Vec<Expr>> {
-    fold_list(items, |e| f.expr(e), Expr::ptr_eq)
-}
+impl<'f, F: Fold + ?Sized> Parts<'f, F> {
+    fn of(fold: &'f mut F) -> Self {
+        Parts { fold, same: true }
+    }
 
-/// Rebuilds an expression from its folded parts, with the type that follows from them.
-pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
-    let same = |pairs: &[(&Expr, &Expr)]| pairs.iter().all(|(a, b)| a.ptr_eq(b));
-    match e.kind() {
-        ExprKind::Int(_)
-        | ExprKind::Float(_)
-        | ExprKind::Str(_)
-        | ExprKind::Var(_)
-        | ExprKind::Undef => e.clone(),
-        ExprKind::Cast(a) => {
-            let x = f.expr(a);
-            if x.ptr_eq(a) { e.clone() } else { Expr::cast_node(x, e.dtype()) }
-        }
-        ExprKind::Not(a) => {
-            let x = f.expr(a);
-            if x.ptr_eq(a) { e.clone() } else { Expr::not_node(x) }
-        }
-        ExprKind::Broadcast(a) => {
-            let x = f.expr(a);
-            if x.ptr_eq(a) { e.clone() } else { Expr::broadcast(x, e.dtype().lanes) }
-        }
-        ExprKind::Binary(op, a, b) => {
-            let (x, y) = (f.expr(a), f.expr(b));
-            if same(&[(&x, a), (&y, b)]) { e.clone() } else { Expr::binary(*op, x, y) }
-        }
-        ExprKind::Ramp(a, b) => {
-            let (x, y) = (f.expr(a), f.expr(b));
-            if same(&[(&x, a), (&y, b)]) { e.clone() } else { Expr::ramp(x, y, e.dtype().lanes) }
-        }
-        ExprKind::Select(c, t, o) => {
-            let (x, y, z) = (f.expr(c), f.expr(t), f.expr(o));
-            match same(&[(&x, c), (&y, t), (&z, o)]) {
-                true => e.clone(),
-                false => Expr::select(x, y, z),
-            }
-        }
-        ExprKind::IfThenElse(c, t, o) => {
-            let (x, y, z) = (f.expr(c), f.expr(t), f.expr(o));
-            match same(&[(&x, c), (&y, t), (&z, o)]) {
-                true => e.clone(),
-                false => Expr::if_then_else(x, y, z),
-            }
-        }
-        ExprKind::Load(b, indices) => {
-            if let Some((buffer, indices)) = f.access(b, indices) {
-                return Expr::load(&buffer, indices);
-            }
-            let buffer = f.buffer_use(b);
-            match (buffer == *b, fold_exprs(f, indices)) {
-                (true, None) => e.clone(),
-                (_, new) => Expr::load(&buffer, new.unwrap_or_else(|| indices.clone())),
-            }
-        }
-        ExprKind::Call(target, args) => match fold_exprs(f, args) {
-            None => e.clone(),
-            Some(new) => {
-                let lanes = new.iter().map(|a| a.dtype().lanes).max().unwrap_or(1);
-                Expr::call(target.clone(), new, e.dtype().with_lanes(lanes.max(e.dtype().lanes)))
-            }
-        },
-        ExprKind::Let(var, value, body) => {
-            let x = f.expr(value);
-            let v = f.var_def(var);
-            let y = f.expr(body);
-            match v == *var && same(&[(&x, value), (&y, body)]) {
-                true => e.clone(),
-                false => Expr::let_in(v, x, y),
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let new = self.fold.expr(e);
+        self.same &= new.ptr_eq(e);
+        new
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let new = self.fold.stmt(s);
+        self.same &= new.ptr_eq(s);
+        new
+    }
+
+    fn var_def(&mut self, v: &Var) -> Var {
+        let new = self.fold.var_def(v);
+        self.same &= new == *v;
+        new
+    }
+
+    fn buffer_def(&mut self, b: &Buffer) -> Buffer {
+        let new = self.fold.buffer_def(b);
+        self.same &= new == *b;
+        new
+    }
+
+    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+        let new = self.fold.buffer_use(b);
+        self.same &= new == *b;
+        new
+    }
+
+    /// The parts of a cell: those of another one, where the fold says one.
+    fn cell(&mut self, b: &Buffer, indices: &[Expr]) -> (Buffer, Vec<Expr>) {
+        match self.fold.access(b, indices) {
+            None => (self.buffer_use(b), self.exprs(indices)),
+            Some(other) => {
+                self.same = false;
+                other
             }
         }
     }
-}
 
-fn same_range(a: &Range, b: &Range) -> bool {
-    a.min.ptr_eq(&b.min) && a.extent.ptr_eq(&b.extent)
-}
+    fn list<T>(&mut self, items: &[T], mut fold: impl FnMut(&mut Self, &T) -> T) -> Vec<T> {
+        items.iter().map(|item| fold(self, item)).collect()
+    }
 
-fn same_region(a: &Region, b: &Region) -> bool {
-    a.buffer == b.buffer && a.ranges.iter().zip(&b.ranges).all(|(a, b)| same_range(a, b))
+    fn exprs(&mut self, items: &[Expr]) -> Vec<Expr> {
+        self.list(items, Self::expr)
+    }
+
+    fn range(&mut self, r: &Range) -> Range {
+        Range { min: self.expr(&r.min), extent: self.expr(&r.extent) }
+    }
+
+    fn region(&mut self, r: &Region) -> Region {
+        Region { buffer: self.buffer_use(&r.buffer), ranges: self.list(&r.ranges, Self::range) }
+    }
+
+    fn regions(&mut self, regions: &Option<Vec<Region>>) -> Option<Vec<Region>> {
+        regions.as_ref().map(|r| self.list(r, Self::region))
+    }
+
+    fn attr(&mut self, a: &Attr) -> Attr {
+        match a {
+            Attr::Expr(e) => Attr::Expr(self.expr(e)),
+            Attr::List(items) => Attr::List(self.list(items, Self::attr)),
+            Attr::Map(items) => Attr::Map(self.attrs(items)),
+            Attr::None | Attr::Bool(_) | Attr::Int(_) | Attr::Float(_) | Attr::Str(_) => a.clone(),
+        }
+    }
+
+    fn attrs(&mut self, attrs: &Attrs) -> Attrs {
+        attrs.iter().map(|(k, a)| (k.clone(), self.attr(a))).collect()
+    }
 }
 
 /// Folds the bounds of a range.
 pub fn fold_range<F: Fold + ?Sized>(f: &mut F, r: &Range) -> Range {
-    Range { min: f.expr(&r.min), extent: f.expr(&r.extent) }
+    Parts::of(f).range(r)
 }
 
-/// Folds a region.
-fn fold_region<F: Fold + ?Sized>(f: &mut F, r: &Region) -> Region {
-    let buffer = f.buffer_use(&r.buffer);
-    Region { buffer, ranges: r.ranges.iter().map(|r| fold_range(f, r)).collect() }
-}
-
-fn fold_attr<F: Fold + ?Sized>(f: &mut F, a: &Attr) -> Attr {
-    match a {
-        Attr::Expr(e) => Attr::Expr(f.expr(e)),
-        Attr::List(items) => Attr::List(items.iter().map(|a| fold_attr(f, a)).collect()),
-        Attr::Map(items) => Attr::Map(fold_attrs(f, items)),
-        Attr::None | Attr::Bool(_) | Attr::Int(_) | Attr::Float(_) | Attr::Str(_) => a.clone(),
+/// Rebuilds an expression from its folded parts, with the type that follows from them.
+pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
+    let mut p = Parts::of(f);
+    let kind = match e.kind() {
+        ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Str(_)
+        | ExprKind::Var(_)
+        | ExprKind::Undef => return e.clone(),
+        ExprKind::Cast(a) => ExprKind::Cast(p.expr(a)),
+        ExprKind::Not(a) => ExprKind::Not(p.expr(a)),
+        ExprKind::Broadcast(a) => ExprKind::Broadcast(p.expr(a)),
+        ExprKind::Binary(op, a, b) => ExprKind::Binary(*op, p.expr(a), p.expr(b)),
+        ExprKind::Ramp(a, b) => ExprKind::Ramp(p.expr(a), p.expr(b)),
+        ExprKind::Select(c, t, o) => ExprKind::Select(p.expr(c), p.expr(t), p.expr(o)),
+        ExprKind::IfThenElse(c, t, o) => ExprKind::IfThenElse(p.expr(c), p.expr(t), p.expr(o)),
+        ExprKind::Load(b, indices) => {
+            let (buffer, indices) = p.cell(b, indices);
+            ExprKind::Load(buffer, indices)
+        }
+        ExprKind::Call(target, args) => ExprKind::Call(target.clone(), p.exprs(args)),
+        ExprKind::Let(var, value, body) => {
+            let value = p.expr(value);
+            ExprKind::Let(p.var_def(var), value, p.expr(body))
+        }
+    };
+    match p.same {
+        true => e.clone(),
+        false => {
+            let dtype = kind.dtype(e.dtype());
+            Expr::new(kind, dtype)
+        }
     }
-}
-
-/// Folds the expressions among annotations.
-fn fold_attrs<F: Fold + ?Sized>(f: &mut F, attrs: &Attrs) -> Attrs {
-    attrs.iter().map(|(k, a)| (k.clone(), fold_attr(f, a))).collect()
-}
-
-/// Whether annotations hold no expressions, so that folding cannot change them.
-fn attrs_are_plain(attrs: &Attrs) -> bool {
-    attrs.values().all(|a| !matches!(a, Attr::Expr(_) | Attr::List(_) | Attr::Map(_)))
 }
 
 /// Rebuilds a block from its folded parts.
 pub fn fold_block_children<F: Fold + ?Sized>(f: &mut F, b: &Arc<Block>) -> Arc<Block> {
-    let same_iter = |a: &IterVar, b: &IterVar| a.var == b.var && same_range(&a.domain, &b.domain);
-    let iters = fold_list(
-        &b.iters,
-        |i| {
-            let domain = fold_range(f, &i.domain);
-            IterVar { var: f.var_def(&i.var), domain, kind: i.kind }
-        },
-        same_iter,
-    );
-    let allocs = fold_list(&b.allocs, |a| f.buffer_def(a), |a, b| a == b);
-    let matches = fold_list(
-        &b.matches,
-        |m| {
-            let source = fold_region(f, &m.source);
-            MatchRegion { buffer: f.buffer_def(&m.buffer), source }
-        },
-        |a, b| a.buffer == b.buffer && same_region(&a.source, &b.source),
-    );
-    let mut regions = |r: &Option<Vec<Region>>| {
-        r.as_ref().and_then(|r| fold_list(r, |r| fold_region(f, r), same_region))
-    };
-    let (reads, writes) = (regions(&b.reads), regions(&b.writes));
-    let annotations = (!attrs_are_plain(&b.annotations)).then(|| fold_attrs(f, &b.annotations));
-    let init = b.init.as_ref().map(|s| f.stmt(s));
-    let body = f.stmt(&b.body);
-    let init_same = match (&init, &b.init) {
-        (Some(x), Some(y)) => x.ptr_eq(y),
-        _ => true,
-    };
-    if iters.is_none()
-        && allocs.is_none()
-        && matches.is_none()
-        && reads.is_none()
-        && writes.is_none()
-        && annotations.is_none()
-        && init_same
-        && body.ptr_eq(&b.body)
-    {
-        return b.clone();
-    }
-    Arc::new(Block {
+    let mut p = Parts::of(f);
+    let new = Block {
         name: b.name.clone(),
-        iters: iters.unwrap_or_else(|| b.iters.clone()),
-        reads: reads.or_else(|| b.reads.clone()),
-        writes: writes.or_else(|| b.writes.clone()),
-        annotations: annotations.unwrap_or_else(|| b.annotations.clone()),
-        allocs: allocs.unwrap_or_else(|| b.allocs.clone()),
-        matches: matches.unwrap_or_else(|| b.matches.clone()),
-        init,
-        body,
-    })
+        iters: p.list(&b.iters, |p, i| {
+            let domain = p.range(&i.domain);
+            IterVar { var: p.var_def(&i.var), domain, kind: i.kind }
+        }),
+        allocs: p.list(&b.allocs, Parts::buffer_def),
+        matches: p.list(&b.matches, |p, m| {
+            let source = p.region(&m.source);
+            MatchRegion { buffer: p.buffer_def(&m.buffer), source }
+        }),
+        reads: p.regions(&b.reads),
+        writes: p.regions(&b.writes),
+        annotations: p.attrs(&b.annotations),
+        init: b.init.as_ref().map(|s| p.stmt(s)),
+        body: p.stmt(&b.body),
+    };
+    if p.same { b.clone() } else { Arc::new(new) }
 }
 
 /// Rebuilds a statement from its folded parts; it keeps its place in the source.
 pub fn fold_stmt_children<F: Fold + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
-    let rebuilt = |kind| Stmt::spanned(kind, s.span());
-    match s.kind() {
+    let mut p = Parts::of(f);
+    // Parts are folded in the order in which they stand here.
+    let kind = match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
-            if let Some((buffer, indices)) = f.access(buffer, indices) {
-                return rebuilt(StmtKind::Store { buffer, indices, value: f.expr(value) });
-            }
-            let b = f.buffer_use(buffer);
-            let i = fold_exprs(f, indices);
-            let v = f.expr(value);
-            if b == *buffer && i.is_none() && v.ptr_eq(value) {
-                return s.clone();
-            }
-            let indices = i.unwrap_or_else(|| indices.clone());
-            rebuilt(StmtKind::Store { buffer: b, indices, value: v })
+            let (buffer, indices) = p.cell(buffer, indices);
+            StmtKind::Store { buffer, indices, value: p.expr(value) }
         }
-        StmtKind::For { var, range, kind, annotations, body } => {
-            let r = fold_range(f, range);
-            let a = (!attrs_are_plain(annotations)).then(|| fold_attrs(f, annotations));
-            let v = f.var_def(var);
-            let b = f.stmt(body);
-            if same_range(&r, range) && a.is_none() && v == *var && b.ptr_eq(body) {
-                return s.clone();
-            }
-            rebuilt(StmtKind::For {
-                var: v,
-                range: r,
-                kind: kind.clone(),
-                annotations: a.unwrap_or_else(|| annotations.clone()),
-                body: b,
-            })
-        }
-        StmtKind::If { cond, then, otherwise } => {
-            let c = f.expr(cond);
-            let t = f.stmt(then);
-            let o = otherwise.as_ref().map(|o| f.stmt(o));
-            let o_same = match (&o, otherwise) {
-                (Some(x), Some(y)) => x.ptr_eq(y),
-                _ => true,
-            };
-            if c.ptr_eq(cond) && t.ptr_eq(then) && o_same {
-                return s.clone();
-            }
-            rebuilt(StmtKind::If { cond: c, then: t, otherwise: o })
-        }
-        StmtKind::Let { var, value, body } => {
-            let x = f.expr(value);
-            let v = f.var_def(var);
-            let b = f.stmt(body);
-            if x.ptr_eq(value) && v == *var && b.ptr_eq(body) {
-                return s.clone();
-            }
-            rebuilt(StmtKind::Let { var: v, value: x, body: b })
-        }
-        StmtKind::Seq(stmts) => match fold_list(stmts, |s| f.stmt(s), Stmt::ptr_eq) {
-            None => s.clone(),
-            Some(new) => {
-                let seq = Stmt::seq(new);
-                match seq.kind() {
-                    StmtKind::Seq(_) => rebuilt(seq.kind().clone()),
-                    _ => seq,
-                }
-            }
+        StmtKind::For { var, range, kind, annotations, body } => StmtKind::For {
+            range: p.range(range),
+            kind: kind.clone(),
+            annotations: p.attrs(annotations),
+            var: p.var_def(var),
+            body: p.stmt(body),
         },
-        StmtKind::Allocate { buffer, annotations, body } => {
-            let b = f.buffer_def(buffer);
-            let a = (!attrs_are_plain(annotations)).then(|| fold_attrs(f, annotations));
-            let x = f.stmt(body);
-            if b == *buffer && a.is_none() && x.ptr_eq(body) {
-                return s.clone();
-            }
-            let annotations = a.unwrap_or_else(|| annotations.clone());
-            rebuilt(StmtKind::Allocate { buffer: b, annotations, body: x })
+        StmtKind::If { cond, then, otherwise } => StmtKind::If {
+            cond: p.expr(cond),
+            then: p.stmt(then),
+            otherwise: otherwise.as_ref().map(|o| p.stmt(o)),
+        },
+        StmtKind::Let { var, value, body } => {
+            StmtKind::Let { value: p.expr(value), var: p.var_def(var), body: p.stmt(body) }
         }
-        StmtKind::Constant { buffer, value, body } => {
-            let b = f.buffer_def(buffer);
-            let x = f.stmt(body);
-            if b == *buffer && x.ptr_eq(body) {
-                return s.clone();
+        StmtKind::Seq(stmts) => {
+            let seq = Stmt::seq(p.list(stmts, Parts::stmt));
+            match seq.kind() {
+                _ if p.same => return s.clone(),
+                StmtKind::Seq(_) => seq.kind().clone(),
+                _ => return seq,
             }
-            rebuilt(StmtKind::Constant { buffer: b, value: value.clone(), body: x })
         }
+        StmtKind::Allocate { buffer, annotations, body } => StmtKind::Allocate {
+            buffer: p.buffer_def(buffer),
+            annotations: p.attrs(annotations),
+            body: p.stmt(body),
+        },
+        StmtKind::Constant { buffer, value, body } => StmtKind::Constant {
+            buffer: p.buffer_def(buffer),
+            value: value.clone(),
+            body: p.stmt(body),
+        },
         StmtKind::Declare { buffer, body } => {
-            let b = f.buffer_def(buffer);
-            let x = f.stmt(body);
-            if b == *buffer && x.ptr_eq(body) {
-                return s.clone();
-            }
-            rebuilt(StmtKind::Declare { buffer: b, body: x })
+            StmtKind::Declare { buffer: p.buffer_def(buffer), body: p.stmt(body) }
         }
         StmtKind::Block { bindings, predicate, block } => {
-            let bs = fold_exprs(f, bindings);
-            let p = f.expr(predicate);
-            let b = f.block(block);
-            if bs.is_none() && p.ptr_eq(predicate) && Arc::ptr_eq(&b, block) {
-                return s.clone();
-            }
-            let bindings = bs.unwrap_or_else(|| bindings.clone());
-            rebuilt(StmtKind::Block { bindings, predicate: p, block: b })
+            let (bindings, predicate) = (p.exprs(bindings), p.expr(predicate));
+            let new = p.fold.block(block);
+            p.same &= Arc::ptr_eq(&new, block);
+            StmtKind::Block { bindings, predicate, block: new }
         }
-        StmtKind::Assume(e) => {
-            let x = f.expr(e);
-            if x.ptr_eq(e) { s.clone() } else { rebuilt(StmtKind::Assume(x)) }
-        }
-        StmtKind::Evaluate(e) => {
-            let x = f.expr(e);
-            if x.ptr_eq(e) { s.clone() } else { rebuilt(StmtKind::Evaluate(x)) }
-        }
-        StmtKind::Assert { cond, message, values } => {
-            let c = f.expr(cond);
-            match (c.ptr_eq(cond), fold_exprs(f, values)) {
-                (true, None) => s.clone(),
-                (_, new) => {
-                    let (message, values) =
-                        (message.clone(), new.unwrap_or_else(|| values.clone()));
-                    rebuilt(StmtKind::Assert { cond: c, message, values })
-                }
-            }
-        }
-    }
+        StmtKind::Assume(e) => StmtKind::Assume(p.expr(e)),
+        StmtKind::Evaluate(e) => StmtKind::Evaluate(p.expr(e)),
+        StmtKind::Assert { cond, message, values } => StmtKind::Assert {
+            cond: p.expr(cond),
+            message: message.clone(),
+            values: p.exprs(values),
+        },
+    };
+    if p.same { s.clone() } else { Stmt::spanned(kind, s.span()) }
 }
 
 /// The buffer with folded extents, strides and offset; `None` where they stay as they are.
 pub fn fold_buffer<F: Fold + ?Sized>(f: &mut F, b: &Buffer) -> Option<Buffer> {
-    let shape = fold_exprs(f, &b.shape);
-    let strides = fold_exprs(f, &b.strides);
-    let offset = b.elem_offset.as_ref().map(|e| (e, f.expr(e)));
-    let offset = offset.filter(|(old, new)| !old.ptr_eq(new)).map(|(_, new)| new);
-    if shape.is_none() && strides.is_none() && offset.is_none() {
-        return None;
-    }
-    Some(b.derive(|d| {
-        d.shape = shape.unwrap_or_else(|| d.shape.clone());
-        d.strides = strides.unwrap_or_else(|| d.strides.clone());
-        d.elem_offset = offset.or_else(|| d.elem_offset.clone());
-    }))
+    let mut p = Parts::of(f);
+    let (shape, strides) = (p.exprs(&b.shape), p.exprs(&b.strides));
+    let offset = b.elem_offset.as_ref().map(|e| p.expr(e));
+    let new = || b.derive(|d| (d.shape, d.strides, d.elem_offset) = (shape, strides, offset));
+    (!p.same).then(new)
 }
 
 /// Folds the parameters' buffers and the body of a function.

@@ -3,7 +3,8 @@
 use ruff_python_ast as ast;
 use tilewright_ir::{Error, Result, Span};
 
-use crate::syntax::span;
+use crate::expr::ExprParser;
+use crate::syntax::{self, span};
 
 /// Arguments by parameter.
 pub(crate) struct Args<'a> {
@@ -24,12 +25,10 @@ impl<'a> Args<'a> {
         let args = Self::bind_variadic(call, what, names)?;
         match args.rest.first() {
             None => Ok(args),
-            Some(extra) => Err(Error::syntax(format!(
-                "`{}` takes at most {} positional arguments",
-                args.what,
-                names.len()
-            ))
-            .at(span(*extra))
+            Some(extra) => Err(syntax::error(
+                *extra,
+                format!("`{}` takes at most {} positional arguments", args.what, names.len()),
+            )
             .help(usage(&args.what, names))),
         }
     }
@@ -48,7 +47,7 @@ impl<'a> Args<'a> {
         };
         for (i, e) in call.arguments.args.iter().enumerate() {
             if let ast::Expr::Starred(_) = e {
-                return Err(Error::syntax("`*` arguments are not supported").at(span(e)));
+                return Err(syntax::error(e, "`*` arguments are not supported"));
             }
             match args.slots.get_mut(i) {
                 Some(slot) => slot.1 = Some(e),
@@ -57,19 +56,22 @@ impl<'a> Args<'a> {
         }
         for k in &call.arguments.keywords {
             let Some(name) = &k.arg else {
-                return Err(Error::syntax("`**` arguments are not supported").at(span(k)));
+                return Err(syntax::error(k, "`**` arguments are not supported"));
             };
             match args.slots.iter_mut().find(|(n, _)| *n == name.as_str()) {
                 Some((_, slot @ None)) => *slot = Some(&k.value),
                 Some(_) => {
-                    let message = format!("`{}` gets `{name}` twice", args.what);
-                    return Err(Error::syntax(message).at(span(name)));
+                    return Err(syntax::error(
+                        name,
+                        format!("`{}` gets `{name}` twice", args.what),
+                    ));
                 }
                 None => {
-                    let message = format!("`{}` has no parameter `{name}`", args.what);
-                    return Err(Error::syntax(message)
-                        .at(span(name))
-                        .help(usage(&args.what, names)));
+                    return Err(syntax::error(
+                        name,
+                        format!("`{}` has no parameter `{name}`", args.what),
+                    )
+                    .help(usage(&args.what, names)));
                 }
             }
         }
@@ -80,6 +82,15 @@ impl<'a> Args<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<&'a ast::Expr> {
         let slot = self.slots.iter().find(|(n, _)| *n == name)?;
         slot.1.filter(|e| !e.is_none_literal_expr())
+    }
+
+    /// What `read` makes of an argument, where it is there.
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&'a ast::Expr) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.get(name).map(read).transpose()
     }
 
     /// An argument that must be there.
@@ -93,6 +104,21 @@ impl<'a> Args<'a> {
     }
 }
 
+/// The parameters of a function, none of which has a star or a default.
+pub(crate) fn parameters<'a>(
+    x: &ExprParser,
+    p: &'a ast::Parameters,
+) -> Result<Vec<&'a ast::Parameter>> {
+    if p.vararg.is_some() || p.kwarg.is_some() {
+        return Err(x.error(p, "`*` and `**` parameters are not supported"));
+    }
+    let plain = |p: &'a ast::ParameterWithDefault| match &p.default {
+        None => Ok(&p.parameter),
+        Some(default) => Err(x.error(&**default, "parameters have no defaults")),
+    };
+    p.iter_non_variadic_params().map(plain).collect()
+}
+
 fn usage(what: &str, names: &[&'static str]) -> String {
     format!("the parameters are {what}({})", names.join(", "))
 }
@@ -101,7 +127,7 @@ fn usage(what: &str, names: &[&'static str]) -> String {
 pub(crate) fn string(e: &ast::Expr) -> Result<&str> {
     match e {
         ast::Expr::StringLiteral(s) => Ok(s.value.to_str()),
-        _ => Err(Error::syntax("expected a string").at(span(e))),
+        _ => Err(syntax::error(e, "expected a string")),
     }
 }
 

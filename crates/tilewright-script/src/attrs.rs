@@ -1,44 +1,26 @@
 //! Attributes and annotations: `{"key": value, ...}`.
 
 use ruff_python_ast as ast;
-use tilewright_ir::{Attr, Attrs, Buffer, DType, Error, Result, Var, text};
+use tilewright_ir::{Attr, Attrs, Error, Result, Var, text};
 
-use crate::args::string;
+use crate::args::{elements, string};
 use crate::expr::{ExprParser, Space};
 use crate::value::TextValue;
-
-/// Plain names, and plain numbers of the parser's default type.
-struct Plain(DType);
-
-impl text::Names for Plain {
-    fn var(&mut self, v: &Var) -> String {
-        v.name().to_string()
-    }
-    fn buffer(&mut self, b: &Buffer) -> String {
-        b.name.to_string()
-    }
-    fn default_int(&self) -> DType {
-        self.0
-    }
-}
 
 impl ExprParser {
     /// A dictionary with text keys.
     pub(crate) fn attrs(&mut self, e: &ast::Expr) -> Result<Attrs> {
         let ast::Expr::Dict(d) = e else {
-            return Err(Error::syntax("expected a dictionary")
-                .at(self.span(e))
-                .help("write {\"key\": value}"));
+            return Err(self.error(e, "expected a dictionary").help("write {\"key\": value}"));
         };
         let mut attrs = Attrs::new();
         for item in &d.items {
             let Some(key) = &item.key else {
-                return Err(Error::syntax("expected `\"key\": value`").at(self.span(&item.value)));
+                return Err(self.error(&item.value, "expected `\"key\": value`"));
             };
             let value = self.attr(&item.value)?;
             if attrs.insert(string(key)?.into(), value).is_some() {
-                let message = format!("the key `{}` stands twice", string(key)?);
-                return Err(Error::syntax(message).at(self.span(key)));
+                return Err(self.error(key, format!("the key `{}` stands twice", string(key)?)));
             }
         }
         Ok(attrs)
@@ -47,8 +29,9 @@ impl ExprParser {
     /// The value of an attribute.
     pub(crate) fn attr(&mut self, e: &ast::Expr) -> Result<Attr> {
         match e {
-            ast::Expr::List(l) => self.attr_list(&l.elts),
-            ast::Expr::Tuple(t) => self.attr_list(&t.elts),
+            ast::Expr::List(_) | ast::Expr::Tuple(_) => {
+                elements(e).iter().map(|e| self.attr(e)).collect::<Result<_>>().map(Attr::List)
+            }
             ast::Expr::Dict(_) => self.attrs(e).map(Attr::Map),
             ast::Expr::Call(c) => match self.path(&c.func) {
                 Some((Space::T, name)) if name == "index_map" => self.index_map(c),
@@ -58,10 +41,6 @@ impl ExprParser {
         }
     }
 
-    fn attr_list(&mut self, items: &[ast::Expr]) -> Result<Attr> {
-        items.iter().map(|e| self.attr(e)).collect::<Result<_>>().map(Attr::List)
-    }
-
     /// A value that is no list and no dictionary.
     pub(crate) fn scalar_attr(&mut self, e: &ast::Expr) -> Result<Attr> {
         Ok(match self.value(e)? {
@@ -69,9 +48,10 @@ impl ExprParser {
             TextValue::Bool(v) => Attr::Bool(v),
             TextValue::Float(v) => Attr::Float(v),
             TextValue::Str(s) => Attr::Str(s),
-            TextValue::Int(v) => Attr::Int(i64::try_from(v).map_err(|_| {
-                Error::syntax(format!("{v} does not fit in 64 bits")).at(self.span(e))
-            })?),
+            TextValue::Int(v) => Attr::Int(
+                i64::try_from(v)
+                    .map_err(|_| self.error(e, format!("{v} does not fit in 64 bits")))?,
+            ),
             TextValue::Typed(x) => Attr::Expr(x),
             v @ (TextValue::Undef | TextValue::Buffer(_)) => {
                 Attr::Expr(v.typed(self.int).map_err(|err| err.at(self.span(e)))?)
@@ -96,15 +76,14 @@ impl ExprParser {
         let mut names = Vec::new();
         for (i, p) in l.parameters.iter().flat_map(|p| p.iter_non_variadic_params()).enumerate() {
             let var = Var::new(format!("i{i}"), self.int);
-            names.push(var.name().to_string());
+            names.push(var.name().clone());
             self.env.insert(p.parameter.name.as_str(), crate::env::Item::Var(var));
         }
         let mut results = Vec::new();
-        let mut plain = Plain(self.int);
-        for e in crate::args::elements(&l.body) {
+        let mut plain = text::Hints(self.int);
+        for e in elements(&l.body) {
             results.push(text::expr_to_string(&self.expr(e)?, &mut plain));
         }
-        let comma = if results.len() == 1 { "," } else { "" };
-        Ok(format!("lambda {}: ({}{comma})", names.join(", "), results.join(", ")))
+        Ok(format!("lambda {}: {}", text::commas(names), text::tuple(results)))
     }
 }

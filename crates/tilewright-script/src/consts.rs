@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use half::{bf16, f16};
 use indexmap::IndexMap;
 use ruff_python_ast as ast;
+use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{DType, Error, Result, Tensor, TypeKind, text};
 
 use crate::args::{Args, elements, string};
@@ -72,17 +72,7 @@ impl ConstTable {
 
 /// The type of a constant as text.
 fn type_text(t: &Tensor) -> String {
-    format!("R.Tensor({}, dtype=\"{}\")", tuple(t.shape()), t.dtype())
-}
-
-fn tuple(shape: &[usize]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        _ => {
-            let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
-            format!("({})", extents.join(", "))
-        }
-    }
+    format!("R.Tensor({}, dtype=\"{}\")", text::tuple(t.shape()), t.dtype())
 }
 
 /// The text of a constant; large ones go to the table, where there is one.
@@ -94,7 +84,8 @@ pub(crate) fn print(t: &Tensor, table: Option<&mut ConstTable>) -> String {
             format!("R.const_ref({}, {})", text::quote(&name), type_text(t))
         }
         None if !small => {
-            format!("R.const({}, shape={}, dtype=\"{}\")", encoded(t), tuple(t.shape()), t.dtype())
+            let shape = text::tuple(t.shape());
+            format!("R.const({}, shape={shape}, dtype=\"{}\")", encoded(t), t.dtype())
         }
         _ => format!("R.const({}, \"{}\")", list(t, t.shape()), t.dtype()),
     }
@@ -171,7 +162,7 @@ impl ExprParser {
         let args = Args::bind(c, "R.const", &["value", "dtype", "b64", "shape"])?;
         if args.get("b64").is_none() {
             if args.get("value").is_none() {
-                return Err(Error::syntax("a constant needs its elements").at(self.span(c)).help(
+                return Err(self.error(c, "a constant needs its elements").help(
                     "write R.const([[1.0, 2.0]], \"float32\"); a value that is not known \
                      is a parameter of the function",
                 ));
@@ -189,13 +180,12 @@ impl ExprParser {
         let Some(encoded) = args.get("b64") else {
             let listed = self.listed(args)?;
             let shaped = listed.reshape(&extents);
-            return shaped.map_err(|e| Error::syntax(e.to_string()).at(self.span(shape)));
+            return shaped.map_err(|e| self.error(shape, e.to_string()));
         };
         let bytes = STANDARD
             .decode(string(encoded)?)
-            .map_err(|_| Error::syntax("the text is not base 64").at(self.span(encoded)))?;
-        Tensor::from_bytes(dtype, &extents, &bytes)
-            .map_err(|e| Error::syntax(e.to_string()).at(self.span(encoded)))
+            .map_err(|_| self.error(encoded, "the text is not base 64"))?;
+        Tensor::from_bytes(dtype, &extents, &bytes).map_err(|e| self.error(encoded, e.to_string()))
     }
 
     fn listed(&mut self, args: &Args) -> Result<Tensor> {
@@ -214,8 +204,7 @@ impl ExprParser {
         for (v, at) in &values {
             element(v, dtype, &mut bytes).map_err(|e| e.at(*at))?;
         }
-        Tensor::from_bytes(dtype, &shape, &bytes)
-            .map_err(|e| Error::syntax(e.to_string()).at(self.span(value)))
+        Tensor::from_bytes(dtype, &shape, &bytes).map_err(|e| self.error(value, e.to_string()))
     }
 
     /// Elements of nested lists, and their shape.
@@ -227,18 +216,14 @@ impl ExprParser {
         values: &mut Vec<(TextValue, tilewright_ir::Span)>,
     ) -> Result<()> {
         let ragged = || Error::syntax("the lists of a constant have different lengths");
-        let inner = match e {
-            ast::Expr::List(l) => &l.elts,
-            ast::Expr::Tuple(t) => &t.elts,
-            _ => {
-                if depth < shape.len() {
-                    return Err(ragged().at(self.span(e)));
-                }
-                let at = self.span(e);
-                values.push((self.value(e)?, at));
-                return Ok(());
+        if !matches!(e, ast::Expr::List(_) | ast::Expr::Tuple(_)) {
+            if depth < shape.len() {
+                return Err(ragged().at(self.span(e)));
             }
-        };
+            values.push((self.value(e)?, self.span(e)));
+            return Ok(());
+        }
+        let inner = elements(e);
         match shape.get(depth) {
             // Only the way to the first element makes the shape longer.
             None if values.is_empty() => shape.push(inner.len()),
@@ -258,22 +243,16 @@ fn element(v: &TextValue, dtype: DType, bytes: &mut Vec<u8>) -> Result<()> {
         TextValue::Bool(v) => f64::from(u8::from(*v)),
         _ => return Err(wrong()),
     };
-    match (dtype.kind, dtype.bits, dtype.lanes) {
-        (TypeKind::Float, 16, 1) => bytes.extend(f16::from_f64(number).to_le_bytes()),
-        (TypeKind::Float, 32, 1) => bytes.extend((number as f32).to_le_bytes()),
-        (TypeKind::Float, _, 1) => bytes.extend(number.to_le_bytes()),
-        (TypeKind::BFloat, _, 1) => bytes.extend(bf16::from_f64(number).to_le_bytes()),
-        (TypeKind::Bool, _, 1) => bytes.push(u8::from(number != 0.0)),
-        (TypeKind::Int | TypeKind::UInt, bits, 1) => {
-            let v = match v {
-                TextValue::Int(v) => *v,
-                TextValue::Bool(v) => i128::from(*v),
-                _ => return Err(wrong()),
-            };
-            let v = int_literal(v, dtype)?.as_int().unwrap_or(0);
-            bytes.extend(&v.to_le_bytes()[..usize::from(bits / 8)]);
+    let value = match (dtype.kind, v) {
+        _ if dtype.lanes != 1 => return Err(wrong()),
+        (TypeKind::Float | TypeKind::BFloat, _) => Scalar::float(number, dtype),
+        (TypeKind::Bool, _) => Scalar::from(number != 0.0),
+        (TypeKind::Int | TypeKind::UInt, TextValue::Int(v)) => {
+            Scalar::int(int_literal(*v, dtype)?.as_int().unwrap_or(0), dtype)
         }
+        (TypeKind::Int | TypeKind::UInt, TextValue::Bool(v)) => Scalar::int((*v).into(), dtype),
         _ => return Err(wrong()),
-    }
+    };
+    bytes.extend(&value.bits().to_le_bytes()[..dtype.bytes()]);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, GraphVar, Var};
+use tilewright_ir::{Buffer, DType, GraphVar, Var};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -49,6 +49,18 @@ impl Env {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.into(), item);
         }
+    }
+
+    /// Adds a new variable to the innermost scope.
+    pub(crate) fn define(&mut self, name: &str, dtype: DType) -> Var {
+        let var = Var::new(name, dtype);
+        self.insert(name, Item::Var(var.clone()));
+        var
+    }
+
+    /// Adds a buffer to the innermost scope.
+    pub(crate) fn define_buffer(&mut self, name: &str, buffer: &Buffer) {
+        self.insert(name, Item::Buffer(buffer.clone()));
     }
 
     /// What a name stands for.

@@ -83,6 +83,16 @@ impl ExprParser {
         self.place.unwrap_or_else(|| syntax::span(node))
     }
 
+    /// An error of syntax at a node.
+    pub(crate) fn error(&self, node: &impl Ranged, message: impl Into<String>) -> Error {
+        Error::syntax(message).at(self.span(node))
+    }
+
+    /// The error for what is right and not covered, at a node.
+    pub(crate) fn unsupported(&self, node: &impl Ranged, message: impl Into<String>) -> Error {
+        Error::unsupported(message).at(self.span(node))
+    }
+
     /// Reads the text of a string literal at `place` with `read`.
     pub(crate) fn inside<T>(
         &mut self,
@@ -104,10 +114,7 @@ impl ExprParser {
         let described =
             matches!(value, TextValue::Str(_) | TextValue::Buffer(_)).then(|| value.describe());
         match described {
-            Some(found) => {
-                Err(Error::syntax(format!("expected an expression, found {found}"))
-                    .at(self.span(e)))
-            }
+            Some(found) => Err(self.error(e, format!("expected an expression, found {found}"))),
             None => value.typed(self.int).map_err(|err| err.at(self.span(e))),
         }
     }
@@ -116,8 +123,7 @@ impl ExprParser {
     pub(crate) fn expr_of(&mut self, e: &ast::Expr, to: DType) -> Result<Expr> {
         let value = self.value(e)?;
         if let TextValue::Buffer(_) | TextValue::Str(_) = value {
-            let message = format!("expected {to}, found {}", value.describe());
-            return Err(Error::syntax(message).at(self.span(e)));
+            return Err(self.error(e, format!("expected {to}, found {}", value.describe())));
         }
         value.convert(to, self.int).map_err(|err| err.at(self.span(e)))
     }
@@ -137,10 +143,7 @@ impl ExprParser {
         let x = self.expr(e)?;
         match x.dtype().is_int() {
             true => Ok(x),
-            false => {
-                Err(Error::syntax(format!("expected an integer, found {}", x.dtype()))
-                    .at(self.span(e)))
-            }
+            false => Err(self.error(e, format!("expected an integer, found {}", x.dtype()))),
         }
     }
 
@@ -151,13 +154,13 @@ impl ExprParser {
             TextValue::Typed(x) if x.dtype().is_int() => x.as_int(),
             _ => None,
         };
-        value.ok_or_else(|| Error::syntax("expected a constant integer").at(self.span(e)))
+        value.ok_or_else(|| self.error(e, "expected a constant integer"))
     }
 
     /// A constant that counts something.
     pub(crate) fn count<T: TryFrom<i64>>(&mut self, e: &ast::Expr) -> Result<T> {
         let v = self.constant(e)?;
-        let error = || Error::syntax(format!("{v} is out of range here")).at(self.span(e));
+        let error = || self.error(e, format!("{v} is out of range here"));
         if v < 0 { Err(error()) } else { T::try_from(v).map_err(|_| error()) }
     }
 
@@ -167,11 +170,7 @@ impl ExprParser {
             ast::Expr::StringLiteral(s) => s.value.to_str().to_owned(),
             _ => match self.path(e) {
                 Some((Space::T, name)) => name,
-                _ => {
-                    return Err(
-                        Error::syntax("expected a data type, such as \"float32\"").at(self.span(e))
-                    );
-                }
+                _ => return Err(self.error(e, "expected a data type, such as \"float32\"")),
             },
         };
         name.parse::<DType>().map_err(|err| err.at(self.span(e)))
@@ -327,12 +326,7 @@ impl ExprParser {
     }
 
     fn binary(&mut self, op: BinOp, a: TextValue, b: TextValue) -> Result<TextValue> {
-        for v in [&a, &b] {
-            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
-                let message = format!("expected an expression, found {}", v.describe());
-                return Err(Error::syntax(message));
-            }
-        }
+        a.operand().and_then(|()| b.operand())?;
         binary(op, a, b, self.int)
     }
 
@@ -456,8 +450,7 @@ impl ExprParser {
     pub(crate) fn buffer(&mut self, e: &ast::Expr) -> Result<Buffer> {
         match self.value(e)? {
             TextValue::Buffer(b) => Ok(b),
-            v => Err(Error::syntax(format!("expected a buffer, found {}", v.describe()))
-                .at(self.span(e))),
+            v => Err(self.error(e, format!("expected a buffer, found {}", v.describe()))),
         }
     }
 
@@ -483,8 +476,8 @@ impl ExprParser {
                         let step = Expr::int(step, range.min.dtype());
                         Ok(Expr::ramp(range.min, step, lanes))
                     }
-                    None => Err(Error::syntax("the number of elements of this slice is not known")
-                        .at(self.span(at))
+                    None => Err(self
+                        .error(at, "the number of elements of this slice is not known")
                         .help("write `a:a + n` with a constant n, or T.Ramp(a, step, n)")),
                 }
             }
@@ -506,8 +499,7 @@ impl ExprParser {
             };
             let axes = count(buffer.rank(), "axis", "axes");
             let found = count(parts.len(), "index", "indices");
-            let message = format!("`{}` has {axes}, found {found}", buffer.name);
-            return Err(Error::syntax(message).at(self.span(s)));
+            return Err(self.error(s, format!("`{}` has {axes}, found {found}", buffer.name)));
         }
         parts
             .iter()
@@ -520,16 +512,10 @@ impl ExprParser {
     }
 
     fn slice(&mut self, s: &ast::ExprSlice, whole: &Expr) -> Result<Index> {
-        let step = match &s.step {
-            Some(step) => self.constant(step)?,
-            None => 1,
-        };
-        let (min, end) = match (&s.lower, &s.upper) {
-            (None, None) => (TextValue::Int(0), TextValue::Typed(whole.clone())),
-            (Some(a), None) => (self.value(a)?, TextValue::Typed(whole.clone())),
-            (None, Some(b)) => (TextValue::Int(0), self.value(b)?),
-            (Some(a), Some(b)) => (self.value(a)?, self.value(b)?),
-        };
+        let step = s.step.as_ref().map_or(Ok(1), |step| self.constant(step))?;
+        let min = s.lower.as_ref().map_or(Ok(TextValue::Int(0)), |e| self.value(e))?;
+        let whole = TextValue::Typed(whole.clone());
+        let end = s.upper.as_ref().map_or(Ok(whole), |e| self.value(e))?;
         Ok(Index::Slice(self.range(min, end).map_err(|err| err.at(self.span(s)))?, step))
     }
 
@@ -542,15 +528,17 @@ impl ExprParser {
         Ok(range_between(min, end))
     }
 
-    /// Extents of a shape: a tuple, a list, or one extent. A string holds an expression.
+    /// Extents of a shape: a tuple, a list, or one extent.
     pub(crate) fn extents(&mut self, e: &ast::Expr) -> Result<Vec<Expr>> {
-        elements(e)
-            .iter()
-            .map(|e| match e {
-                ast::Expr::StringLiteral(_) => self.inside(e, |p, e| p.integer(e)),
-                _ => self.integer(e),
-            })
-            .collect()
+        elements(e).iter().map(|e| self.extent(e)).collect()
+    }
+
+    /// An extent or offset. A string holds an expression.
+    pub(crate) fn extent(&mut self, e: &ast::Expr) -> Result<Expr> {
+        match e {
+            ast::Expr::StringLiteral(_) => self.inside(e, |p, e| p.integer(e)),
+            _ => self.integer(e),
+        }
     }
 
     /// The extents and the element type of the older form of a type: `[16, n, "float32"]`, where
@@ -579,11 +567,9 @@ impl ExprParser {
                 let args = Args::bind(c, "float", &["x"])?;
                 let x = args.need("x")?;
                 match x {
-                    ast::Expr::StringLiteral(s) => {
-                        special_float(s.value.to_str()).map(TextValue::Float).ok_or_else(|| {
-                            Error::syntax("expected \"inf\" or \"nan\"").at(self.span(x))
-                        })
-                    }
+                    ast::Expr::StringLiteral(s) => special_float(s.value.to_str())
+                        .map(TextValue::Float)
+                        .ok_or_else(|| self.error(x, "expected \"inf\" or \"nan\"")),
                     _ => match self.value(x)? {
                         TextValue::Int(v) => Ok(TextValue::Float(v as f64)),
                         v @ TextValue::Float(_) => Ok(v),
@@ -623,12 +609,7 @@ impl ExprParser {
 
     /// An intrinsic, by Python operator or by name.
     fn intrinsic(&mut self, op: Intrin, values: Vec<TextValue>) -> Result<TextValue> {
-        for v in &values {
-            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
-                let message = format!("expected an expression, found {}", v.describe());
-                return Err(Error::syntax(message));
-            }
-        }
+        values.iter().try_for_each(TextValue::operand)?;
         let int = self.int;
         let mut values = values.into_iter();
         let args = match (values.next(), values.next()) {
@@ -647,8 +628,7 @@ impl ExprParser {
         if let Some(bad) =
             args.iter().find(|e| matches!(e.dtype().kind, TypeKind::Handle | TypeKind::Void))
         {
-            let message = format!("`T.{}` does not take {}", op.name(), bad.dtype());
-            return Err(Error::syntax(message));
+            return Err(Error::syntax(format!("`T.{}` does not take {}", op.name(), bad.dtype())));
         }
         Ok(TextValue::Typed(Expr::intrin(op, args)))
     }
@@ -670,7 +650,8 @@ pub(crate) fn range_between(min: Expr, end: Expr) -> Range {
 }
 
 /// Built-ins that loose code writes without `T.`.
-const BARE: &[&str] = &["if_then_else", "min", "max", "abs", "pow", "exp", "sqrt", "tanh", "undef"];
+pub(crate) const BARE: &[&str] =
+    &["if_then_else", "min", "max", "abs", "pow", "exp", "sqrt", "tanh", "undef"];
 
 /// `inf`, `-inf` or `nan`.
 pub(crate) fn special_float(text: &str) -> Option<f64> {

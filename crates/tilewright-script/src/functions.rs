@@ -105,7 +105,7 @@ fn head(x: &ExprParser, def: &ast::StmtFunctionDef) -> Result<FuncHead> {
             Some((Space::R, n)) if n == "function" || n == "func" => true,
             Some((Space::Bare, n)) if n == "function" => true,
             found => {
-                let error = Error::syntax("unknown decorator").at(x.span(&d.expression));
+                let error = x.error(&d.expression, "unknown decorator");
                 let known = ["prim_func", "function"];
                 let near = found.as_ref().and_then(|(_, n)| closest(n, known));
                 return Err(match near {
@@ -119,7 +119,7 @@ fn head(x: &ExprParser, def: &ast::StmtFunctionDef) -> Result<FuncHead> {
             decorator_args(x, c, &mut h)?;
         }
         if head.replace(h).is_some() {
-            return Err(Error::syntax("a function has one decorator").at(x.span(d)));
+            return Err(x.error(d, "a function has one decorator"));
         }
     }
     let missing = || {
@@ -135,11 +135,11 @@ fn head(x: &ExprParser, def: &ast::StmtFunctionDef) -> Result<FuncHead> {
 
 fn decorator_args(x: &ExprParser, c: &ast::ExprCall, head: &mut FuncHead) -> Result<()> {
     if let Some(e) = c.arguments.args.first() {
-        return Err(Error::syntax("a decorator takes named arguments").at(x.span(e)));
+        return Err(x.error(e, "a decorator takes named arguments"));
     }
     let flag = |e: &ast::Expr| match e {
         ast::Expr::BooleanLiteral(b) => Ok(b.value),
-        _ => Err(Error::syntax("expected True or False").at(x.span(e))),
+        _ => Err(x.error(e, "expected True or False")),
     };
     for k in &c.arguments.keywords {
         match k.arg.as_ref().map(|a| a.as_str()) {
@@ -150,24 +150,21 @@ fn decorator_args(x: &ExprParser, c: &ast::ExprCall, head: &mut FuncHead) -> Res
             }
             Some("pure") => {
                 if !flag(&k.value)? {
-                    return Err(Error::unsupported("impure graph functions are not supported")
-                        .at(x.span(k)));
+                    return Err(x.unsupported(k, "impure graph functions are not supported"));
                 }
             }
             Some("name") => head.name = Some(string(&k.value)?.to_owned()),
             Some("names") => {
                 let ast::Expr::Dict(d) = &k.value else {
-                    return Err(Error::syntax("expected a dictionary").at(x.span(&k.value)));
+                    return Err(x.error(&k.value, "expected a dictionary"));
                 };
                 for item in &d.items {
                     let key = item.key.as_ref();
-                    let key = key.ok_or_else(|| Error::syntax("expected a name").at(x.span(k)))?;
+                    let key = key.ok_or_else(|| x.error(k, "expected a name"))?;
                     head.names.insert(string(key)?.to_owned(), string(&item.value)?.to_owned());
                 }
             }
-            _ => {
-                return Err(Error::syntax("unknown argument of a decorator").at(x.span(k)));
-            }
+            _ => return Err(x.error(k, "unknown argument of a decorator")),
         }
     }
     Ok(())

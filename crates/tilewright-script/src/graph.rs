@@ -13,7 +13,7 @@ use tilewright_ir::{
 
 mod control;
 
-use crate::args::{Args, elements, string};
+use crate::args::{Args, elements, parameters, string};
 use crate::consts::ConstTable;
 use crate::env::Item;
 use crate::expr::{ExprParser, Space};
@@ -72,33 +72,7 @@ const TYPES: &[&str] = &["Tensor", "Tuple", "Shape", "Object", "Prim", "Callable
 impl GraphParser<'_> {
     fn function(&mut self, head: &FuncHead, f: &ast::StmtFunctionDef) -> Result<GraphFunc> {
         self.x.find_ranges(&f.body);
-        let declared = declared_types(self.x, &f.body);
-        let p = &f.parameters;
-        if p.vararg.is_some() || p.kwarg.is_some() {
-            return Err(
-                Error::syntax("`*` and `**` parameters are not supported").at(self.x.span(&**p))
-            );
-        }
-        let annotations = p.iter_non_variadic_params().filter_map(|p| p.parameter.annotation());
-        for e in annotations.chain(f.returns.as_deref()) {
-            self.dimensions(e, &declared)?;
-        }
-        let mut params = Vec::new();
-        for p in p.iter_non_variadic_params() {
-            if let Some(default) = &p.default {
-                return Err(
-                    Error::syntax("parameters have no defaults").at(self.x.span(&**default))
-                );
-            }
-            let name = p.parameter.name.as_str();
-            let ty = match p.parameter.annotation() {
-                Some(e) => self.graph_type(e)?,
-                None => GraphType::Opaque("R.Object".into()),
-            };
-            let var = GraphVar::new(head.real_name(name), ty);
-            self.x.env.insert(name, Item::Graph(var.clone()));
-            params.push(var);
-        }
+        let params = self.parameters(head, f)?;
         let ret_ty = match f.returns.as_deref() {
             None | Some(ast::Expr::NoneLiteral(_)) => None,
             Some(e) => Some(self.graph_type(e)?),
@@ -116,12 +90,33 @@ impl GraphParser<'_> {
         })
     }
 
+    /// Reads the parameters. Their types and that of the result may name sizes of each other.
+    fn parameters(&mut self, head: &FuncHead, f: &ast::StmtFunctionDef) -> Result<Vec<GraphVar>> {
+        let declared = declared_types(self.x, &f.body);
+        let params = parameters(self.x, &f.parameters)?;
+        let annotations = params.iter().filter_map(|p| p.annotation());
+        for e in annotations.chain(f.returns.as_deref()) {
+            self.dimensions(e, &declared)?;
+        }
+        let mut vars = Vec::new();
+        for p in params {
+            let ty = match p.annotation() {
+                Some(e) => self.graph_type(e)?,
+                None => GraphType::Opaque("R.Object".into()),
+            };
+            let var = GraphVar::new(head.real_name(&p.name), ty);
+            self.x.env.insert(p.name.as_str(), Item::Graph(var.clone()));
+            vars.push(var);
+        }
+        Ok(vars)
+    }
+
     /// Statements up to `return`, and what is returned.
     fn statements(&mut self, body: &[ast::Stmt]) -> Result<Option<GraphExpr>> {
         let mut ret = None;
         for s in body {
             if ret.is_some() {
-                return Err(Error::syntax("nothing may follow `return`").at(self.x.span(s)));
+                return Err(self.x.error(s, "nothing may follow `return`"));
             }
             match s {
                 ast::Stmt::Return(r) => {
@@ -181,7 +176,7 @@ impl GraphParser<'_> {
 
     /// `with R.dataflow():`, or `with R.bindings():` for bindings outside of one.
     fn region(&mut self, w: &ast::StmtWith) -> Result<()> {
-        let expected = || Error::syntax("expected `with R.dataflow():`").at(self.x.span(w));
+        let expected = || self.x.error(w, "expected `with R.dataflow():`");
         let [item] = w.items.as_slice() else { return Err(expected()) };
         let dataflow = match &item.context_expr {
             ast::Expr::Call(c) => match self.x.path(&c.func) {
@@ -240,7 +235,7 @@ impl GraphParser<'_> {
                 for e in args.rest {
                     match self.value(e)? {
                         GraphExpr::Var(v) => outputs.push(v),
-                        _ => return Err(Error::syntax("expected a variable").at(self.x.span(e))),
+                        _ => return Err(self.x.error(e, "expected a variable")),
                     }
                 }
                 match self.blocks.last_mut() {
@@ -333,8 +328,9 @@ impl GraphParser<'_> {
             // Loose code writes `T.Tensor[14, "int32"]`.
             Some((Space::T, name)) if name == "Tensor" => name,
             _ => {
-                return Err(Error::syntax("expected the type of a tensor")
-                    .at(self.x.span(e))
+                return Err(self
+                    .x
+                    .error(e, "expected the type of a tensor")
                     .help("write R.Tensor((2, 3), dtype=\"float32\")"));
             }
         };
@@ -342,8 +338,7 @@ impl GraphParser<'_> {
             ("Tensor", Some(c), _) => {
                 let args = Args::bind(c, "R.Tensor", &["shape", "dtype", "vdevice", "ndim"])?;
                 if let Some(device) = args.get("vdevice") {
-                    return Err(Error::unsupported("devices of tensors are not supported")
-                        .at(self.x.span(device)));
+                    return Err(self.x.unsupported(device, "devices of tensors are not supported"));
                 }
                 match args.get("shape") {
                     Some(shape) if args.get("ndim").is_none() => {
@@ -380,7 +375,7 @@ impl GraphParser<'_> {
             }
             (name, ..) if TYPES.contains(&name) => Ok(self.opaque(e)),
             (name, ..) => {
-                let error = Error::syntax(format!("unknown type `R.{name}`")).at(self.x.span(e));
+                let error = self.x.error(e, format!("unknown type `R.{name}`"));
                 Err(match closest(name, TYPES.iter().copied()) {
                     Some(near) => error.help(format!("did you mean `R.{near}`?")),
                     None => error,
@@ -424,9 +419,8 @@ impl GraphParser<'_> {
     }
 
     fn value(&mut self, e: &ast::Expr) -> Result<GraphExpr> {
-        let expected = |found: &str| {
-            Err(Error::syntax(format!("expected a tensor, found {found}")).at(self.x.span(e)))
-        };
+        let expected =
+            |found: &str| Err(self.x.error(e, format!("expected a tensor, found {found}")));
         match e {
             ast::Expr::Name(n) => match self.x.env.get(&n.id) {
                 Some(Item::Graph(v)) => Ok(v.expr()),
@@ -452,12 +446,11 @@ impl GraphParser<'_> {
                 Ok(GraphExpr::Item(Box::new(value), index))
             }
             ast::Expr::Call(c) => self.call(c),
-            ast::Expr::NumberLiteral(_) | ast::Expr::BooleanLiteral(_) => {
-                Err(Error::syntax("expected a tensor, found a number")
-                    .at(self.x.span(e))
-                    .help("write R.const(1.0, \"float32\")"))
-            }
-            _ => Err(Error::syntax("expected a tensor").at(self.x.span(e))),
+            ast::Expr::NumberLiteral(_) | ast::Expr::BooleanLiteral(_) => Err(self
+                .x
+                .error(e, "expected a tensor, found a number")
+                .help("write R.const(1.0, \"float32\")")),
+            _ => Err(self.x.error(e, "expected a tensor")),
         }
     }
 
@@ -484,37 +477,39 @@ impl GraphParser<'_> {
     fn call(&mut self, c: &ast::ExprCall) -> Result<GraphExpr> {
         match self.x.path(&c.func) {
             Some((Space::R | Space::Bare, name)) if name == "call_tir" => self.call_tir(c),
-            Some((Space::R, name)) => match name.as_str() {
-                "const" => self.x.constant_tensor(c).map(GraphExpr::Const),
-                "const_ref" => self.const_ref(c),
-                "tuple" => {
-                    let args = Args::bind_variadic(c, "R.tuple", &[])?;
-                    let items = args.rest.iter().map(|e| self.value(e));
-                    items.collect::<Result<_>>().map(GraphExpr::Tuple)
+            Some((Space::R, name)) => {
+                match name.as_str() {
+                    "const" => self.x.constant_tensor(c).map(GraphExpr::Const),
+                    "const_ref" => self.const_ref(c),
+                    "tuple" => {
+                        let args = Args::bind_variadic(c, "R.tuple", &[])?;
+                        let items = args.rest.iter().map(|e| self.value(e));
+                        items.collect::<Result<_>>().map(GraphExpr::Tuple)
+                    }
+                    name if TYPES.contains(&name) => {
+                        Err(self.x.error(c, "expected a tensor, found a type"))
+                    }
+                    "loop" => self.graph_loop(c),
+                    "match_cast" => Err(self.x.error(c, "a cast is the value of a binding").help(
+                        "give it a name: y = R.match_cast(x, R.Tensor((n, 4), \"float32\"))",
+                    )),
+                    "call" => {
+                        // The printer's form for operators whose name is not a Python name.
+                        let name =
+                            c.arguments.args.first().ok_or_else(|| {
+                                self.x.error(c, "expected the name of an operator")
+                            })?;
+                        self.operator(string(name)?.to_owned(), c, 1)
+                    }
+                    name => self.operator(format!("R.{name}"), c, 0),
                 }
-                name if TYPES.contains(&name) => {
-                    Err(Error::syntax("expected a tensor, found a type").at(self.x.span(c)))
-                }
-                "loop" => self.graph_loop(c),
-                "match_cast" => Err(Error::syntax("a cast is the value of a binding")
-                    .at(self.x.span(c))
-                    .help("give it a name: y = R.match_cast(x, R.Tensor((n, 4), \"float32\"))")),
-                "call" => {
-                    // The printer's form for operators whose name is not a Python name.
-                    let name = c.arguments.args.first().ok_or_else(|| {
-                        Error::syntax("expected the name of an operator").at(self.x.span(c))
-                    })?;
-                    self.operator(string(name)?.to_owned(), c, 1)
-                }
-                name => self.operator(format!("R.{name}"), c, 0),
-            },
+            }
             _ => match self.callee(&c.func) {
                 Some((name, at)) => match self.functions.by_key(&name) {
                     Some(_) => self.operator(graph::call_of(&name), c, 0),
                     None => Err(self.unknown_function(&name).at(at)),
                 },
-                None => Err(Error::syntax("this cannot be called in a graph function")
-                    .at(self.x.span(&*c.func))),
+                None => Err(self.x.error(&*c.func, "this cannot be called in a graph function")),
             },
         }
     }
@@ -568,7 +563,7 @@ impl GraphParser<'_> {
                 continue;
             };
             if self.is_tensor(&k.value) {
-                return Err(Error::unsupported("tensors are passed by position").at(self.x.span(k)));
+                return Err(self.x.unsupported(k, "tensors are passed by position"));
             }
             let attr = self.attr(&k.value)?;
             attrs.insert(name.as_str().into(), attr);
@@ -596,8 +591,9 @@ impl GraphParser<'_> {
         let args = Args::bind(c, "R.call_tir", names)?;
         let at = args.need("func")?;
         let Some((func, _)) = self.callee(at) else {
-            return Err(Error::syntax("expected the name of a function")
-                .at(self.x.span(at))
+            return Err(self
+                .x
+                .error(at, "expected the name of a function")
                 .help("write `cls.name`"));
         };
         let inputs = match args.get("args") {
@@ -607,10 +603,8 @@ impl GraphParser<'_> {
                 one => vec![one],
             },
         };
-        let outs = match args.get("out_sinfo").or(args.get("out_ty")) {
-            None => Vec::new(),
-            Some(e) => self.outputs(e)?,
-        };
+        let outs = args.get("out_sinfo").or(args.get("out_ty")).map(|e| self.outputs(e));
+        let outs = outs.transpose()?.unwrap_or_default();
         let scalars = match args.get("tir_vars") {
             None => Vec::new(),
             Some(ast::Expr::Call(c)) => {
@@ -633,7 +627,7 @@ impl GraphParser<'_> {
         };
         let tensor = |p: &mut Self, e: &ast::Expr| match p.graph_type(e)? {
             GraphType::Tensor(t) => Ok(t),
-            _ => Err(Error::syntax("expected the type of a tensor with its shape").at(p.x.span(e))),
+            _ => Err(p.x.error(e, "expected the type of a tensor with its shape")),
         };
         match e {
             ast::Expr::List(l) if l.elts.is_empty() => Ok(Vec::new()),
@@ -650,8 +644,7 @@ impl GraphParser<'_> {
         let at = args.need("name")?;
         let name = string(at)?;
         let tensor = self.constants.table.get(name).cloned().ok_or_else(|| {
-            Error::syntax(format!("the constant `{name}` is not in the table of constants"))
-                .at(self.x.span(at))
+            self.x.error(at, format!("the constant `{name}` is not in the table of constants"))
         })?;
         if let Some(e) = args.get("ty") {
             let fits = match self.graph_type(e)? {
@@ -666,7 +659,7 @@ impl GraphParser<'_> {
                     tensor.dtype(),
                     tensor.shape()
                 );
-                return Err(Error::syntax(message).at(self.x.span(e)));
+                return Err(self.x.error(e, message));
             }
         }
         Ok(GraphExpr::Const(tensor))

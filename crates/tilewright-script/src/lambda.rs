@@ -3,6 +3,7 @@
 //! A lambda is kept as text: how many parameters a `*star` stands for, and of which type they are, is
 //! known only when a primitive meets its buffer. See [`LambdaText::bind`].
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
@@ -36,9 +37,7 @@ pub(crate) fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<Lambda
     };
     if let Some(p) = &l.parameters {
         if let Some(extra) = p.kwonlyargs.first() {
-            return Err(
-                Error::syntax("a parameter may not follow the star").at(syntax::span(extra))
-            );
+            return Err(syntax::error(extra, "a parameter may not follow the star"));
         }
         text.params =
             p.posonlyargs.iter().chain(&p.args).map(|a| a.name().as_str().into()).collect();
@@ -108,8 +107,10 @@ impl LambdaText {
             e.as_name_expr().is_some_and(|n| Some(n.id.as_str()) == group.as_deref())
         };
         if let Some(group) = &group {
-            let indexed =
-                GroupAxes { group, count, indexed: false, error: None }.rewrite(&mut body)?;
+            let axes =
+                GroupAxes { group, count, indexed: Cell::default(), error: RefCell::default() };
+            axes.visit_expr(&mut body);
+            let indexed = axes.error.into_inner().map_or(Ok(axes.indexed.get()), Err)?;
             // A single parameter stands for all axes only where it is used so.
             if whole.is_some() && !indexed && !elements(&body).iter().any(is_group) {
                 return wrong_number();
@@ -158,29 +159,18 @@ struct GroupAxes<'a> {
     group: &'a str,
     count: usize,
     /// Whether an axis was asked for.
-    indexed: bool,
-    error: Option<Error>,
+    indexed: Cell<bool>,
+    error: RefCell<Option<Error>>,
 }
 
-impl GroupAxes<'_> {
-    /// Rewrites a body, and says whether there was something to rewrite.
-    fn rewrite(mut self, body: &mut ast::Expr) -> Result<bool> {
-        Rewriter(std::cell::RefCell::new(&mut self)).visit_expr(body);
-        self.error.map_or(Ok(self.indexed), Err)
-    }
-}
-
-struct Rewriter<'a, 'b>(std::cell::RefCell<&'a mut GroupAxes<'b>>);
-
-impl Transformer for Rewriter<'_, '_> {
+impl Transformer for GroupAxes<'_> {
     fn visit_expr(&self, e: &mut ast::Expr) {
-        let mut axes = self.0.borrow_mut();
         if let ast::Expr::Subscript(s) = e
             && let ast::Expr::Name(n) = &*s.value
-            && n.id.as_str() == axes.group
+            && n.id.as_str() == self.group
         {
-            axes.indexed = true;
-            let count = axes.count as i64;
+            self.indexed.set(true);
+            let count = self.count as i64;
             let at = match ExprParser::new(DType::I32).value(&s.slice) {
                 Ok(TextValue::Int(k)) => i64::try_from(k).ok(),
                 _ => None,
@@ -189,18 +179,17 @@ impl Transformer for Rewriter<'_, '_> {
             match at.filter(|k| (0..count).contains(k)) {
                 Some(k) => {
                     let mut name = n.clone();
-                    name.id = part(axes.group, k as usize).into();
+                    name.id = part(self.group, k as usize).into();
                     *e = ast::Expr::Name(name);
                 }
                 None => {
                     let message = format!("there are {count} axes, counted from 0");
-                    axes.error
-                        .get_or_insert_with(|| Error::syntax(message).at(syntax::span(&*s.slice)));
+                    let error = || syntax::error(&*s.slice, message);
+                    self.error.borrow_mut().get_or_insert_with(error);
                 }
             }
             return;
         }
-        drop(axes);
         transformer::walk_expr(self, e);
     }
 }

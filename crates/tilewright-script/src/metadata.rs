@@ -25,7 +25,7 @@ pub(crate) fn read(x: &ExprParser, e: &ast::Expr) -> Result<Vec<Tensor>> {
     };
     let text = text.ok_or_else(|| Error::syntax("expected `tvm.ir.load_json(\"...\")`"));
     let text = text.and_then(string).map_err(|err| err.at(x.span(e)))?;
-    let wrong = || Error::syntax("the metadata cannot be understood").at(x.span(e));
+    let wrong = || x.error(e, "the metadata cannot be understood");
     let json = syntax::parse_expression(text).map_err(|_| wrong())?;
     constants(&json).ok_or_else(wrong)?.into_iter().map(|c| tensor(c).ok_or_else(wrong)).collect()
 }

@@ -33,7 +33,7 @@ fn read(source: &Arc<Source>, table: &ConstTable) -> Result<Module> {
             ast::Stmt::FunctionDef(f) => functions.add(&x, f)?,
             ast::Stmt::ClassDef(c) => {
                 if class.is_some() {
-                    return Err(Error::syntax("the text has two modules").at(x.span(&c.name)));
+                    return Err(x.error(&c.name, "the text has two modules"));
                 }
                 class = Some(x.span(&c.name));
                 check_class(&x, c)?;
@@ -44,7 +44,7 @@ fn read(source: &Arc<Source>, table: &ConstTable) -> Result<Module> {
             ast::Stmt::Expr(e) if e.value.is_string_literal_expr() => {}
             ast::Stmt::Pass(_) => {}
             _ => {
-                return Err(Error::syntax("expected a module or a function").at(x.span(s)).help(
+                return Err(x.error(s, "expected a module or a function").help(
                     "write `@I.ir_module` above a class, `@T.prim_func` or `@R.function` above a function",
                 ));
             }
@@ -113,8 +113,8 @@ fn check_class(x: &ExprParser, c: &ast::StmtClassDef) -> Result<()> {
     };
     match c.decorator_list.iter().any(|d| module(&d.expression)) {
         true => Ok(()),
-        false => Err(Error::syntax(format!("the class `{}` is not a module", c.name))
-            .at(x.span(&c.name))
+        false => Err(x
+            .error(&c.name, format!("the class `{}` is not a module", c.name))
             .help("write `@I.ir_module` above it")),
     }
 }
@@ -137,14 +137,13 @@ fn module_body<'a>(
                         attrs.extend(x.attrs(args.need("attrs")?)?);
                     }
                     Some((Space::I, name)) => {
-                        return Err(Error::unsupported(format!("`I.{name}` is not supported"))
-                            .at(x.span(call)));
+                        return Err(x.unsupported(call, format!("`I.{name}` is not supported")));
                     }
-                    _ => return Err(Error::syntax("expected a function").at(x.span(s))),
+                    _ => return Err(x.error(s, "expected a function")),
                 },
-                _ => return Err(Error::syntax("expected a function").at(x.span(s))),
+                _ => return Err(x.error(s, "expected a function")),
             },
-            _ => return Err(Error::syntax("expected a function").at(x.span(s))),
+            _ => return Err(x.error(s, "expected a function")),
         }
     }
     Ok(())

@@ -35,6 +35,11 @@ pub(crate) fn span(node: &impl Ranged) -> Span {
     range_span(node.range())
 }
 
+/// An error at a node.
+pub(crate) fn error(node: &impl Ranged, message: impl Into<String>) -> Error {
+    Error::syntax(message).at(span(node))
+}
+
 fn range_span(range: TextRange) -> Span {
     Span::new(range.start().to_u32(), range.end().to_u32())
 }

@@ -17,10 +17,10 @@ use ruff_text_size::Ranged;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::{
     Attrs, Block, Buffer, CallTarget, DType, Error, Expr, ForKind, IterKind, IterVar, MatchRegion,
-    Param, Range, Region, Result, Span, Stmt, StmtKind, Tensor, TensorFunc, Var,
+    Param, Range, Region, Result, Span, Stmt, StmtKind, TensorFunc, Var,
 };
 
-use crate::args::{Args, elements, string};
+use crate::args::{Args, elements, parameters, string};
 use crate::env::Item;
 use crate::expr::{ExprParser, Index, Space};
 use crate::functions::FuncHead;
@@ -31,7 +31,10 @@ mod buffers;
 mod params;
 mod scopes;
 
+use self::blocks::axis_kind;
+pub(crate) use self::blocks::axis_names;
 pub(crate) use self::params::{declared_types, define_dimensions};
+pub(crate) use self::scopes::LOOPS;
 
 /// Where a suite is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,15 +45,6 @@ enum Level {
     Block,
     /// In a loop, a condition, ...
     Inner,
-}
-
-/// A binding that holds for the rest of its suite.
-enum Wrap {
-    Let(Var, Expr),
-    Allocate(Buffer, Attrs),
-    Constant(Buffer, Tensor),
-    Declare(Buffer),
-    Thread(Var, Range, Arc<str>),
 }
 
 /// What the suite of a block says about it.
@@ -82,7 +76,8 @@ impl Frame {
 
 enum Piece {
     Stmt(Stmt),
-    Wrap(Wrap, Span),
+    /// A binding that holds for the rest of its suite, which becomes its body.
+    Around(Stmt),
 }
 
 struct Handle {
@@ -241,10 +236,10 @@ impl TensorParser<'_> {
         for piece in pieces.into_iter().rev() {
             match piece {
                 Piece::Stmt(s) => tail.push(s),
-                Piece::Wrap(wrap, span) => {
+                Piece::Around(binding) => {
                     tail.reverse();
                     let body = sequence(std::mem::take(&mut tail));
-                    tail.push(Stmt::spanned(wrap.around(body), Some(span)));
+                    tail.push(binding.with_body(body));
                 }
             }
         }
@@ -252,9 +247,10 @@ impl TensorParser<'_> {
         Ok(tail)
     }
 
-    fn wrap(&mut self, wrap: Wrap, span: Span, out: &mut Vec<Piece>) -> Result<()> {
+    /// A binding whose body is what follows.
+    fn around(&mut self, binding: StmtKind, span: Span, out: &mut Vec<Piece>) -> Result<()> {
         self.deeper(span)?;
-        out.push(Piece::Wrap(wrap, span));
+        out.push(Piece::Around(Stmt::spanned(binding, Some(span))));
         Ok(())
     }
 
@@ -274,8 +270,7 @@ impl TensorParser<'_> {
             },
             ast::Stmt::AugAssign(a) => {
                 let ast::Expr::Subscript(target) = &*a.target else {
-                    return Err(Error::syntax("expected an element of a buffer")
-                        .at(self.x.span(&*a.target)));
+                    return Err(self.x.error(&*a.target, "expected an element of a buffer"));
                 };
                 let buffer = self.x.buffer(&target.value)?;
                 let indices = self.x.point(&buffer, target)?;
@@ -363,17 +358,15 @@ impl TensorParser<'_> {
                 let indices: Vec<Expr> =
                     elements(at).iter().map(|e| self.x.integer(e)).collect::<Result<_>>()?;
                 if indices.len() != buffer.rank() {
-                    let message = format!("expected {} indices", buffer.rank());
-                    return Err(Error::syntax(message).at(self.x.span(at)));
+                    return Err(self.x.error(at, format!("expected {} indices", buffer.rank())));
                 }
                 let dtype = Expr::load(&buffer, indices.clone()).dtype();
                 let value = self.x.expr_of(args.need("value")?, dtype)?;
                 push(StmtKind::Store { buffer, indices, value })
             }
             "launch_thread" => {
-                let (var, range, tag, name) = self.launch_thread(c, None)?;
-                self.x.env.insert(name, Item::Var(var.clone()));
-                self.wrap(Wrap::Thread(var, range, tag), span, out)
+                let binding = self.launch_thread(c, None)?;
+                self.around(binding, span, out)
             }
             "func_attr" => {
                 let args = Args::bind(c, "T.func_attr", &["attrs"])?;
@@ -384,8 +377,7 @@ impl TensorParser<'_> {
                         self.attrs.extend(attrs);
                         Ok(())
                     }
-                    _ => Err(Error::syntax("`T.func_attr` belongs directly in the function")
-                        .at(self.x.span(at))),
+                    _ => Err(self.x.error(at, "`T.func_attr` belongs directly in the function")),
                 }
             }
             "reads" | "writes" | "where" | "block_attr" | "sblock_attr" => {
@@ -437,20 +429,18 @@ impl TensorParser<'_> {
                     }
                     if let Some(used) = self.uses(targets, values) {
                         let message = "a value may not use a name that is assigned beside it";
-                        return Err(Error::syntax(message).at(self.x.span(used)));
+                        return Err(self.x.error(used, message));
                     }
                     for (target, value) in targets.iter().zip(values) {
                         self.assign(target, annotation, value, span, level, out)?;
                     }
                     Ok(())
                 }
-                _ => Err(Error::syntax("expected `T.axis.remap(...)`, or a value for each name")
-                    .at(self.x.span(value))),
+                _ => Err(self
+                    .x
+                    .error(value, "expected `T.axis.remap(...)`, or a value for each name")),
             },
-            _ => {
-                Err(Error::syntax("expected a name or an element of a buffer")
-                    .at(self.x.span(target)))
-            }
+            _ => Err(self.x.error(target, "expected a name or an element of a buffer")),
         }
     }
 
@@ -491,7 +481,7 @@ impl TensorParser<'_> {
     /// `x: T.int32` without a value declares a variable.
     fn declare(&mut self, target: &ast::Expr, annotation: &ast::Expr) -> Result<()> {
         let ast::Expr::Name(n) = target else {
-            return Err(Error::syntax("expected a name").at(self.x.span(target)));
+            return Err(self.x.error(target, "expected a name"));
         };
         if let Some(dtype) = self.annotated(annotation)? {
             self.declare_var(&n.id, dtype);
@@ -519,7 +509,7 @@ impl TensorParser<'_> {
         };
         match self.scalar_type(scalar)? {
             Some(dtype) => Ok(Some(dtype)),
-            None => Err(Error::syntax("expected a type of a scalar").at(self.x.span(e))),
+            None => Err(self.x.error(e, "expected a type of a scalar")),
         }
     }
 
@@ -539,9 +529,14 @@ impl TensorParser<'_> {
             Some(dtype) => self.x.expr_of(value, dtype)?,
             None => self.x.expr(value)?,
         };
-        let var = Var::new(name, value.dtype());
-        self.x.env.insert(name, Item::Var(var.clone()));
-        self.wrap(Wrap::Let(var, value), span, out)
+        let binding = self.let_value(name, value);
+        self.around(binding, span, out)
+    }
+
+    /// `name = value`, without a body.
+    fn let_value(&mut self, name: &str, value: Expr) -> StmtKind {
+        let var = self.x.env.define(name, value.dtype());
+        StmtKind::Let { var, value, body: Stmt::nop() }
     }
 
     /// Right-hand sides that are not values: buffers, block axes, declarations. Says whether the
@@ -561,47 +556,39 @@ impl TensorParser<'_> {
         {
             let b = b.clone();
             let buffer = self.view(name, &b, c)?;
-            self.wrap(Wrap::Declare(buffer), span, out)?;
+            self.around(StmtKind::Declare { buffer, body: Stmt::nop() }, span, out)?;
             return Ok(true);
         }
         let Some((Space::T, callee)) = self.x.path(&c.func) else { return Ok(false) };
         let what = format!("T.{callee}");
+        if let Some(kind) = callee.strip_prefix("axis.").and_then(axis_kind) {
+            return self.axis(name, kind, c, level).map(|()| true);
+        }
         match callee.as_str() {
             "match_buffer" => self.match_buffer(name, c, level)?,
             "alloc_buffer" | "sblock_alloc_buffer" => {
-                let (buffer, annotations) = self.alloc(name, &what, c)?;
+                let (buffer, annotations) = self.alloc(name, &callee, c)?;
                 let older = !self.newer || callee == "sblock_alloc_buffer";
                 match (older && annotations.is_empty(), level) {
                     (true, Level::Function) => self.allocs.push(buffer),
                     (true, Level::Block) => self.frame(span)?.allocs.push(buffer),
-                    _ => self.wrap(Wrap::Allocate(buffer, annotations), span, out)?,
+                    _ => self.around(allocation(buffer, annotations), span, out)?,
                 }
             }
-            "allocate" | "alloc_local" | "alloc_shared" => {
-                let (buffer, annotations) = self.allocate(name, &callee, c)?;
-                self.wrap(Wrap::Allocate(buffer, annotations), span, out)?;
-            }
-            "decl_buffer" | "buffer_decl" | "Buffer" => {
-                let wrap = self.decl_buffer(name, &what, c)?;
-                self.wrap(wrap, span, out)?;
+            "allocate" | "alloc_local" | "alloc_shared" | "allocate_const" | "decl_buffer"
+            | "buffer_decl" | "Buffer" => {
+                let binding = self.memory(name, &callee, c)?;
+                self.around(binding, span, out)?;
             }
             "launch_thread" => {
-                let (var, range, tag, _) = self.launch_thread(c, Some(name))?;
-                self.x.env.insert(name, Item::Var(var.clone()));
-                self.wrap(Wrap::Thread(var, range, tag), span, out)?;
+                let binding = self.launch_thread(c, Some(name))?;
+                self.around(binding, span, out)?;
             }
             "env_thread" => {
                 let args = Args::bind(c, what, &["thread_tag", "dtype"])?;
                 let tag = string(args.need("thread_tag")?)?;
                 self.x.env.insert(name, Item::Thread(tag.into()));
             }
-            "allocate_const" => {
-                let wrap = self.allocate_const(name, c)?;
-                self.wrap(wrap, span, out)?;
-            }
-            "axis.spatial" | "axis.S" => self.axis(name, IterKind::Spatial, c, level)?,
-            "axis.reduce" | "axis.R" => self.axis(name, IterKind::Reduce, c, level)?,
-            "axis.opaque" => self.axis(name, IterKind::Opaque, c, level)?,
             "axis.scan" => return Err(unsupported("axis.scan").at(span)),
             "axis.remap" => {
                 let target = ast::Expr::Name(ast::ExprName {
@@ -635,23 +622,9 @@ impl TensorParser<'_> {
     }
 }
 
-impl Wrap {
-    /// The statement around the rest of the suite.
-    fn around(self, body: Stmt) -> StmtKind {
-        match self {
-            Wrap::Let(var, value) => StmtKind::Let { var, value, body },
-            Wrap::Allocate(buffer, annotations) => StmtKind::Allocate { buffer, annotations, body },
-            Wrap::Constant(buffer, value) => StmtKind::Constant { buffer, value, body },
-            Wrap::Declare(buffer) => StmtKind::Declare { buffer, body },
-            Wrap::Thread(var, range, tag) => StmtKind::For {
-                var,
-                range,
-                kind: ForKind::ThreadBinding(tag),
-                annotations: Attrs::new(),
-                body,
-            },
-        }
-    }
+/// Memory for a buffer, without a body.
+fn allocation(buffer: Buffer, annotations: Attrs) -> StmtKind {
+    StmtKind::Allocate { buffer, annotations, body: Stmt::nop() }
 }
 
 fn keyword(span: Span, length: u32) -> Span {

@@ -231,7 +231,7 @@ impl Reader<'_> {
     }
 
     fn target(&self, e: &ast::Expr) -> Result<Target> {
-        let wrong = |e: &ast::Expr| Err(Error::syntax("expected a name").at(syntax::span(e)));
+        let wrong = |e: &ast::Expr| Err(syntax::error(e, "expected a name"));
         match e {
             ast::Expr::Name(n) => Ok(Target::Name(n.id.as_str().into())),
             ast::Expr::Starred(s) => match &*s.value {
@@ -243,7 +243,7 @@ impl Reader<'_> {
                     elements(e).iter().map(|e| self.target(e)).collect::<Result<_>>()?;
                 let rests = items.iter().filter(|t| matches!(t, Target::Rest(_))).count();
                 match rests > 1 {
-                    true => Err(Error::syntax("only one name may have a star").at(syntax::span(e))),
+                    true => Err(syntax::error(e, "only one name may have a star")),
                     false => Ok(Target::List(items)),
                 }
             }
@@ -263,13 +263,12 @@ impl Reader<'_> {
 
     fn call(&mut self, c: &ast::ExprCall, span: Span) -> Result<Call> {
         let ast::Expr::Attribute(f) = &*c.func else {
-            let message = "expected a method of the schedule";
-            return Err(Error::syntax(message).at(syntax::span(&*c.func)));
+            return Err(syntax::error(&*c.func, "expected a method of the schedule"));
         };
         let receiver = match &*f.value {
             ast::Expr::Name(_) => None,
             ast::Expr::Subscript(s) => Some(self.argument(&s.slice)?),
-            other => return Err(Error::syntax("expected the schedule").at(syntax::span(other))),
+            other => return Err(syntax::error(other, "expected the schedule")),
         };
         let mut args = Vec::new();
         // In the order of the text: a positional argument may follow a named one.
@@ -289,7 +288,7 @@ impl Reader<'_> {
     fn keyword(&mut self, k: &ast::Keyword) -> Result<(Option<Arc<str>>, Argument)> {
         match &k.arg {
             Some(name) => Ok((Some(name.as_str().into()), self.argument(&k.value)?)),
-            None => Err(Error::syntax("`**` arguments are not supported").at(syntax::span(k))),
+            None => Err(syntax::error(k, "`**` arguments are not supported")),
         }
     }
 
@@ -348,8 +347,7 @@ impl Reader<'_> {
             return Err(Error::syntax("expected one `for` in the list").at(span));
         };
         if let Some(condition) = over.ifs.first() {
-            let message = "a condition in a list is not supported";
-            return Err(Error::syntax(message).at(syntax::span(condition)));
+            return Err(syntax::error(condition, "a condition in a list is not supported"));
         }
         let target = self.target(&over.target)?;
         let item = Box::new(self.argument(&c.elt)?);
@@ -362,8 +360,7 @@ impl Reader<'_> {
             && let Some(builtin) = Builtin::from_name(&n.id)
         {
             if let Some(k) = c.arguments.keywords.first() {
-                let message = format!("`{}` takes no named arguments here", n.id);
-                return Err(Error::syntax(message).at(syntax::span(k)));
+                return Err(syntax::error(k, format!("`{}` takes no named arguments here", n.id)));
             }
             return Ok(Some(ArgumentKind::Builtin(builtin, self.list(&c.arguments.args)?)));
         }
@@ -371,7 +368,7 @@ impl Reader<'_> {
             return match map {
                 ast::Expr::Lambda(l) => Ok(Some(ArgumentKind::Lambda(lambda(l, self.source)?))),
                 other => {
-                    let e = Error::syntax("expected a lambda").at(syntax::span(other));
+                    let e = syntax::error(other, "expected a lambda");
                     Err(e.help("write `IndexMap.from_func(lambda i, j: [j, i])`"))
                 }
             };

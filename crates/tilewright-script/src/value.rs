@@ -49,6 +49,17 @@ impl TextValue {
         }
     }
 
+    /// Refuses what is no operand.
+    pub(crate) fn operand(&self) -> Result<()> {
+        match self {
+            TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) => {
+                let message = format!("expected an expression, found {}", self.describe());
+                Err(Error::syntax(message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether this is a plain number or truth value, or an untyped undef.
     fn is_literal(&self) -> bool {
         matches!(
@@ -73,9 +84,7 @@ impl TextValue {
             TextValue::Undef => Expr::undef(int),
             TextValue::Str(s) => Expr::str(s),
             TextValue::Buffer(b) => b.data.expr(),
-            TextValue::None => {
-                return Err(Error::syntax("expected an expression, found None"));
-            }
+            TextValue::None => return Err(Error::syntax("expected an expression, found None")),
         })
     }
 
@@ -251,7 +260,9 @@ pub(crate) fn binary(op: BinOp, a: TextValue, b: TextValue, int: DType) -> Resul
     let (a, b) = unify(a, b, int)?;
     let dtype = a.dtype();
     let wrong = |help: &str| {
-        Err(Error::syntax(format!("`{}` does not take {dtype}", symbol(op))).help(help))
+        let space = if op.is_infix() { "" } else { "T." };
+        let message = format!("`{space}{}` does not take {dtype}", op.symbol());
+        Err(Error::syntax(message).help(help))
     };
     let arithmetic = !op.is_compare() && !matches!(op, BinOp::Min | BinOp::Max);
     match op {
@@ -272,30 +283,6 @@ pub(crate) fn binary(op: BinOp, a: TextValue, b: TextValue, int: DType) -> Resul
     Ok(TextValue::Typed(Expr::binary(op, a, b)))
 }
 
-/// The text of an operator, for messages.
-fn symbol(op: BinOp) -> &'static str {
-    match op {
-        BinOp::Add => "+",
-        BinOp::Sub => "-",
-        BinOp::Mul => "*",
-        BinOp::Div => "/",
-        BinOp::FloorDiv => "//",
-        BinOp::FloorMod => "%",
-        BinOp::TruncDiv => "T.truncdiv",
-        BinOp::TruncMod => "T.truncmod",
-        BinOp::Min => "T.min",
-        BinOp::Max => "T.max",
-        BinOp::Eq => "==",
-        BinOp::Ne => "!=",
-        BinOp::Lt => "<",
-        BinOp::Le => "<=",
-        BinOp::Gt => ">",
-        BinOp::Ge => ">=",
-        BinOp::And => "and",
-        BinOp::Or => "or",
-    }
-}
-
 /// Python's arithmetic on plain numbers; `None` where an operand is not one, or where Python has no
 /// such operator.
 fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
@@ -309,7 +296,7 @@ fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
             let value = scalar::exact(op, i128::from(*x), i128::from(*y));
             Ok(value.map(|v| TextValue::Bool(v != 0)))
         }
-        _ if !has_symbol(op) => Ok(None),
+        _ if op.is_logic() || !op.is_infix() => Ok(None),
         (TextValue::Int(x), TextValue::Int(y)) if op != BinOp::Div => {
             match scalar::exact(op, *x, *y) {
                 Some(v) if op.is_compare() => Ok(Some(TextValue::Bool(v != 0))),
@@ -329,71 +316,5 @@ fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
             }
             None => Ok(None),
         },
-    }
-}
-
-/// Whether an operator of numbers has a symbol in Python.
-fn has_symbol(op: BinOp) -> bool {
-    let named = [BinOp::Min, BinOp::Max, BinOp::TruncDiv, BinOp::TruncMod];
-    !(op.is_logic() || named.contains(&op))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tilewright_ir::Var;
-
-    fn meet(a: TextValue, b: TextValue) -> String {
-        match unify(a, b, DType::I32) {
-            Ok((a, b)) => format!("{a} | {b}: {}", b.dtype()),
-            Err(e) => e.to_string(),
-        }
-    }
-
-    fn var(name: &str, dtype: DType) -> TextValue {
-        TextValue::Typed(Var::new(name, dtype).expr())
-    }
-
-    #[test]
-    fn literals_take_the_type_of_the_other_side() {
-        let x = |d| var("x", d);
-        assert_eq!(meet(x(DType::I64), TextValue::Int(3)), "x | T.int64(3): int64");
-        assert_eq!(meet(TextValue::Int(3), x(DType::F16)), "T.float16(3.0) | x: float16");
-        assert_eq!(
-            meet(x(DType::F32), TextValue::Undef),
-            "x | T.undef(dtype=\"float32\"): float32"
-        );
-        let wide = "T.Cast(\"int64\", x) | T.int64(5000000000): int64";
-        assert_eq!(meet(x(DType::I32), TextValue::Int(5_000_000_000)), wide);
-        let float = "T.Cast(\"float32\", x) | T.float32(0.5): float32";
-        assert_eq!(meet(x(DType::I32), TextValue::Float(0.5)), float);
-    }
-
-    #[test]
-    fn typed_operands_meet_at_the_wider_type() {
-        let (i, l) = (var("i", DType::I32), var("l", DType::I64));
-        assert_eq!(meet(i.clone(), l), "T.Cast(\"int64\", i) | l: int64");
-        assert_eq!(meet(i.clone(), var("u", DType::U32)), "i | T.Cast(\"int32\", u): int32");
-        let vector = var("v", DType::I32.with_lanes(4));
-        assert_eq!(meet(i.clone(), vector), "T.Broadcast(i, 4) | v: int32x4");
-        let h = var("h", DType::HANDLE);
-        assert_eq!(meet(i, h), "the types int32 and handle do not go together");
-    }
-
-    #[test]
-    fn plain_numbers_are_folded_as_python_does() {
-        let f = |op, a, b| match fold(op, &TextValue::Int(a), &TextValue::Int(b)) {
-            Ok(Some(v)) => v.describe(),
-            Ok(None) => "not folded".to_owned(),
-            Err(e) => e.to_string(),
-        };
-        assert_eq!(f(BinOp::FloorDiv, -7, 2), "the number -4");
-        assert_eq!(f(BinOp::FloorMod, -7, 2), "the number 1");
-        assert_eq!(f(BinOp::FloorMod, 7, -2), "the number -1");
-        assert_eq!(f(BinOp::FloorDiv, 7, 0), "division by zero");
-        assert_eq!(f(BinOp::Mul, i128::MAX, 2), "the number is too large");
-        assert_eq!(f(BinOp::Div, 1, 4), "the number 0.25");
-        assert_eq!(f(BinOp::Lt, 1, 4), "True");
-        assert_eq!(f(BinOp::Min, 1, 4), "not folded");
     }
 }

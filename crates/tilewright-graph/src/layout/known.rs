@@ -20,7 +20,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::text::{Hints, expr_to_string};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Binding, Buffer, CallTarget, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
+    BinOp, Binding, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
     TensorFunc, Var, dim,
 };
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
@@ -141,7 +141,7 @@ impl Values {
             GraphExpr::Var(v) => v,
             _ => return Err("it is no tensor".into()),
         };
-        let key = (v.id(), expr_to_string(&region.cond, &mut Hints));
+        let key = (v.id(), expr_to_string(&region.cond, &mut Hints(DType::I32)));
         if let Some(known) = self.answers.borrow().get(&key) {
             return known.clone();
         }

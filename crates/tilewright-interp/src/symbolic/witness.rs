@@ -293,28 +293,10 @@ fn write(
 }
 
 fn binary_text(op: tilewright_ir::BinOp, parts: &[String]) -> String {
-    use tilewright_ir::BinOp::*;
-    let symbol = match op {
-        Add => "+",
-        Sub => "-",
-        Mul => "*",
-        Div => "/",
-        FloorDiv => "//",
-        FloorMod => "%",
-        TruncDiv => return format!("truncdiv({})", parts.join(", ")),
-        TruncMod => return format!("truncmod({})", parts.join(", ")),
-        Min => return format!("min({})", parts.join(", ")),
-        Max => return format!("max({})", parts.join(", ")),
-        Eq => "==",
-        Ne => "!=",
-        Lt => "<",
-        Le => "<=",
-        Gt => ">",
-        Ge => ">=",
-        And => "and",
-        Or => "or",
-    };
-    format!("({})", parts.join(&format!(" {symbol} ")))
+    match op.is_infix() {
+        true => format!("({})", parts.join(&format!(" {} ", op.symbol()))),
+        false => format!("{}({})", op.symbol(), parts.join(", ")),
+    }
 }
 
 /// The indices of a position in row-major order.

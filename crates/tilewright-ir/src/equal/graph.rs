@@ -4,36 +4,28 @@ use super::*;
 
 impl Matcher<'_> {
     pub(super) fn graph_func(&mut self, a: &GraphFunc, b: &GraphFunc) -> Check {
-        let check = self.graph_func_parts(a, b);
-        check.map_err(|d| spanned(d, a.span, b.span))
+        self.graph_func_parts(a, b).spanned(a.span, b.span)
     }
 
     fn graph_func_parts(&mut self, a: &GraphFunc, b: &GraphFunc) -> Check {
-        agree("parameters", &a.params.len(), &b.params.len(), |n| n.to_string())?;
-        let before = std::mem::replace(&mut self.pairing, true);
-        let params = a.params.iter().zip(&b.params).try_for_each(|(x, y)| {
-            let place = |d| within(d, format!("parameter `{}`", x.name()));
-            self.graph_var_def(x, y).map_err(place)
-        });
-        self.pairing = before;
-        params?;
+        for (x, y) in pairs("parameters", &a.params, &b.params)? {
+            let defined = self.defining(|m| m.graph_var_def(x, y));
+            defined.within(format_args!("parameter `{}`", x.name()))?;
+        }
         self.func_attrs(&a.attrs, &b.attrs, a.private, b.private)?;
         match (&a.ret_ty, &b.ret_ty) {
             (Some(x), Some(y)) => self.graph_type(x, y),
             (None, None) => Ok(()),
-            (x, _) => match x {
-                Some(_) => differ("declared", "not declared"),
-                None => differ("not declared", "declared"),
-            },
+            (Some(_), None) => differ("declared", "not declared"),
+            (None, Some(_)) => differ("not declared", "declared"),
         }
-        .map_err(|d| within(d, "result type"))?;
+        .within("result type")?;
         self.binding_blocks(&a.blocks, &b.blocks)?;
-        self.graph_expr(&a.ret, &b.ret).map_err(|d| within(d, "result"))
+        self.graph_expr(&a.ret, &b.ret).within("result")
     }
 
     fn binding_blocks(&mut self, a: &[BindingBlock], b: &[BindingBlock]) -> Check {
-        agree("binding blocks", &a.len(), &b.len(), |n| n.to_string())?;
-        for (x, y) in a.iter().zip(b) {
+        for (x, y) in pairs("binding blocks", a, b)? {
             let text =
                 |d: &bool| if *d { "a dataflow region" } else { "plain bindings" }.to_owned();
             agree("binding block", &x.dataflow, &y.dataflow, text)?;
@@ -43,19 +35,15 @@ impl Matcher<'_> {
             };
             for (n, m) in x.bindings.iter().zip(&y.bindings) {
                 self.binding(n, m)
-                    .map_err(|d| within(d, format!("binding `{}`", n.var.name())))
-                    .map_err(|d| spanned(d, n.span, m.span))?;
+                    .within(format_args!("binding `{}`", n.var.name()))
+                    .spanned(n.span, m.span)?;
             }
             if x.bindings.len() != y.bindings.len() {
                 let n = x.bindings.len().min(y.bindings.len());
                 return differ(ends(x.bindings.get(n)), ends(y.bindings.get(n)));
             }
-            agree("outputs", &x.outputs.len(), &y.outputs.len(), |n| n.to_string())?;
-            x.outputs
-                .iter()
-                .zip(&y.outputs)
-                .try_for_each(|(x, y)| self.graph_var(x, y))
-                .map_err(|d| within(d, "outputs"))?;
+            let mut outputs = pairs("outputs", &x.outputs, &y.outputs)?;
+            outputs.try_for_each(|(x, y)| self.graph_var(x, y)).within("outputs")?;
         }
         Ok(())
     }
@@ -63,30 +51,26 @@ impl Matcher<'_> {
     fn body(&mut self, a: &Body, b: &Body, what: &str) -> Check {
         self.binding_blocks(&a.blocks, &b.blocks)
             .and_then(|()| self.graph_expr(&a.ret, &b.ret))
-            .map_err(|d| within(d, what))
+            .within(what)
     }
 
     fn graph_loop(&mut self, a: &Loop, b: &Loop) -> Check {
         let given = |l: &Loop| (l.trip.is_some(), l.cond.is_some(), l.carried.len());
         agree("operands", &given(a), &given(b), |n| format!("{n:?}"))?;
         a.operands().zip(b.operands()).try_for_each(|(x, y)| self.graph_expr(x, y))?;
-        agree("parameters", &a.params.len(), &b.params.len(), |n| n.to_string())?;
-        let before = std::mem::replace(&mut self.pairing, true);
-        let params = a.params.iter().zip(&b.params).try_for_each(|(x, y)| self.graph_var_def(x, y));
-        self.pairing = before;
-        params?;
+        for (x, y) in pairs("parameters", &a.params, &b.params)? {
+            self.defining(|m| m.graph_var_def(x, y))?;
+        }
         self.body(&a.body, &b.body, "loop")
     }
 
     fn binding(&mut self, a: &Binding, b: &Binding) -> Check {
         self.graph_expr(&a.value, &b.value)?;
         // What is computed otherwise than by tensor functions may bring new sizes.
-        let brings = !matches!(a.value, GraphExpr::CallTir { .. } | GraphExpr::Const(_));
-        let before = self.pairing;
-        self.pairing |= brings;
-        let defined = self.graph_var_def(&a.var, &b.var);
-        self.pairing = before;
-        defined
+        match a.value {
+            GraphExpr::CallTir { .. } | GraphExpr::Const(_) => self.graph_var_def(&a.var, &b.var),
+            _ => self.defining(|m| m.graph_var_def(&a.var, &b.var)),
+        }
     }
 
     fn graph_var_def(&mut self, a: &GraphVar, b: &GraphVar) -> Check {
@@ -135,7 +119,7 @@ impl Matcher<'_> {
                 if !self.same_function(f, g) || x.len() != y.len() || p.len() != q.len() {
                     return whole();
                 }
-                x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))?;
+                self.graph_exprs(x, y)?;
                 p.iter().zip(q).try_for_each(|(x, y)| self.tensor_type(x, y))?;
                 self.expr_list("scalars", s, t)
             }
@@ -150,21 +134,26 @@ impl Matcher<'_> {
                 if !same || x.len() != y.len() {
                     return whole();
                 }
-                x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))?;
+                self.graph_exprs(x, y)?;
                 self.attrs(m, n, "attribute", "")
             }
             (GraphExpr::Tuple(x), GraphExpr::Tuple(y)) if x.len() == y.len() => {
-                x.iter().zip(y).try_for_each(|(x, y)| self.graph_expr(x, y))
+                self.graph_exprs(x, y)
             }
             (GraphExpr::Item(x, i), GraphExpr::Item(y, j)) if i == j => self.graph_expr(x, y),
             (GraphExpr::If(x), GraphExpr::If(y)) => {
-                self.graph_expr(&x.cond, &y.cond).map_err(|d| within(d, "condition"))?;
+                self.graph_expr(&x.cond, &y.cond).within("condition")?;
                 self.body(&x.then, &y.then, "branch")?;
                 self.body(&x.otherwise, &y.otherwise, "other branch")
             }
             (GraphExpr::Loop(x), GraphExpr::Loop(y)) => self.graph_loop(x, y),
             _ => whole(),
         }
+    }
+
+    /// Lists of one length.
+    fn graph_exprs(&mut self, a: &[GraphExpr], b: &[GraphExpr]) -> Check {
+        a.iter().zip(b).try_for_each(|(x, y)| self.graph_expr(x, y))
     }
 
     fn same_function(&self, a: &str, b: &str) -> bool {
@@ -194,7 +183,7 @@ pub(super) fn tensors(a: &Tensor, b: &Tensor) -> Check {
         false => t.get_i128(i).to_string(),
     };
     at.map_or(Ok(()), |i| {
-        differ(text(a, i), text(b, i)).map_err(|d| within(d, format!("constant, element {i}")))
+        differ(text(a, i), text(b, i)).within(format_args!("constant, element {i}"))
     })
 }
 
@@ -220,8 +209,7 @@ fn graph_text(e: &GraphExpr) -> String {
 fn type_text(t: &GraphType) -> String {
     match t {
         GraphType::Tensor(t) => {
-            let shape: Vec<String> = t.shape.iter().map(brief).collect();
-            format!("a {} tensor of shape ({})", t.dtype, shape.join(", "))
+            format!("a {} tensor of shape ({})", t.dtype, commas(t.shape.iter().map(brief)))
         }
         GraphType::Tuple(items) => format!("a tuple of {}", items.len()),
         GraphType::Shape(sizes) => format!("a shape of {} sizes", sizes.len()),

@@ -4,34 +4,30 @@ use super::*;
 
 impl Matcher<'_> {
     pub(super) fn tensor_func(&mut self, a: &TensorFunc, b: &TensorFunc) -> Check {
-        let check = self.tensor_func_parts(a, b);
-        check.map_err(|d| spanned(d, a.span, b.span))
+        self.tensor_func_parts(a, b).spanned(a.span, b.span)
     }
 
     fn tensor_func_parts(&mut self, a: &TensorFunc, b: &TensorFunc) -> Check {
-        agree("parameters", &a.params.len(), &b.params.len(), |n| n.to_string())?;
         // Scalars first: shapes of tensors may name a scalar that comes after them.
-        for (i, (x, y)) in a.params.iter().zip(&b.params).enumerate() {
+        for (i, (x, y)) in pairs("parameters", &a.params, &b.params)?.enumerate() {
             match (x, y) {
                 (Param::Scalar(x), Param::Scalar(y)) => self.var_def(x, y),
                 (Param::Buffer { .. }, Param::Buffer { .. }) => Ok(()),
                 (Param::Scalar(_), _) => differ("a scalar", "a tensor"),
                 (Param::Buffer { .. }, _) => differ("a tensor", "a scalar"),
             }
-            .map_err(|d| within(d, format!("parameter {i}")))?;
+            .within(format_args!("parameter {i}"))?;
         }
-        let before = std::mem::replace(&mut self.pairing, true);
-        let shapes = a.params.iter().zip(&b.params).enumerate().try_for_each(|(i, pair)| {
-            let (Param::Buffer { handle: h, buffer: x }, Param::Buffer { handle: k, buffer: y }) =
-                pair
-            else {
-                return Ok(());
-            };
-            self.var_def(h, k)?;
-            self.buffer_def(x, y).map_err(|d| within(d, format!("parameter {i}")))
-        });
-        self.pairing = before;
-        shapes?;
+        for (i, pair) in a.params.iter().zip(&b.params).enumerate() {
+            if let (
+                Param::Buffer { handle: h, buffer: x },
+                Param::Buffer { handle: k, buffer: y },
+            ) = pair
+            {
+                self.var_def(h, k)?;
+                self.defining(|m| m.buffer_def(x, y)).within(format_args!("parameter {i}"))?;
+            }
+        }
         self.func_attrs(&a.attrs, &b.attrs, a.private, b.private)?;
         agree("result", &a.ret, &b.ret, |t| t.map_or("none".into(), |t| t.to_string()))?;
         self.stmt(&a.body, &b.body)
@@ -78,7 +74,7 @@ impl Matcher<'_> {
     }
 
     fn buffer_def(&mut self, a: &Buffer, b: &Buffer) -> Check {
-        self.buffer_parts(a, b).map_err(|d| within(d, format!("buffer `{}`", a.name)))?;
+        self.buffer_parts(a, b).within(format_args!("buffer `{}`", a.name))?;
         if self.buffers.define(a, b) {
             self.same.clear();
         }
@@ -98,7 +94,7 @@ impl Matcher<'_> {
                 differ(text(x), text(y))
             }
         }
-        .map_err(|d| within(d, "offset"))?;
+        .within("offset")?;
         agree("scope", &a.scope, &b.scope, |s| quoted(s))?;
         agree("axis separators", &a.axis_separators, &b.axis_separators, |s| format!("{s:?}"))?;
         agree("alignment", &a.align, &b.align, |n| n.to_string())?;
@@ -117,7 +113,7 @@ impl Matcher<'_> {
                 }
             }
         }
-        .map_err(|d| within(d, "memory"))
+        .within("memory")
     }
 
     pub(super) fn buffer(&mut self, a: &Buffer, b: &Buffer) -> Check {
@@ -135,14 +131,16 @@ impl Matcher<'_> {
     }
 
     pub(super) fn expr_list(&mut self, what: &str, a: &[Expr], b: &[Expr]) -> Check {
-        let text = |items: &[Expr]| {
-            let items: Vec<String> = items.iter().map(brief).collect();
-            format!("`({})`", items.join(", "))
-        };
+        let text = |items: &[Expr]| format!("`({})`", commas(items.iter().map(brief)));
         if a.len() != b.len() {
-            return differ(text(a), text(b)).map_err(|d| within(d, what));
+            return differ(text(a), text(b)).within(what);
         }
-        a.iter().zip(b).try_for_each(|(x, y)| self.expr(x, y)).map_err(|d| within(d, what))
+        self.exprs(a, b).within(what)
+    }
+
+    /// Lists of one length.
+    fn exprs(&mut self, a: &[Expr], b: &[Expr]) -> Check {
+        a.iter().zip(b).try_for_each(|(x, y)| self.expr(x, y))
     }
 
     pub(super) fn expr(&mut self, a: &Expr, b: &Expr) -> Check {
@@ -192,11 +190,9 @@ impl Matcher<'_> {
             (ExprKind::Cast(x), ExprKind::Cast(y))
             | (ExprKind::Not(x), ExprKind::Not(y))
             | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => self.expr(x, y),
-            (ExprKind::Binary(o, x1, x2), ExprKind::Binary(p, y1, y2)) if o == p => {
-                self.expr(x1, y1)?;
-                self.expr(x2, y2)
-            }
-            (ExprKind::Ramp(x1, x2), ExprKind::Ramp(y1, y2)) => {
+            (ExprKind::Binary(o, ..), ExprKind::Binary(p, ..)) if o != p => whole(),
+            (ExprKind::Binary(_, x1, x2), ExprKind::Binary(_, y1, y2))
+            | (ExprKind::Ramp(x1, x2), ExprKind::Ramp(y1, y2)) => {
                 self.expr(x1, y1)?;
                 self.expr(x2, y2)
             }
@@ -208,10 +204,10 @@ impl Matcher<'_> {
             }
             (ExprKind::Load(x, i), ExprKind::Load(y, j)) if i.len() == j.len() => {
                 self.buffer(x, y)?;
-                i.iter().zip(j).try_for_each(|(i, j)| self.expr(i, j))
+                self.exprs(i, j)
             }
             (ExprKind::Call(f, x), ExprKind::Call(g, y)) if f == g && x.len() == y.len() => {
-                x.iter().zip(y).try_for_each(|(x, y)| self.expr(x, y))
+                self.exprs(x, y)
             }
             (ExprKind::Let(v, x, s), ExprKind::Let(w, y, t)) => {
                 self.expr(x, y)?;
@@ -223,15 +219,14 @@ impl Matcher<'_> {
     }
 
     fn range(&mut self, a: &Range, b: &Range) -> Check {
-        self.expr(&a.min, &b.min).map_err(|d| within(d, "first value"))?;
-        self.expr(&a.extent, &b.extent).map_err(|d| within(d, "extent"))
+        self.expr(&a.min, &b.min).within("first value")?;
+        self.expr(&a.extent, &b.extent).within("extent")
     }
 
     fn region(&mut self, a: &Region, b: &Region) -> Check {
         self.buffer(&a.buffer, &b.buffer)?;
-        agree("axes", &a.ranges.len(), &b.ranges.len(), |n| n.to_string())?;
-        let check = a.ranges.iter().zip(&b.ranges).try_for_each(|(x, y)| self.range(x, y));
-        check.map_err(|d| within(d, format!("region of `{}`", a.buffer.name)))
+        let check = pairs("axes", &a.ranges, &b.ranges)?.try_for_each(|(x, y)| self.range(x, y));
+        check.within(format_args!("region of `{}`", a.buffer.name))
     }
 
     fn regions(&mut self, what: &str, a: &Option<Vec<Region>>, b: &Option<Vec<Region>>) -> Check {
@@ -240,7 +235,6 @@ impl Matcher<'_> {
             Some(r) => format!("{} regions", r.len()),
         };
         let check = match (a, b) {
-            _ if self.options.regions == Regions::Ignore => Ok(()),
             (Some(x), Some(y)) if x.len() == y.len() => {
                 x.iter().zip(y).try_for_each(|(x, y)| self.region(x, y))
             }
@@ -249,7 +243,16 @@ impl Matcher<'_> {
             _ if self.options.regions == Regions::WhereBoth => Ok(()),
             _ => differ(text(a), text(b)),
         };
-        check.map_err(|d| within(d, what))
+        check.within(what)
+    }
+
+    fn optional_stmt(&mut self, a: Option<&Stmt>, b: Option<&Stmt>) -> Check {
+        let text = |s: Option<&Stmt>| s.map_or("nothing".into(), describe);
+        match (a, b) {
+            (Some(x), Some(y)) => self.stmt(x, y),
+            (None, None) => Ok(()),
+            _ => differ(text(a), text(b)),
+        }
     }
 
     pub(super) fn stmt(&mut self, a: &Stmt, b: &Stmt) -> Check {
@@ -267,7 +270,7 @@ impl Matcher<'_> {
             }
             _ => self.stmt_parts(a, b),
         };
-        check.map_err(|d| spanned(d, a.span(), b.span()))
+        check.spanned(a.span(), b.span())
     }
 
     fn stmt_parts(&mut self, a: &Stmt, b: &Stmt) -> Check {
@@ -276,53 +279,49 @@ impl Matcher<'_> {
                 StmtKind::Store { buffer: p, indices: i, value: x },
                 StmtKind::Store { buffer: q, indices: j, value: y },
             ) => {
-                let place = format!("store to `{}`", p.name);
-                self.buffer(p, q)
-                    .and_then(|()| self.expr_list("indices", i, j))
-                    .and_then(|()| self.expr(x, y).map_err(|d| within(d, "value")))
-                    .map_err(|d| within(d, place))
+                let mut parts = || {
+                    self.buffer(p, q)?;
+                    self.expr_list("indices", i, j)?;
+                    self.expr(x, y).within("value")
+                };
+                parts().within(format_args!("store to `{}`", p.name))
             }
             (
                 StmtKind::For { var: v, range: r, kind: k, annotations: m, body: x },
                 StmtKind::For { var: w, range: s, kind: l, annotations: n, body: y },
             ) => {
-                let place = |d| within(d, format!("loop `{}`", v.name()));
-                self.range(r, s).map_err(place)?;
-                agree("kind", k, l, |k| for_kind(k).to_owned()).map_err(place)?;
-                self.attrs(m, n, "annotation", "").map_err(place)?;
-                self.var_def(v, w).map_err(place)?;
-                self.stmt(x, y).map_err(place)
+                let mut parts = || {
+                    self.range(r, s)?;
+                    agree("kind", k, l, |k| for_kind(k).to_owned())?;
+                    self.attrs(m, n, "annotation", "")?;
+                    self.var_def(v, w)?;
+                    self.stmt(x, y)
+                };
+                parts().within(format_args!("loop `{}`", v.name()))
             }
             (
                 StmtKind::If { cond: c, then: x, otherwise: p },
                 StmtKind::If { cond: d, then: y, otherwise: q },
             ) => {
-                self.expr(c, d).map_err(|d| within(d, "condition"))?;
-                self.stmt(x, y).map_err(|d| within(d, "true branch"))?;
-                match (p, q) {
-                    (Some(p), Some(q)) => self.stmt(p, q),
-                    (None, None) => Ok(()),
-                    (Some(p), None) => differ(describe(p), "nothing"),
-                    (None, Some(q)) => differ("nothing", describe(q)),
-                }
-                .map_err(|d| within(d, "false branch"))
+                self.expr(c, d).within("condition")?;
+                self.stmt(x, y).within("true branch")?;
+                self.optional_stmt(p.as_ref(), q.as_ref()).within("false branch")
             }
             (
                 StmtKind::Let { var: v, value: x, body: s },
                 StmtKind::Let { var: w, value: y, body: t },
             ) => {
-                let place = |d| within(d, format!("value of `{}`", v.name()));
-                self.expr(x, y).map_err(place)?;
-                self.var_def(v, w).map_err(place)?;
+                let bound = self.expr(x, y).and_then(|()| self.var_def(v, w));
+                bound.within(format_args!("value of `{}`", v.name()))?;
                 self.stmt(s, t)
             }
             (
                 StmtKind::Allocate { buffer: p, annotations: m, body: x },
                 StmtKind::Allocate { buffer: q, annotations: n, body: y },
             ) => {
-                let place = |d| within(d, format!("allocation of `{}`", p.name));
                 self.buffer_def(p, q)?;
-                self.attrs(m, n, "annotation", "").map_err(place)?;
+                let notes = self.attrs(m, n, "annotation", "");
+                notes.within(format_args!("allocation of `{}`", p.name))?;
                 self.stmt(x, y)
             }
             (
@@ -330,7 +329,7 @@ impl Matcher<'_> {
                 StmtKind::Constant { buffer: q, value: w, body: y },
             ) => {
                 self.buffer_def(p, q)?;
-                graph::tensors(v, w).map_err(|d| within(d, format!("buffer `{}`", p.name)))?;
+                graph::tensors(v, w).within(format_args!("buffer `{}`", p.name))?;
                 self.stmt(x, y)
             }
             (
@@ -344,24 +343,24 @@ impl Matcher<'_> {
                 StmtKind::Block { bindings: i, predicate: p, block: x },
                 StmtKind::Block { bindings: j, predicate: q, block: y },
             ) => {
-                let place = |d| within(d, format!("block `{}`", x.name));
-                self.expr_list("bindings", i, j).map_err(place)?;
-                self.expr(p, q).map_err(|d| within(d, "predicate")).map_err(place)?;
-                self.block(x, y).map_err(place)
+                let mut parts = || {
+                    self.expr_list("bindings", i, j)?;
+                    self.expr(p, q).within("predicate")?;
+                    self.block(x, y)
+                };
+                parts().within(format_args!("block `{}`", x.name))
             }
-            (StmtKind::Assume(x), StmtKind::Assume(y)) => {
-                self.expr(x, y).map_err(|d| within(d, "assumption"))
-            }
+            (StmtKind::Assume(x), StmtKind::Assume(y)) => self.expr(x, y).within("assumption"),
             (
                 StmtKind::Assert { cond: x, message: m, values: v },
                 StmtKind::Assert { cond: y, message: n, values: w },
             ) => {
-                self.expr(x, y).map_err(|d| within(d, "assertion"))?;
-                self.expr_list("values", v, w).map_err(|d| within(d, "assertion"))?;
+                self.expr(x, y).within("assertion")?;
+                self.expr_list("values", v, w).within("assertion")?;
                 agree("message", m, n, |m| format!("{m:?}"))
             }
             (StmtKind::Evaluate(x), StmtKind::Evaluate(y)) => {
-                self.expr(x, y).map_err(|d| within(d, "evaluated expression"))
+                self.expr(x, y).within("evaluated expression")
             }
             _ => differ(describe(a), describe(b)),
         }
@@ -371,34 +370,24 @@ impl Matcher<'_> {
         if self.options.block_names {
             agree("name", &a.name, &b.name, |n| quoted(n))?;
         }
-        agree("iteration variables", &a.iters.len(), &b.iters.len(), |n| n.to_string())?;
-        for (x, y) in a.iters.iter().zip(&b.iters) {
-            let place = |d| within(d, format!("iteration variable `{}`", x.var.name()));
-            self.range(&x.domain, &y.domain).map_err(place)?;
-            agree("kind", &x.kind, &y.kind, |k| format!("{k:?}").to_lowercase()).map_err(place)?;
-            self.var_def(&x.var, &y.var).map_err(place)?;
+        for (x, y) in pairs("iteration variables", &a.iters, &b.iters)? {
+            let mut parts = || {
+                self.range(&x.domain, &y.domain)?;
+                agree("kind", &x.kind, &y.kind, |k| format!("{k:?}").to_lowercase())?;
+                self.var_def(&x.var, &y.var)
+            };
+            parts().within(format_args!("iteration variable `{}`", x.var.name()))?;
         }
-        agree("allocations", &a.allocs.len(), &b.allocs.len(), |n| n.to_string())?;
-        a.allocs.iter().zip(&b.allocs).try_for_each(|(x, y)| self.buffer_def(x, y))?;
-        agree("views", &a.matches.len(), &b.matches.len(), |n| n.to_string())?;
-        for (x, y) in a.matches.iter().zip(&b.matches) {
+        pairs("allocations", &a.allocs, &b.allocs)?.try_for_each(|(x, y)| self.buffer_def(x, y))?;
+        for (x, y) in pairs("views", &a.matches, &b.matches)? {
             self.region(&x.source, &y.source)?;
             // Strides and offset of a view may be variables that the view defines.
-            let before = std::mem::replace(&mut self.pairing, true);
-            let check = self.buffer_def(&x.buffer, &y.buffer);
-            self.pairing = before;
-            check?;
+            self.defining(|m| m.buffer_def(&x.buffer, &y.buffer))?;
         }
         self.regions("reads", &a.reads, &b.reads)?;
         self.regions("writes", &a.writes, &b.writes)?;
         self.attrs(&a.annotations, &b.annotations, "annotation", "")?;
-        match (&a.init, &b.init) {
-            (Some(x), Some(y)) => self.stmt(x, y),
-            (None, None) => Ok(()),
-            (Some(x), None) => differ(describe(x), "nothing"),
-            (None, Some(y)) => differ("nothing", describe(y)),
-        }
-        .map_err(|d| within(d, "initialisation"))?;
+        self.optional_stmt(a.init.as_ref(), b.init.as_ref()).within("initialisation")?;
         self.stmt(&a.body, &b.body)
     }
 }

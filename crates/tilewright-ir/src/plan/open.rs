@@ -10,26 +10,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arena::{self, Block};
-use super::{Plan, Port, Slot, Step, Stored};
+use super::{Plan, Port, Slot, Step};
 use crate::dim::MAX_CELLS;
 use crate::dim::{self, Dim, SizeRange};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::Var;
 use crate::tensor::{Tensor, byte_count};
+use crate::text::commas;
 
 /// An input or output whose extents may be open.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OpenPort {
-    /// Name, as the user knows it.
-    pub name: Arc<str>,
-    /// Element type.
-    pub dtype: DType,
-    /// Extents.
-    pub shape: Vec<Dim>,
-    /// As [`Port::stored`].
-    pub stored: Option<Arc<Stored>>,
-}
+pub type OpenPort = Port<Dim>;
 
 impl OpenPort {
     /// A list or optional, whose tensors are known when there is one. Only programs with control flow
@@ -323,13 +314,15 @@ impl Given<'_> {
     }
 
     fn too_large(&self, what: String) -> Error {
-        let given = self.sizes.iter().zip(self.values);
-        let given = given.map(|(v, n)| format!("`{}` = {n}", v.name()));
         let verb = if what.starts_with("the ") { "do" } else { "does" };
         let error = Error::input(format!("{what} {verb} not fit in memory"));
         match self.sizes.is_empty() {
             true => error,
-            false => error.note(format!("with {}", given.collect::<Vec<_>>().join(", "))),
+            false => {
+                let given = self.sizes.iter().zip(self.values);
+                let given = commas(given.map(|(v, n)| format!("`{}` = {n}", v.name())));
+                error.note(format!("with {given}"))
+            }
         }
     }
 

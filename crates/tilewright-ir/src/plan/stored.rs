@@ -20,6 +20,7 @@ use crate::expr::Var;
 use crate::scalar::Scalar;
 use crate::stmt::{Attr, Attrs};
 use crate::tensor::Tensor;
+use crate::text::commas;
 
 /// Attribute of a graph function: how its parameters are stored.
 pub const INPUTS: &str = "stored_inputs";
@@ -69,12 +70,7 @@ impl Stored {
             let size = tensor.dtype().bytes();
             out.bytes_mut().chunks_exact_mut(size).for_each(|c| c.copy_from_slice(&value[..size]));
         }
-        let (size, from) = (tensor.dtype().bytes(), tensor.bytes());
-        let to = out.bytes_mut();
-        self.each(|element, place| {
-            let (element, place) = (element * size, place * size);
-            to[place..place + size].copy_from_slice(&from[element..element + size]);
-        });
+        self.copy(tensor, &mut out, |element, place| (element, place));
         Ok(out)
     }
 
@@ -85,13 +81,18 @@ impl Stored {
     pub fn load(&self, tensor: &Tensor) -> Result<Tensor> {
         self.fits("stored", &self.physical(), tensor)?;
         let mut out = Tensor::zeros(tensor.dtype(), &self.logical)?;
-        let (size, from) = (tensor.dtype().bytes(), tensor.bytes());
-        let to = out.bytes_mut();
-        self.each(|element, place| {
-            let (element, place) = (element * size, place * size);
-            to[element..element + size].copy_from_slice(&from[place..place + size]);
-        });
+        self.copy(tensor, &mut out, |element, place| (place, element));
         Ok(out)
+    }
+
+    /// Copies every element; `way` says from which position to which, of the element and its cell.
+    fn copy(&self, from: &Tensor, to: &mut Tensor, way: impl Fn(usize, usize) -> (usize, usize)) {
+        let (size, from) = (from.dtype().bytes(), from.bytes());
+        let to = to.bytes_mut();
+        self.each(|element, place| {
+            let (source, target) = way(element * size, place * size);
+            to[target..target + size].copy_from_slice(&from[source..source + size]);
+        });
     }
 
     fn fits(&self, what: &str, shape: &[usize], tensor: &Tensor) -> Result<()> {
@@ -249,9 +250,8 @@ impl fmt::Display for Stored {
                 _ => from.floordiv(inner as i64).floormod(digits[k] as i64),
             }
         };
-        let names: Vec<&str> = params.iter().map(|p| &**p.name()).collect();
-        let items: Vec<String> = self.order.iter().map(|o| index(*o).to_string()).collect();
-        write!(f, "lambda {}: [{}]", names.join(", "), items.join(", "))
+        let names = commas(params.iter().map(Var::name));
+        write!(f, "lambda {names}: [{}]", commas(self.order.iter().map(|o| index(*o))))
     }
 }
 

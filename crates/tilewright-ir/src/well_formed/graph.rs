@@ -16,7 +16,7 @@ use crate::func::{Param, TensorFunc};
 use crate::graph::{self, BindingBlock, GraphExpr, GraphFunc, GraphType, GraphVar, TensorType};
 use crate::module::{Function, Module};
 use crate::stmt::Attr;
-use crate::text::brief;
+use crate::text::{brief, commas};
 use crate::visit::{Fold, accessed, fold_expr_children, free_vars};
 
 /// Checks a graph function against its module.
@@ -76,31 +76,14 @@ pub fn check_recursion(module: &Module) -> Result<()> {
 
 /// Graph functions that a graph function calls.
 fn callees<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
-    fn collect<'m>(module: &'m Module, e: &GraphExpr, out: &mut Vec<&'m str>) {
-        match e {
-            GraphExpr::Var(_) | GraphExpr::Const(_) => {}
-            GraphExpr::CallTir { args, .. } | GraphExpr::Tuple(args) => {
-                args.iter().for_each(|a| collect(module, a, out));
-            }
-            GraphExpr::Call { op, args, .. } => {
-                let called = graph::callee(op).and_then(|n| module.functions.get_key_value(n));
-                out.extend(called.map(|(name, _)| &**name));
-                args.iter().for_each(|a| collect(module, a, out));
-            }
-            GraphExpr::Item(e, _) => collect(module, e, out),
-            GraphExpr::If(_) | GraphExpr::Loop(_) => {
-                e.operands().into_iter().for_each(|e| collect(module, e, out));
-                for body in e.bodies() {
-                    body.bindings().for_each(|b| collect(module, &b.value, out));
-                    collect(module, &body.ret, out);
-                }
-            }
-        }
-    }
     let mut out = Vec::new();
     if let Some(Function::Graph(f)) = module.functions.get(name) {
-        f.bindings().for_each(|b| collect(module, &b.value, &mut out));
-        collect(module, &f.ret, &mut out);
+        f.for_each_expr(&mut |e| {
+            if let GraphExpr::Call { op, .. } = e {
+                let called = graph::callee(op).and_then(|n| module.functions.get_key_value(n));
+                out.extend(called.map(|(name, _)| &**name));
+            }
+        });
     }
     out
 }
@@ -218,9 +201,7 @@ impl Checker<'_> {
                     ty => Some(ty.clone()),
                 })
             }
-            GraphExpr::Const(t) => {
-                Ok(Some(GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype()))))
-            }
+            GraphExpr::Const(_) => Ok(Some(e.ty())),
             GraphExpr::Tuple(items) => {
                 let types: Result<Vec<_>> = items.iter().map(|e| self.ty(e)).collect();
                 Ok(types?.into_iter().collect::<Option<Vec<_>>>().map(GraphType::Tuple))
@@ -319,11 +300,17 @@ impl Checker<'_> {
 /// Whether no extent has variables.
 fn closed(ty: &GraphType) -> bool {
     match ty {
-        GraphType::Tensor(t) => t.shape.iter().all(|e| free_vars(e).is_empty()),
+        GraphType::Tensor(TensorType { shape: sizes, .. }) | GraphType::Shape(sizes) => {
+            sizes.iter().all(|e| free_vars(e).is_empty())
+        }
         GraphType::Tuple(items) => items.iter().all(closed),
-        GraphType::Shape(sizes) => sizes.iter().all(|e| free_vars(e).is_empty()),
         GraphType::Opaque(_) => false,
     }
+}
+
+/// Whether two shapes are not known to differ.
+fn shapes_fit(a: &[Expr], b: &[Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| may_be_equal(x, y))
 }
 
 /// Refuses types that are known to differ.
@@ -331,25 +318,21 @@ fn fits(declared: &GraphType, ty: &GraphType) -> Result<()> {
     match (declared, ty) {
         (GraphType::Opaque(_), _) | (_, GraphType::Opaque(_)) => Ok(()),
         (GraphType::Tensor(a), GraphType::Tensor(b)) => {
-            let ok = a.dtype == b.dtype
-                && a.shape.len() == b.shape.len()
-                && a.shape.iter().zip(&b.shape).all(|(x, y)| may_be_equal(x, y));
+            let ok = a.dtype == b.dtype && shapes_fit(&a.shape, &b.shape);
             require(ok, || format!("declared as {}, but the value is {}", text(a), text(b)))
         }
         (GraphType::Tuple(a), GraphType::Tuple(b)) if a.len() == b.len() => {
             a.iter().zip(b).try_for_each(|(a, b)| fits(a, b))
         }
-        (GraphType::Shape(a), GraphType::Shape(b)) => {
-            let ok = a.len() == b.len() && a.iter().zip(b).all(|(x, y)| may_be_equal(x, y));
-            require(ok, || format!("{} sizes are declared, but there are {}", a.len(), b.len()))
-        }
+        (GraphType::Shape(a), GraphType::Shape(b)) => require(shapes_fit(a, b), || {
+            format!("{} sizes are declared, but there are {}", a.len(), b.len())
+        }),
         _ => malformed("tensors, shapes and tuples do not fit each other"),
     }
 }
 
 fn text(t: &TensorType) -> String {
-    let shape: Vec<String> = t.shape.iter().map(number).collect();
-    format!("{}[{}]", t.dtype, shape.join(", "))
+    format!("{}[{}]", t.dtype, commas(t.shape.iter().map(number)))
 }
 
 /// An extent without the type of its literal.
@@ -413,9 +396,7 @@ fn call_tir(
         };
         let Some(t) = t else { continue };
         let want: Vec<Expr> = buffer.shape.iter().map(|e| Known(&dims).expr(e)).collect();
-        let ok = buffer.dtype() == t.dtype
-            && want.len() == t.shape.len()
-            && want.iter().zip(&t.shape).all(|(x, y)| may_be_equal(x, y));
+        let ok = buffer.dtype() == t.dtype && shapes_fit(&want, &t.shape);
         require(ok, || {
             let want = text(&TensorType { shape: want, dtype: buffer.dtype() });
             format!("`{}` is {want}, but {} is passed", buffer.name, text(t))
@@ -429,11 +410,7 @@ fn call_tir(
             format!("the callee writes its argument `{name}`")
         })?;
     }
-    let mut types: Vec<GraphType> = outs.iter().cloned().map(GraphType::Tensor).collect();
-    match types.len() {
-        1 => Ok(types.swap_remove(0)),
-        _ => Ok(GraphType::Tuple(types)),
-    }
+    Ok(GraphType::of_outputs(outs))
 }
 
 /// Replaces variables by what they are bound to, and computes what is constant then.

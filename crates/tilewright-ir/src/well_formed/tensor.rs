@@ -13,8 +13,8 @@ use crate::intrinsic::Operands;
 use crate::scalar::{round_to, wrap};
 use crate::stmt::{Block, MatchRegion, Range, Region, Stmt, StmtKind};
 use crate::tensor::Tensor;
-use crate::text::brief;
-use crate::visit::{Visit, free_vars, walk_block, walk_buffer, walk_expr, walk_range, walk_stmt};
+use crate::text::{brief, commas};
+use crate::visit::{Visit, free_vars, walk_attrs, walk_buffer, walk_expr, walk_range, walk_stmt};
 
 /// Levels of an expression.
 pub const EXPR_DEPTH: usize = 1500;
@@ -243,9 +243,8 @@ impl Checker {
                 && back.iter().zip(&view.shape).all(|(x, y)| may_be_equal(x, y))
         });
         self.require(fits, || {
-            let text =
-                |items: &[&Expr]| items.iter().map(|e| brief(e)).collect::<Vec<_>>().join(", ");
-            let (x, y) = (text(&view.shape.iter().collect::<Vec<_>>()), text(&extents));
+            let x = commas(view.shape.iter().map(brief));
+            let y = commas(extents.iter().map(|e| brief(e)));
             format!(
                 "view `{}` has shape ({x}), but the region of `{}` has ({y})",
                 view.name, source.name
@@ -285,14 +284,10 @@ impl Checker {
         });
     }
 
-    fn result(&mut self, e: &Expr, expected: DType) {
-        self.require(e.dtype() == expected, || {
-            format!("`{}` is of type {expected}, but its node says {}", brief(e), e.dtype())
-        });
-    }
-
     fn node(&mut self, e: &Expr) {
         let dtype = e.dtype();
+        // Calls say theirs themselves.
+        let mut expected = e.kind().dtype(dtype);
         match e.kind() {
             ExprKind::Int(v) => {
                 let ok = dtype.lanes == 1 && Operands::Bits.admit(dtype) && wrap(*v, dtype) == *v;
@@ -314,7 +309,6 @@ impl Checker {
                     true => format!("variable `{}` is used outside of its scope", v.name()),
                     false => format!("variable `{}` is not defined", v.name()),
                 });
-                self.result(e, v.dtype());
             }
             ExprKind::Cast(a) => {
                 let ok = Operands::Any.admit(dtype)
@@ -324,14 +318,8 @@ impl Checker {
             }
             ExprKind::Binary(op, a, b) => {
                 self.operands(e, binary_operands(*op), &[a, b]);
-                let bool = DType::BOOL.with_lanes(a.dtype().lanes);
-                let compares = op.is_compare() || op.is_logic();
-                self.result(e, if compares { bool } else { a.dtype() });
             }
-            ExprKind::Not(a) => {
-                self.operands(e, Operands::Bool, &[a]);
-                self.result(e, a.dtype());
-            }
+            ExprKind::Not(a) => self.operands(e, Operands::Bool, &[a]),
             ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
                 let lanes = c.dtype().lanes;
                 let ok = c.dtype().is_bool() && (lanes == 1 || lanes == t.dtype().lanes);
@@ -342,12 +330,10 @@ impl Checker {
                     let (t, f) = (t.dtype(), f.dtype());
                     format!("`{}` has values of types {t} and {f}", brief(e))
                 });
-                self.result(e, t.dtype());
             }
             ExprKind::Load(b, indices) => {
                 self.buffer_use(b);
-                let expected = self.access(b, indices, &|| brief(e));
-                self.result(e, expected);
+                self.access(b, indices, &|| brief(e));
             }
             ExprKind::Call(CallTarget::Intrin(op), args) => {
                 self.require(args.len() == op.arity(), || {
@@ -355,9 +341,7 @@ impl Checker {
                     format!("`{}`: T.{} takes {n} arguments, not {m}", brief(e), op.name())
                 });
                 self.operands(e, op.operands(), &args.iter().collect::<Vec<_>>());
-                if let Some(first) = args.first() {
-                    self.result(e, op.result(first.dtype()));
-                }
+                expected = args.first().map_or(dtype, |first| op.result(first.dtype()));
             }
             ExprKind::Call(CallTarget::Reinterpret(to), args) => {
                 let from = args.first().map(Expr::dtype);
@@ -371,14 +355,14 @@ impl Checker {
                     let from = from.unwrap_or(DType::VOID);
                     format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
                 });
+                expected = dtype;
             }
-            ExprKind::Call(..) => {}
-            ExprKind::Let(v, value, body) => {
+            ExprKind::Call(..) => expected = dtype,
+            ExprKind::Let(v, value, _) => {
                 self.require(v.dtype() == value.dtype(), || {
                     let (v, t) = (v.name(), value.dtype());
                     format!("variable `{v}` of `{}` is bound to a value of type {t}", brief(e))
                 });
-                self.result(e, body.dtype());
             }
             ExprKind::Ramp(base, stride) => {
                 self.operands(e, Operands::Int, &[base, stride]);
@@ -390,6 +374,9 @@ impl Checker {
                 self.require(ok, || format!("`{}` has no values", brief(e)));
             }
         }
+        self.require(dtype == expected, || {
+            format!("`{}` is of type {expected}, but its node says {dtype}", brief(e))
+        });
     }
 
     fn lanes(&mut self, e: &Expr, operand: &Expr) {
@@ -397,16 +384,12 @@ impl Checker {
             format!("`{}` takes scalars, not {}", brief(e), operand.dtype())
         });
         self.require(e.dtype().lanes >= 2, || format!("`{}` makes fewer than 2 lanes", brief(e)));
-        self.result(e, operand.dtype().with_lanes(e.dtype().lanes));
     }
 
     fn stmt_rules(&mut self, s: &Stmt) {
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
-                let text = || {
-                    let indices: Vec<String> = indices.iter().map(brief).collect();
-                    format!("{}[{}]", buffer.name, indices.join(", "))
-                };
+                let text = || format!("{}[{}]", buffer.name, commas(indices.iter().map(brief)));
                 self.require(!self.constants.contains(&buffer.data), || {
                     format!("`{}` is written, but its memory is a constant", text())
                 });
@@ -535,15 +518,8 @@ impl Visit for Checker {
         }
         b.matches.iter().for_each(|m| self.view(m));
         b.reads.iter().chain(&b.writes).flatten().for_each(|r| self.region(r));
-        let rest = Block {
-            iters: Vec::new(),
-            allocs: Vec::new(),
-            matches: Vec::new(),
-            reads: None,
-            writes: None,
-            ..b.clone()
-        };
-        walk_block(self, &rest);
+        walk_attrs(self, &b.annotations);
+        b.init.iter().chain([&b.body]).for_each(|s| self.stmt(s));
     }
 
     fn var_def(&mut self, v: &Var) {

@@ -51,7 +51,6 @@ const KNOWN: &[&str] = &[
     "indexdiv",
     "indexmod",
     "infinity",
-    "likely",
     "max",
     "max_value",
     "min",
@@ -215,9 +214,9 @@ impl ExprParser {
                 let args = bind(&["dtype", "span"])?;
                 let at = args.need("dtype")?;
                 let dtype = self.dtype(at)?;
-                limit(name, dtype).map(TextValue::Typed).ok_or_else(|| {
-                    Error::syntax(format!("`{what}` of {dtype} does not exist")).at(self.span(at))
-                })
+                limit(name, dtype)
+                    .map(TextValue::Typed)
+                    .ok_or_else(|| self.error(at, format!("`{what}` of {dtype} does not exist")))
             }
             "undef" => {
                 let args = bind(&["dtype"])?;
@@ -295,20 +294,14 @@ impl ExprParser {
 
     /// Two values of one type.
     fn same_type(&mut self, a: TextValue, b: TextValue) -> Result<(Expr, Expr)> {
-        for v in [&a, &b] {
-            if let TextValue::Str(_) | TextValue::None | TextValue::Buffer(_) = v {
-                let message = format!("expected an expression, found {}", v.describe());
-                return Err(Error::syntax(message));
-            }
-        }
+        a.operand().and_then(|()| b.operand())?;
         crate::value::unify(a, b, self.int)
     }
 
     fn lanes(&mut self, e: &ast::Expr) -> Result<u16> {
         match self.count::<u16>(e)? {
             n @ 2.. => Ok(n),
-            n => Err(Error::syntax(format!("a vector has at least two lanes, found {n}"))
-                .at(self.span(e))),
+            n => Err(self.error(e, format!("a vector has at least two lanes, found {n}"))),
         }
     }
 
@@ -322,9 +315,8 @@ impl ExprParser {
         let value = match (e, dtype.kind) {
             (ast::Expr::StringLiteral(s), _) => {
                 let special = special_float(s.value.to_str()).filter(|_| dtype.is_float());
-                let v = special.ok_or_else(|| {
-                    Error::syntax(format!("expected {dtype}, found a string")).at(self.span(e))
-                })?;
+                let v = special
+                    .ok_or_else(|| self.error(e, format!("expected {dtype}, found a string")))?;
                 Expr::float(v, dtype.scalar())
             }
             (_, TypeKind::Handle) => match self.value(e)? {
@@ -342,15 +334,13 @@ impl ExprParser {
                     cast(x, dtype.with_lanes(lanes))?
                 }
                 v @ (TextValue::Str(_) | TextValue::None | TextValue::Buffer(_)) => {
-                    let message = format!("expected {dtype}, found {}", v.describe());
-                    return Err(Error::syntax(message).at(self.span(e)));
+                    return Err(self.error(e, format!("expected {dtype}, found {}", v.describe())));
                 }
                 v => {
                     let x = v.convert(dtype.scalar(), self.int)?;
                     match x.kind() {
                         ExprKind::Cast(_) => {
-                            return Err(Error::syntax(format!("not a constant of type {dtype}"))
-                                .at(self.span(e)));
+                            return Err(self.error(e, format!("not a constant of type {dtype}")));
                         }
                         _ => x,
                     }
@@ -360,9 +350,7 @@ impl ExprParser {
         Ok(TextValue::Typed(match (value.dtype().lanes, dtype.lanes) {
             (a, b) if a == b => value,
             (1, b) => Expr::broadcast(value, b),
-            (a, b) => {
-                return Err(Error::syntax(format!("expected {b} lanes, found {a}")));
-            }
+            (a, b) => return Err(Error::syntax(format!("expected {b} lanes, found {a}"))),
         }))
     }
 
@@ -377,7 +365,7 @@ impl ExprParser {
             let args = Args::bind(c, "T.Let", &["expr", "where"])?;
             let bindings = args.need("where")?;
             let ast::Expr::Dict(d) = bindings else {
-                return Err(Error::syntax("expected `{variable: value}`").at(self.span(bindings)));
+                return Err(self.error(bindings, "expected `{variable: value}`"));
             };
             for item in &d.items {
                 let key = item.key.as_ref().ok_or_else(|| Error::syntax("expected `x: value`"))?;
@@ -390,12 +378,10 @@ impl ExprParser {
         let mut read = || {
             for (name, value) in &pairs {
                 let ast::Expr::Name(n) = name else {
-                    return Err(Error::syntax("expected a variable").at(self.span(*name)));
+                    return Err(self.error(*name, "expected a variable"));
                 };
                 let value = self.expr(value)?;
-                let var = tilewright_ir::Var::new(n.id.as_str(), value.dtype());
-                self.env.insert(n.id.as_str(), Item::Var(var.clone()));
-                bound.push((var, value));
+                bound.push((self.env.define(&n.id, value.dtype()), value));
             }
             self.expr(body)
         };
@@ -418,8 +404,8 @@ impl ExprParser {
                 Some("dtype") => dtype = Some(self.dtype(&k.value)?),
                 Some("func_name" | "global_symbol" | "name") => named = Some(&k.value),
                 _ => {
-                    return Err(Error::syntax("`T.call_extern` has no such parameter")
-                        .at(self.span(k))
+                    return Err(self
+                        .error(k, "`T.call_extern` has no such parameter")
                         .help("write T.call_extern(dtype, name, args...)"));
                 }
             }

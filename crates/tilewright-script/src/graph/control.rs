@@ -83,27 +83,9 @@ impl GraphParser<'_> {
     /// A function inside of this one.
     pub(super) fn local(&mut self, f: &ast::StmtFunctionDef) -> Result<()> {
         let at = self.x.span(&f.name);
-        let p = &f.parameters;
-        if p.vararg.is_some() || p.kwarg.is_some() {
-            return Err(Error::syntax("`*` and `**` parameters are not supported").at(at));
-        }
-        let declared = declared_types(self.x, &f.body);
         let mut params = Vec::new();
         let body = self.body(|this| {
-            for p in p.iter_non_variadic_params() {
-                let annotation = p.parameter.annotation();
-                if let Some(e) = annotation {
-                    this.dimensions(e, &declared)?;
-                }
-                let ty = match annotation {
-                    Some(e) => this.graph_type(e)?,
-                    None => GraphType::Opaque("R.Object".into()),
-                };
-                let name = p.parameter.name.as_str();
-                let var = GraphVar::new(name, ty);
-                this.x.env.insert(name, Item::Graph(var.clone()));
-                params.push(var);
-            }
+            params = this.parameters(&FuncHead::default(), f)?;
             let ret = this.statements(&f.body)?;
             ret.ok_or_else(|| Error::syntax("the body of a loop returns a tuple").at(at))
         })?;
@@ -124,14 +106,13 @@ impl GraphParser<'_> {
             _ => None,
         };
         let Some(k) = local else {
-            return Err(Error::syntax("expected a function that is written inside of this one")
-                .at(self.x.span(at))
+            return Err(self
+                .x
+                .error(at, "expected a function that is written inside of this one")
                 .help("write the body before: @R.function, def body(i, x): ..., return (go, x)"));
         };
         let Some(Local { params, body }) = self.locals.get_mut(k).and_then(Option::take) else {
-            return Err(
-                Error::syntax("this function is the body of another loop").at(self.x.span(at))
-            );
+            return Err(self.x.error(at, "this function is the body of another loop"));
         };
         let mut optional = |name: &str| match args.get(name) {
             None | Some(ast::Expr::NoneLiteral(_)) => Ok(None),

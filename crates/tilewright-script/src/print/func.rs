@@ -6,21 +6,28 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::text::{self, quote};
+use tilewright_ir::text::{Names, commas, quote};
 use tilewright_ir::visit::{Visit, walk_attrs, walk_buffer, walk_expr, walk_func, walk_stmt};
-use tilewright_ir::{Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_ir::{Attrs, Block, Buffer, Expr, ExprKind, Param, Stmt, StmtKind, TensorFunc, Var};
 
 use super::Printer;
 use crate::ranges::with_ranges;
 
 /// Variables that are used, in the order of the text, and those that are defined.
 #[derive(Default)]
-struct Uses {
+pub(super) struct Uses {
     used: Vec<Var>,
     seen: HashSet<Var>,
     defined: HashSet<Var>,
     /// Whether elements of buffers are read.
     loads: bool,
+}
+
+impl Uses {
+    /// The variables that nothing defines, in the order of the text.
+    pub(super) fn free(&self) -> Vec<Var> {
+        self.used.iter().filter(|v| !self.defined.contains(*v)).cloned().collect()
+    }
 }
 
 impl Visit for Uses {
@@ -64,19 +71,56 @@ fn is_symbolic(b: &Buffer) -> bool {
     uses.loads || !uses.used.is_empty()
 }
 
-impl Printer {
+impl Printer<'_> {
+    /// The decorator of a function, with its name in the module and the one in the text, and those
+    /// of its parameters in the text and their own.
+    pub(super) fn decorator<'n>(
+        &mut self,
+        kind: &str,
+        private: bool,
+        (key, name): (&str, &str),
+        params: impl Iterator<Item = (&'n str, &'n str)>,
+    ) {
+        let mut parts: Vec<String> = Vec::new();
+        if private {
+            parts.push("private=True".to_owned());
+        }
+        if key != name {
+            parts.push(format!("name={}", quote(key)));
+        }
+        let renamed = params.filter(|(text, real)| text != real);
+        let renamed =
+            commas(renamed.map(|(text, real)| format!("{}: {}", quote(text), quote(real))));
+        if !renamed.is_empty() {
+            parts.push(format!("names={{{renamed}}}"));
+        }
+        match parts.is_empty() {
+            true => self.line(&format!("@{kind}")),
+            false => self.line(&format!("@{kind}({})", commas(parts))),
+        }
+    }
+
+    /// The attributes of a function, the ranges of its sizes among them.
+    pub(super) fn func_attrs<'v>(
+        &mut self,
+        space: &str,
+        attrs: &Attrs,
+        sizes: impl Iterator<Item = &'v Var>,
+    ) {
+        let attrs = with_ranges(attrs, sizes.map(|v| (v, self.names.var(v))));
+        if !attrs.is_empty() {
+            let attrs = self.attrs(&attrs);
+            self.line(&format!("{space}.func_attr({attrs})"));
+        }
+    }
+
     /// A function; `key` is its name in the module, `name` the one in the text.
     pub(super) fn tensor_func(&mut self, key: &str, name: &str, f: &TensorFunc) {
         let mut uses = Uses::default();
         walk_func(&mut uses, f);
         walk_attrs(&mut uses, &f.attrs);
         self.names.push();
-        let mut renamed: Vec<String> = Vec::new();
-        let mut rename = |text: &str, real: &str| {
-            if text != real {
-                renamed.push(format!("{}: {}", quote(text), quote(real)));
-            }
-        };
+        let mut names: Vec<(String, &str)> = Vec::new();
         let mut header = Vec::new();
         let mut matched = Vec::new();
         for p in &f.params {
@@ -84,13 +128,13 @@ impl Printer {
                 Param::Scalar(v) => {
                     uses.defined.insert(v.clone());
                     let name = self.names.define(v);
-                    rename(&name, v.name());
                     header.push(format!("{name}: T.{}", v.dtype()));
+                    names.push((name, v.name()));
                 }
                 Param::Buffer { handle, buffer } => {
                     uses.defined.insert(handle.clone());
                     let name = self.names.define_buffer(buffer);
-                    rename(&name, &buffer.name);
+                    names.push((name.clone(), &buffer.name));
                     if is_symbolic(buffer) || uses.seen.contains(handle) {
                         matched.push((header.len(), handle, buffer, name));
                         header.push(String::new());
@@ -111,25 +155,12 @@ impl Printer {
                 *text = format!("{name}: T.handle");
             }
         }
-        let mut decorator: Vec<String> = Vec::new();
-        if f.private {
-            decorator.push("private=True".to_owned());
-        }
-        if key != name {
-            decorator.push(format!("name={}", quote(key)));
-        }
-        if !renamed.is_empty() {
-            decorator.push(format!("names={{{}}}", renamed.join(", ")));
-        }
-        match decorator.is_empty() {
-            true => self.line("@T.prim_func"),
-            false => self.line(&format!("@T.prim_func({})", decorator.join(", "))),
-        }
+        let names = names.iter().map(|(text, real)| (text.as_str(), *real));
+        self.decorator("T.prim_func", f.private, (key, name), names);
         let ret = f.ret.map_or(String::new(), |d| format!(" -> T.{d}"));
-        self.line(&format!("def {name}({}){ret}:", header.join(", ")));
+        self.line(&format!("def {name}({}){ret}:", commas(header)));
         self.indent += 1;
-        let free: Vec<Var> =
-            uses.used.iter().filter(|v| !uses.defined.contains(*v)).cloned().collect();
+        let free = uses.free();
         for v in &free {
             let name = self.names.define(v);
             self.line(&format!("{name} = T.{}()", v.dtype()));
@@ -139,13 +170,7 @@ impl Printer {
             let args = self.buffer_args(buffer, None);
             self.line(&format!("{name} = T.match_buffer({handle}, {args})"));
         }
-        let sizes =
-            free.iter().chain(f.scalars()).map(|v| (v, text::Names::var(&mut self.names, v)));
-        let attrs = with_ranges(&f.attrs, sizes);
-        if !attrs.is_empty() {
-            let attrs = self.attrs(&attrs);
-            self.line(&format!("T.func_attr({attrs})"));
-        }
+        self.func_attrs("T", &f.attrs, free.iter().chain(f.scalars()));
         match implicit_root(f) {
             Some(root) => {
                 root.allocs.iter().for_each(|a| self.alloc(a));

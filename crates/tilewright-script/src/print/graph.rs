@@ -1,21 +1,18 @@
 //! Graph functions.
 
-use std::collections::HashSet;
-
 use tilewright_ir::control::MATCH_CAST;
-use tilewright_ir::text::{self, quote};
-use tilewright_ir::visit::{Visit, walk_attrs, walk_expr};
+use tilewright_ir::text::{commas, quote, tuple};
+use tilewright_ir::visit::{Visit, free_vars, walk_attrs};
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, DType, Expr, ExprKind, GraphExpr, GraphFunc, GraphType,
-    TensorType, Var, graph,
+    Attrs, Binding, BindingBlock, DType, Expr, GraphExpr, GraphFunc, GraphType, TensorType, graph,
 };
 
 mod control;
 
+use super::func::Uses;
 use super::{Printer, is_identifier};
-use crate::consts::{self, ConstTable};
+use crate::consts;
 use crate::graph::keeps_text;
-use crate::ranges::with_ranges;
 
 /// `R.*` that are not operators.
 const NOT_OPERATORS: &[&str] = &[
@@ -35,29 +32,7 @@ const NOT_OPERATORS: &[&str] = &[
     "tuple",
 ];
 
-/// Variables of shapes, in the order of the text.
-#[derive(Default)]
-struct Symbols {
-    order: Vec<Var>,
-    seen: HashSet<Var>,
-}
-
-impl Visit for Symbols {
-    fn expr(&mut self, e: &Expr) {
-        if let ExprKind::Var(v) = e.kind()
-            && self.seen.insert(v.clone())
-        {
-            self.order.push(v.clone());
-        }
-        walk_expr(self, e);
-    }
-
-    fn var_def(&mut self, v: &Var) {
-        self.seen.insert(v.clone());
-    }
-}
-
-impl Symbols {
+impl Uses {
     fn ty(&mut self, t: &GraphType) {
         match t {
             GraphType::Tensor(t) => t.shape.iter().for_each(|e| self.expr(e)),
@@ -115,16 +90,10 @@ fn names_function(f: &GraphFunc) -> bool {
     names
 }
 
-impl Printer {
+impl Printer<'_> {
     /// A function; `key` is its name in the module, `name` the one in the text.
-    pub(super) fn graph_func(
-        &mut self,
-        key: &str,
-        name: &str,
-        f: &GraphFunc,
-        mut table: Option<&mut ConstTable>,
-    ) {
-        let mut symbols = Symbols::default();
+    pub(super) fn graph_func(&mut self, key: &str, name: &str, f: &GraphFunc) {
+        let mut symbols = Uses::default();
         f.params.iter().for_each(|p| symbols.ty(p.ty()));
         f.ret_ty.iter().for_each(|t| symbols.ty(t));
         walk_attrs(&mut symbols, &f.attrs);
@@ -133,63 +102,42 @@ impl Printer {
         self.names.push();
         self.names.int = Some(DType::I64);
         let names: Vec<String> = f.params.iter().map(|p| self.names.define_graph(p)).collect();
+        let sizes = symbols.free();
         let declared: Vec<(String, DType)> =
-            symbols.order.iter().map(|v| (self.names.define(v), v.dtype())).collect();
+            sizes.iter().map(|v| (self.names.define(v), v.dtype())).collect();
 
-        let mut decorator: Vec<String> = Vec::new();
-        if f.private {
-            decorator.push("private=True".to_owned());
-        }
-        if key != name {
-            decorator.push(format!("name={}", quote(key)));
-        }
-        let renamed: Vec<String> = f
-            .params
-            .iter()
-            .zip(&names)
-            .filter(|(p, text)| **p.name() != ***text)
-            .map(|(p, text)| format!("{}: {}", quote(text), quote(p.name())))
-            .collect();
-        if !renamed.is_empty() {
-            decorator.push(format!("names={{{}}}", renamed.join(", ")));
-        }
-        match decorator.is_empty() {
-            true => self.line("@R.function"),
-            false => self.line(&format!("@R.function({})", decorator.join(", "))),
-        }
-        let params: Vec<String> = f
-            .params
-            .iter()
-            .zip(&names)
-            .map(|(p, name)| format!("{name}: {}", self.graph_type(p.ty(), true)))
-            .collect();
+        let params = f.params.iter().zip(&names);
+        let renamed = params.clone().map(|(p, text)| (text.as_str(), &**p.name()));
+        self.decorator("R.function", f.private, (key, name), renamed);
+        let params =
+            commas(params.map(|(p, name)| format!("{name}: {}", self.graph_type(p.ty(), true))));
         let ret = match &f.ret_ty {
             Some(t) => format!(" -> {}", self.graph_type(t, true)),
             None => String::new(),
         };
-        self.line(&format!("def {name}({}){ret}:", params.join(", ")));
+        self.line(&format!("def {name}({params}){ret}:"));
         self.indent += 1;
         for (name, dtype) in declared {
             self.line(&format!("{name} = T.{dtype}()"));
         }
-        let sizes = symbols.order.iter().map(|v| (v, text::Names::var(&mut self.names, v)));
-        let attrs = with_ranges(&f.attrs, sizes);
-        if !attrs.is_empty() {
-            let attrs = self.attrs(&attrs);
-            self.line(&format!("R.func_attr({attrs})"));
-        }
+        self.func_attrs("R", &f.attrs, sizes.iter());
         if names_function(f) {
             self.line("cls = Module");
         }
-        self.binding_blocks(&f.blocks, table.as_deref_mut());
-        let ret = self.value(&f.ret, table);
-        self.line(&format!("return {ret}"));
+        self.returning(&f.blocks, &f.ret);
         self.indent -= 1;
         self.names.int = None;
         self.names.pop();
     }
 
-    fn binding_blocks(&mut self, blocks: &[BindingBlock], mut table: Option<&mut ConstTable>) {
+    /// Bindings and what is returned after them.
+    fn returning(&mut self, blocks: &[BindingBlock], ret: &GraphExpr) {
+        self.binding_blocks(blocks);
+        let ret = self.value(ret);
+        self.line(&format!("return {ret}"));
+    }
+
+    fn binding_blocks(&mut self, blocks: &[BindingBlock]) {
         // Only bindings that no plain bindings come before, and that there are, need no scope.
         let mut plain_before = false;
         for b in blocks {
@@ -207,27 +155,27 @@ impl Printer {
                 self.indent += 1;
             }
             for binding in &b.bindings {
-                self.graph_binding(binding, table.as_deref_mut());
+                self.graph_binding(binding);
             }
             if scope.is_some() {
-                let outputs: Vec<String> = b.outputs.iter().map(|v| self.names.graph(v)).collect();
-                self.line(&format!("R.output({})", outputs.join(", ")));
+                let outputs = commas(b.outputs.iter().map(|v| self.names.graph(v)));
+                self.line(&format!("R.output({outputs})"));
                 self.indent -= 1;
             }
         }
     }
 
-    fn graph_binding(&mut self, b: &Binding, mut table: Option<&mut ConstTable>) {
+    fn graph_binding(&mut self, b: &Binding) {
         let value = match &b.value {
-            GraphExpr::If(branches) => return self.branches(&b.var, branches, table),
-            GraphExpr::Loop(l) => self.graph_loop(l, table.as_deref_mut()),
+            GraphExpr::If(branches) => return self.branches(&b.var, branches),
+            GraphExpr::Loop(l) => self.graph_loop(l),
             GraphExpr::Call { op, args, .. } if **op == *MATCH_CAST && args.len() == 1 => {
-                let of = self.value(&args[0], table);
+                let of = self.value(&args[0]);
                 let ty = self.graph_type(b.var.ty(), false);
                 let name = self.names.define_graph(&b.var);
                 return self.line(&format!("{name} = R.match_cast({of}, {ty})"));
             }
-            value => self.value(value, table),
+            value => self.value(value),
         };
         let ty = self.graph_type(b.var.ty(), false);
         let follows = matches!(b.value, GraphExpr::CallTir { .. } | GraphExpr::Const(_))
@@ -244,12 +192,10 @@ impl Printer {
         match t {
             GraphType::Tensor(t) => self.tensor_type(t, header),
             GraphType::Tuple(items) => {
-                let items: Vec<String> = items.iter().map(|t| self.graph_type(t, header)).collect();
-                format!("R.Tuple({})", items.join(", "))
+                format!("R.Tuple({})", commas(items.iter().map(|t| self.graph_type(t, header))))
             }
             GraphType::Shape(sizes) => {
-                let sizes: Vec<String> = sizes.iter().map(|e| self.extent(e, header)).collect();
-                format!("R.Shape([{}])", sizes.join(", "))
+                format!("R.Shape([{}])", commas(sizes.iter().map(|e| self.extent(e, header))))
             }
             GraphType::Opaque(text) if keeps_text(text) => text.to_string(),
             GraphType::Opaque(text) => format!("R.Opaque({})", quote(text)),
@@ -257,36 +203,28 @@ impl Printer {
     }
 
     fn extent(&mut self, e: &Expr, header: bool) -> String {
-        let mut symbols = Symbols::default();
-        symbols.expr(e);
         let text = self.expr(e);
-        if header && !symbols.order.is_empty() { quote(&text) } else { text }
+        if header && !free_vars(e).is_empty() { quote(&text) } else { text }
     }
 
     fn tensor_type(&mut self, t: &TensorType, header: bool) -> String {
-        let extents: Vec<String> = t.shape.iter().map(|e| self.extent(e, header)).collect();
-        let comma = if extents.len() == 1 { "," } else { "" };
-        format!("R.Tensor(({}{comma}), dtype=\"{}\")", extents.join(", "), t.dtype)
+        let extents = tuple(t.shape.iter().map(|e| self.extent(e, header)));
+        format!("R.Tensor({extents}, dtype=\"{}\")", t.dtype)
     }
 
-    fn values(&mut self, items: &[GraphExpr], mut table: Option<&mut ConstTable>) -> String {
+    fn values(&mut self, items: &[GraphExpr]) -> String {
         match items {
             [] => "R.tuple()".to_owned(),
-            [one] => format!("({},)", self.value(one, table)),
-            _ => {
-                let items: Vec<String> =
-                    items.iter().map(|e| self.value(e, table.as_deref_mut())).collect();
-                format!("({})", items.join(", "))
-            }
+            _ => tuple(items.iter().map(|e| self.value(e))),
         }
     }
 
-    fn value(&mut self, e: &GraphExpr, mut table: Option<&mut ConstTable>) -> String {
+    fn value(&mut self, e: &GraphExpr) -> String {
         match e {
             GraphExpr::Var(v) => self.names.graph(v),
-            GraphExpr::Const(t) => consts::print(t, table),
-            GraphExpr::Tuple(items) => self.values(items, table),
-            GraphExpr::Item(e, i) => format!("{}[{i}]", self.value(e, table)),
+            GraphExpr::Const(t) => consts::print(t, self.table.as_deref_mut()),
+            GraphExpr::Tuple(items) => self.values(items),
+            GraphExpr::Item(e, i) => format!("{}[{i}]", self.value(e)),
             // Values of bindings only, in a module that keeps the rules.
             GraphExpr::If(_) => "R.call(\"if\")".to_owned(),
             GraphExpr::Loop(_) => "R.call(\"loop\")".to_owned(),
@@ -295,12 +233,9 @@ impl Printer {
                     Some(name) => format!("cls.{name}"),
                     None => quote(func),
                 };
-                let args = self.values(args, table);
-                let types: Vec<String> = outs.iter().map(|t| self.tensor_type(t, false)).collect();
-                let outs = match types.as_slice() {
-                    [one] => one.clone(),
-                    several => format!("[{}]", several.join(", ")),
-                };
+                let args = self.values(args);
+                let types = commas(outs.iter().map(|t| self.tensor_type(t, false)));
+                let outs = if outs.len() == 1 { types } else { format!("[{types}]") };
                 let scalars = match scalars.is_empty() {
                     true => String::new(),
                     false => format!(", tir_vars=R.shape([{}])", self.exprs(scalars)),
@@ -318,9 +253,7 @@ impl Printer {
                 for i in 0..if positional { places } else { args.len() } {
                     let text = match placed(i).filter(|_| positional) {
                         Some((_, a)) => self.attr(a),
-                        None => args
-                            .next()
-                            .map_or(String::new(), |a| self.value(a, table.as_deref_mut())),
+                        None => args.next().map_or(String::new(), |a| self.value(a)),
                     };
                     parts.push(text);
                 }

@@ -29,7 +29,7 @@ pub(crate) use self::names::is_identifier;
 /// It reads back ([`crate::parse_module`]) as a module that is structurally equal. Constants of
 /// many elements are part of the text; [`print_module_with`] keeps them apart.
 pub fn print_module(module: &Module) -> String {
-    Printer::default().module(module, None)
+    Printer::default().module(module)
 }
 
 /// The text of a module whose large constants go to a table.
@@ -37,7 +37,7 @@ pub fn print_module(module: &Module) -> String {
 /// The text names them (`R.const_ref("c0", R.Tensor(...))`); it reads back together with the
 /// table ([`crate::parse_module_with`]).
 pub fn print_module_with(module: &Module, table: &mut ConstTable) -> String {
-    Printer::default().module(module, Some(table))
+    Printer { table: Some(table), ..Printer::default() }.module(module)
 }
 
 /// The text of a tensor function without a module around it.
@@ -54,7 +54,7 @@ fn is_sum_from(e: &Expr, start: &Expr) -> bool {
 
 /// Text under construction.
 #[derive(Default)]
-struct Printer {
+struct Printer<'t> {
     out: String,
     indent: usize,
     names: Namer,
@@ -62,9 +62,11 @@ struct Printer {
     loops: HashMap<Var, Range>,
     /// What the text calls each function of the module.
     functions: HashMap<String, String>,
+    /// Where large constants go; into the text if there is none.
+    table: Option<&'t mut ConstTable>,
 }
 
-impl Printer {
+impl Printer<'_> {
     fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.out.push_str("    ");
@@ -78,14 +80,7 @@ impl Printer {
     }
 
     fn exprs(&mut self, items: &[Expr]) -> String {
-        let items: Vec<String> = items.iter().map(|e| self.expr(e)).collect();
-        items.join(", ")
-    }
-
-    /// `(a, b)`, `(a,)`, `()`
-    fn tuple(&mut self, items: &[Expr]) -> String {
-        let comma = if items.len() == 1 { "," } else { "" };
-        format!("({}{comma})", self.exprs(items))
+        text::commas(items.iter().map(|e| self.expr(e)))
     }
 
     /// First value, unless it is zero, and end of a range, so that they read back as the range
@@ -127,20 +122,18 @@ impl Printer {
                 _ => self.expr(e),
             },
             Attr::List(items) => {
-                let items: Vec<String> = items.iter().map(|a| self.attr(a)).collect();
-                format!("[{}]", items.join(", "))
+                format!("[{}]", text::commas(items.iter().map(|a| self.attr(a))))
             }
             Attr::Map(items) => self.attrs(items),
         }
     }
 
     fn attrs(&mut self, attrs: &Attrs) -> String {
-        let items: Vec<String> =
-            attrs.iter().map(|(k, a)| format!("{}: {}", text::quote(k), self.attr(a))).collect();
-        format!("{{{}}}", items.join(", "))
+        let items = attrs.iter().map(|(k, a)| format!("{}: {}", text::quote(k), self.attr(a)));
+        format!("{{{}}}", text::commas(items))
     }
 
-    fn module(mut self, module: &Module, mut table: Option<&mut ConstTable>) -> String {
+    fn module(mut self, module: &Module) -> String {
         self.line("from tvm.script import ir as I");
         self.line("from tvm.script import tir as T");
         if module.graphs().next().is_some() {
@@ -172,7 +165,7 @@ impl Printer {
             let name = self.functions.get(&**key).cloned().unwrap_or_default();
             match f {
                 Function::Tensor(f) => self.tensor_func(key, &name, f),
-                Function::Graph(f) => self.graph_func(key, &name, f, table.as_deref_mut()),
+                Function::Graph(f) => self.graph_func(key, &name, f),
             }
         }
         self.out.lines().map(|l| l.trim_end().to_owned() + "\n").collect()

@@ -5,80 +5,35 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::text::Names;
 use tilewright_ir::{Buffer, DType, Expr, GraphVar, Var, text};
 
-/// Python's keywords, and names that mean something in a script.
-const RESERVED: &[&str] = &[
-    "False",
-    "I",
-    "Module",
-    "None",
-    "R",
-    "T",
-    "True",
-    "abs",
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "block",
-    "break",
-    "call_tir",
-    "class",
-    "cls",
-    "continue",
-    "def",
-    "del",
-    "elif",
-    "else",
-    "except",
-    "exp",
-    "finally",
-    "float",
-    "for",
-    "from",
-    "global",
-    "grid",
-    "if",
-    "if_then_else",
-    "import",
-    "in",
-    "int",
-    "is",
-    "lambda",
-    "max",
-    "metadata",
-    "min",
-    "nonlocal",
-    "not",
-    "or",
-    "parallel",
-    "pass",
-    "pow",
-    "raise",
-    "range",
-    "relax",
-    "return",
-    "serial",
-    "sqrt",
-    "tanh",
-    "tir",
-    "tirx",
-    "try",
-    "tvm",
-    "undef",
-    "unroll",
-    "vectorized",
-    "while",
-    "with",
-    "yield",
+use crate::expr::BARE;
+use crate::tensor::LOOPS;
+
+/// Python's keywords.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
 ];
+
+/// Names that mean something in a script, beside those of loops and of functions without `T.`.
+const SCRIPT: &[&str] = &[
+    "I", "Module", "R", "T", "block", "call_tir", "cls", "float", "grid", "int", "metadata",
+    "range", "relax", "tir", "tirx", "tvm",
+];
+
+/// Whether a name has a meaning of its own.
+fn is_reserved(name: &str) -> bool {
+    let lists = [KEYWORDS, SCRIPT, BARE];
+    lists.iter().any(|list| list.contains(&name)) || LOOPS.iter().any(|(n, _)| *n == name)
+}
 
 /// Whether a text is a name that can be printed as it is.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !RESERVED.contains(&name)
+        && !is_reserved(name)
 }
 
 /// The name itself, or an identifier like it.
@@ -91,7 +46,7 @@ pub(crate) fn identifier(name: &str) -> String {
     if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
         text.insert(0, 'v');
     }
-    if RESERVED.contains(&text.as_str()) {
+    if is_reserved(&text) {
         text.push('_');
     }
     text
@@ -157,9 +112,7 @@ impl Namer {
 
     /// Names a variable where it is defined.
     pub(crate) fn define(&mut self, v: &Var) -> String {
-        let name = self.fresh(v.name());
-        self.vars.insert(v.clone(), name.clone());
-        name
+        self.define_as(v, v.name())
     }
 
     /// Names a variable after `hint` instead of its own name.

@@ -5,14 +5,14 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::text::{Names, quote};
+use tilewright_ir::text::{Names, commas, quote, tuple};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ForKind, IterKind, Range, Region, Stmt, StmtKind, Var, Visit,
-    equal, visit,
+    Block, Buffer, DType, Expr, ForKind, Range, Region, Stmt, StmtKind, Var, Visit, equal, visit,
 };
 
 use super::Printer;
 use crate::consts;
+use crate::tensor::{LOOPS, axis_names};
 
 /// Whether regions or annotations of a block name buffers, or pointers of buffers, that the block
 /// defines.
@@ -39,7 +39,7 @@ fn names_own_buffers(b: &Block) -> bool {
     find.found
 }
 
-impl Printer {
+impl Printer<'_> {
     /// The statements of a suite, one level deeper, in a scope of their own.
     pub(super) fn suite(&mut self, s: &Stmt) {
         self.names.push();
@@ -117,9 +117,9 @@ impl Printer {
             StmtKind::Assert { cond, message, values } => {
                 let mut parts = vec![quote(message)];
                 parts.extend(values.iter().map(|e| self.typed(e)));
-                let said = match parts.len() {
-                    1 => parts.concat(),
-                    _ => format!("({})", parts.join(", ")),
+                let said = match values.is_empty() {
+                    true => parts.concat(),
+                    false => tuple(parts),
                 };
                 let line = format!("assert {}, {said}", self.expr(cond));
                 self.line(&line);
@@ -193,8 +193,8 @@ impl Printer {
         self.names.push();
         if vars.len() > 1 {
             let extents_text = self.exprs(&extents);
-            let names: Vec<String> = vars.iter().map(|v| self.names.define(v)).collect();
-            self.line(&format!("for {} in T.grid({extents_text}):", names.join(", ")));
+            let names = commas(vars.iter().map(|v| self.names.define(v)));
+            self.line(&format!("for {names} in T.grid({extents_text}):"));
             for (v, e) in vars.iter().zip(extents) {
                 self.loops.insert((*v).clone(), Range::upto(e));
             }
@@ -210,13 +210,10 @@ impl Printer {
             if !annotations.is_empty() {
                 args += &format!(", annotations={}", self.attrs(annotations));
             }
-            let callee = match kind {
-                ForKind::Serial if annotations.is_empty() => "range",
-                ForKind::Serial => "T.serial",
-                ForKind::Parallel => "T.parallel",
-                ForKind::Vectorized => "T.vectorized",
-                ForKind::Unrolled => "T.unroll",
-                ForKind::ThreadBinding(_) => "T.thread_binding",
+            let named = LOOPS.iter().find(|(_, k)| k == kind);
+            let callee = match named.map_or("thread_binding", |(name, _)| name) {
+                "serial" if annotations.is_empty() => "range".to_owned(),
+                name => format!("T.{name}"),
             };
             let name = self.names.define(var);
             self.line(&format!("for {name} in {callee}({args}):"));
@@ -232,24 +229,20 @@ impl Printer {
         if r.ranges.is_empty() {
             return format!("{buffer}[()]");
         }
-        let ranges: Vec<String> = r
-            .ranges
-            .iter()
-            .map(|r| match r.is_point() {
-                true => self.expr(&r.min),
-                false => match self.bounds(r) {
-                    (None, end) => format!("0:{end}"),
-                    (Some(min), end) => format!("{min}:{end}"),
-                },
-            })
-            .collect();
-        format!("{buffer}[{}]", ranges.join(", "))
+        let range = |r: &Range| match r.is_point() {
+            true => self.expr(&r.min),
+            false => match self.bounds(r) {
+                (None, end) => format!("0:{end}"),
+                (Some(min), end) => format!("{min}:{end}"),
+            },
+        };
+        format!("{buffer}[{}]", commas(r.ranges.iter().map(range)))
     }
 
     fn regions(&mut self, name: &str, regions: Option<&Vec<Region>>) {
         if let Some(regions) = regions {
-            let regions: Vec<String> = regions.iter().map(|r| self.region(r)).collect();
-            self.line(&format!("T.{name}({})", regions.join(", ")));
+            let regions = commas(regions.iter().map(|r| self.region(r)));
+            self.line(&format!("T.{name}({regions})"));
         }
     }
 
@@ -317,16 +310,11 @@ impl Printer {
             })
         };
         let pairs = || b.iters.iter().zip(bindings);
-        let letter = |kind| match kind {
-            IterKind::Spatial => 'S',
-            IterKind::Reduce => 'R',
-            IterKind::Opaque => 'O',
-        };
         if b.iters.len() > 1 && pairs().all(|(i, e)| is_loop(&i.domain, e)) {
             let values = self.exprs(bindings);
-            let kinds: String = b.iters.iter().map(|i| letter(i.kind)).collect();
-            let names: Vec<String> = b.iters.iter().map(|i| self.names.define(&i.var)).collect();
-            self.line(&format!("{} = T.axis.remap(\"{kinds}\", [{values}])", names.join(", ")));
+            let kinds: String = b.iters.iter().map(|i| axis_names(i.kind).1).collect();
+            let names = commas(b.iters.iter().map(|i| self.names.define(&i.var)));
+            self.line(&format!("{names} = T.axis.remap(\"{kinds}\", [{values}])"));
             return;
         }
         for (iter, value) in pairs() {
@@ -335,11 +323,7 @@ impl Printer {
                 (None, end) => end,
                 (Some(min), end) => format!("({min}, {end})"),
             };
-            let kind = match iter.kind {
-                IterKind::Spatial => "spatial",
-                IterKind::Reduce => "reduce",
-                IterKind::Opaque => "opaque",
-            };
+            let (kind, _) = axis_names(iter.kind);
             let name = self.names.define(&iter.var);
             self.line(&format!("{name} = T.axis.{kind}({domain}, {value})"));
         }
@@ -347,7 +331,8 @@ impl Printer {
 
     /// The arguments that describe a buffer: shape, type, and what is not usual.
     pub(super) fn buffer_args(&mut self, b: &Buffer, data: Option<&str>) -> String {
-        let mut args = format!("{}, \"{}\"", self.tuple(&b.shape), b.dtype());
+        let shape = tuple(b.shape.iter().map(|e| self.expr(e)));
+        let mut args = format!("{shape}, \"{}\"", b.dtype());
         if let Some(data) = data {
             args += &format!(", data={data}");
         }
@@ -358,7 +343,7 @@ impl Printer {
     fn buffer_details(&mut self, b: &Buffer) -> String {
         let mut args = String::new();
         if !b.strides.is_empty() {
-            args += &format!(", strides={}", self.tuple(&b.strides));
+            args += &format!(", strides={}", tuple(b.strides.iter().map(|e| self.expr(e))));
         }
         if let Some(e) = &b.elem_offset {
             args += &format!(", elem_offset={}", self.expr(e));

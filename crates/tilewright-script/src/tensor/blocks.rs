@@ -2,6 +2,23 @@
 
 use super::*;
 
+/// The kinds of the axes of blocks, by their names and in short.
+const AXES: [(IterKind, &str, &str); 3] = [
+    (IterKind::Spatial, "spatial", "S"),
+    (IterKind::Reduce, "reduce", "R"),
+    (IterKind::Opaque, "opaque", "O"),
+];
+
+/// The name of a kind, in full and in short.
+pub(crate) fn axis_names(kind: IterKind) -> (&'static str, &'static str) {
+    AXES.iter().find(|(k, ..)| *k == kind).map_or(("", ""), |(_, long, short)| (long, short))
+}
+
+/// The kind of a name, in full or in short.
+pub(super) fn axis_kind(name: &str) -> Option<IterKind> {
+    AXES.iter().find(|(_, long, short)| name == *long || name == *short).map(|(kind, ..)| *kind)
+}
+
 impl TensorParser<'_> {
     /// What a block says about itself.
     pub(super) fn block_clause(
@@ -31,15 +48,8 @@ impl TensorParser<'_> {
             "reads" | "writes" => {
                 let args = Args::bind_variadic(c, what.as_str(), &[])?;
                 let mut regions = Vec::new();
-                for e in args.rest {
-                    let parts = match e {
-                        ast::Expr::List(l) => l.elts.as_slice(),
-                        ast::Expr::Tuple(t) => t.elts.as_slice(),
-                        other => std::slice::from_ref(other),
-                    };
-                    for e in parts {
-                        regions.push(self.region(e)?);
-                    }
+                for e in args.rest.into_iter().flat_map(elements) {
+                    regions.push(self.region(e)?);
                 }
                 let frame = self.frame(span)?;
                 let slot = if name == "reads" { &mut frame.reads } else { &mut frame.writes };
@@ -78,16 +88,13 @@ impl TensorParser<'_> {
                 .map(|(index, at)| match index {
                     Index::Point(e) => Ok(Range::point(e)),
                     Index::Slice(range, 1) => Ok(range),
-                    Index::Slice(..) => {
-                        Err(Error::unsupported("regions have no steps").at(self.x.span(at)))
-                    }
+                    Index::Slice(..) => Err(self.x.unsupported(at, "regions have no steps")),
                 })
                 .collect::<Result<_>>()?;
             return Ok(Region { buffer, ranges });
         }
         let buffer = self.x.buffer(e)?;
-        let ranges = buffer.shape.iter().cloned().map(Range::upto).collect();
-        Ok(Region { buffer, ranges })
+        Ok(Region::whole(&buffer))
     }
 
     /// `vi = T.axis.spatial(16, i)`
@@ -111,11 +118,7 @@ impl TensorParser<'_> {
                     let dtype = range.min.dtype();
                     (range, binding.convert(dtype, self.x.int))
                 }
-                _ => {
-                    return Err(
-                        Error::syntax("expected an extent or `(begin, end)`").at(self.x.span(dom))
-                    );
-                }
+                _ => return Err(self.x.error(dom, "expected an extent or `(begin, end)`")),
             },
             _ => {
                 let extent = self.x.value(dom)?;
@@ -131,7 +134,7 @@ impl TensorParser<'_> {
                 };
                 if !extent.dtype().is_int() {
                     let message = format!("expected an integer, found {}", extent.dtype());
-                    return Err(Error::syntax(message).at(self.x.span(dom)));
+                    return Err(self.x.error(dom, message));
                 }
                 (Range::upto(extent), binding)
             }
@@ -140,8 +143,7 @@ impl TensorParser<'_> {
         if let Some(e) = args.get("dtype")
             && self.x.dtype(e)? != domain.min.dtype()
         {
-            let message = format!("the type of the axis is {}", domain.min.dtype());
-            return Err(Error::syntax(message).at(self.x.span(e)));
+            return Err(self.x.error(e, format!("the type of the axis is {}", domain.min.dtype())));
         }
         self.add_axis(name, kind, domain, binding, span)
     }
@@ -170,23 +172,17 @@ impl TensorParser<'_> {
         }
         for ((target, kind), binding) in targets.iter().zip(kinds.chars()).zip(bindings) {
             let ast::Expr::Name(n) = target else {
-                return Err(Error::syntax("expected a name").at(self.x.span(target)));
+                return Err(self.x.error(target, "expected a name"));
             };
-            let kind = match kind {
-                'S' => IterKind::Spatial,
-                'R' => IterKind::Reduce,
-                'O' => IterKind::Opaque,
-                _ => {
-                    return Err(Error::syntax(format!("unknown kind `{kind}` of a block axis"))
-                        .at(self.x.span(at))
-                        .help("S is spatial, R is reduce, O is opaque"));
-                }
-            };
+            let kind = axis_kind(&kind.to_string()).ok_or_else(|| {
+                let error = self.x.error(at, format!("unknown kind `{kind}` of a block axis"));
+                error.help("S is spatial, R is reduce, O is opaque")
+            })?;
             let value = self.x.integer(binding)?;
             let range = value.as_var().and_then(|v| self.loops.get(v)).cloned();
             let range = range.ok_or_else(|| {
-                Error::syntax("expected the variable of a loop")
-                    .at(self.x.span(binding))
+                self.x
+                    .error(binding, "expected the variable of a loop")
                     .help("write `T.axis.spatial(extent, value)` for another value")
             })?;
             self.add_axis(&n.id, kind, range, value, span)?;
@@ -209,8 +205,7 @@ impl TensorParser<'_> {
         binding: Expr,
         at: Span,
     ) -> Result<()> {
-        let var = Var::new(name, domain.min.dtype());
-        self.x.env.insert(name, Item::Var(var.clone()));
+        let var = self.x.env.define(name, domain.min.dtype());
         let frame = self.frame(at)?;
         frame.iters.push(IterVar { var, domain, kind });
         frame.bindings.push(binding);
@@ -226,11 +221,10 @@ impl TensorParser<'_> {
         let args = Args::bind(c, "T.block", &["name_hint", "no_realize"])?;
         let name = match args.get("name_hint") {
             Some(e @ (ast::Expr::List(_) | ast::Expr::Tuple(_))) => {
-                return Err(Error::unsupported(
-                    "blocks with extents in the header are not supported",
-                )
-                .at(self.x.span(e))
-                .help("write `vi = T.axis.spatial(16, i)` in the block"));
+                return Err(self
+                    .x
+                    .unsupported(e, "blocks with extents in the header are not supported")
+                    .help("write `vi = T.axis.spatial(16, i)` in the block"));
             }
             Some(e) => string(e)?,
             None => "",
@@ -239,9 +233,7 @@ impl TensorParser<'_> {
         if let Some(e) = args.get("no_realize")
             && !matches!(e, ast::Expr::BooleanLiteral(b) if !b.value)
         {
-            return Err(
-                Error::unsupported("blocks without bindings are not supported").at(self.x.span(e))
-            );
+            return Err(self.x.unsupported(e, "blocks without bindings are not supported"));
         }
         self.blocks.push(Frame::default());
         let result = self.suite(body, Level::Block);

@@ -37,63 +37,41 @@ impl TensorParser<'_> {
         shape: Vec<Expr>,
         args: &Args,
     ) -> Result<Buffer> {
-        let dtype = match args.get("dtype") {
-            Some(e) => self.x.dtype(e)?,
-            None => DType::F32,
-        };
+        let dtype = args.read("dtype", |e| self.x.dtype(e))?.unwrap_or(DType::F32);
         if let Some(e) = args.get("buffer_type")
             && !matches!(string(e)?, "" | "default")
         {
-            return Err(
-                Error::unsupported("broadcasting buffers are not supported").at(self.x.span(e))
-            );
+            return Err(self.x.unsupported(e, "broadcasting buffers are not supported"));
         }
         if let Some(e) = args.get("layout") {
-            return Err(
-                Error::unsupported("layouts of buffers are not supported").at(self.x.span(e))
-            );
+            return Err(self.x.unsupported(e, "layouts of buffers are not supported"));
         }
-        let strides = args.get("strides").map(|e| self.x.extents(e)).transpose()?;
-        let elem_offset = args.get("elem_offset").map(|e| match e {
-            ast::Expr::StringLiteral(_) => self.x.inside(e, |p, e| p.integer(e)),
-            _ => self.x.integer(e),
-        });
-        let elem_offset = elem_offset.transpose()?;
-        let scope = args.get("scope").map(string).transpose()?;
-        let align = match args.get("align") {
-            Some(e) => match self.x.constant(e)? {
-                -1 => 0,
-                _ => self.x.count(e)?,
-            },
-            None => 0,
-        };
-        let offset_factor = match args.get("offset_factor") {
-            Some(e) => self.x.count(e)?,
-            None => 0,
-        };
-        let axis_separators = match args.get("axis_separators") {
-            Some(e) => elements(e).iter().map(|e| self.x.count(e)).collect::<Result<_>>()?,
-            None => Vec::new(),
-        };
-        let data = match args.get("data") {
-            Some(e) => Some(self.pointer(e)?),
-            None => None,
-        };
+        let strides = args.read("strides", |e| self.x.extents(e))?;
+        let elem_offset = args.read("elem_offset", |e| self.x.extent(e))?;
+        let scope = args.read("scope", string)?;
+        let align = args.read("align", |e| match self.x.constant(e)? {
+            -1 => Ok(0),
+            _ => self.x.count(e),
+        })?;
+        let offset_factor = args.read("offset_factor", |e| self.x.count(e))?;
+        let axis_separators = args
+            .read("axis_separators", |e| elements(e).iter().map(|e| self.x.count(e)).collect())?;
+        let data = args.read("data", |e| self.pointer(e))?;
         if let (Some(s), Some(e)) = (&strides, args.get("strides"))
             && !s.is_empty()
             && s.len() != shape.len()
         {
             let message = format!("the buffer has {} axes and {} strides", shape.len(), s.len());
-            return Err(Error::syntax(message).at(self.x.span(e)));
+            return Err(self.x.error(e, message));
         }
         let own_offset = elem_offset.is_none() && self.offsets.contains(name);
         Ok(Buffer::new(name, shape, dtype).derive(|d| {
             d.strides = strides.unwrap_or_default();
             d.elem_offset = elem_offset;
             d.scope = scope.unwrap_or("global").into();
-            d.align = align;
-            d.offset_factor = offset_factor;
-            d.axis_separators = axis_separators;
+            d.align = align.unwrap_or(0);
+            d.offset_factor = offset_factor.unwrap_or(0);
+            d.axis_separators = axis_separators.unwrap_or_default();
             if let Some(data) = data {
                 d.data = data;
             }
@@ -108,8 +86,9 @@ impl TensorParser<'_> {
         let x = self.x.argument(e)?;
         match x.as_var() {
             Some(v) if v.dtype() == DType::HANDLE => Ok(v.clone()),
-            _ => Err(Error::syntax("expected a pointer")
-                .at(self.x.span(e))
+            _ => Err(self
+                .x
+                .error(e, "expected a pointer")
                 .help("write `A.data`, or the name of a handle")),
         }
     }
@@ -127,17 +106,34 @@ impl TensorParser<'_> {
             d.strides.clear();
             d.axis_separators.clear();
         });
-        self.x.env.insert(name, Item::Buffer(view.clone()));
+        self.x.env.define_buffer(name, &view);
         Ok(view)
     }
 
-    /// `T.alloc_buffer(shape, dtype, ...)`; loose code gives the extents one by one.
+    /// Memory, or a view of other memory, without a body.
+    pub(super) fn memory(
+        &mut self,
+        name: &str,
+        callee: &str,
+        c: &ast::ExprCall,
+    ) -> Result<StmtKind> {
+        match callee {
+            "allocate" => self.allocate(name, c),
+            "allocate_const" => self.allocate_const(name, c),
+            "decl_buffer" | "buffer_decl" | "Buffer" => self.decl_buffer(name, callee, c),
+            _ => self.alloc(name, callee, c).map(|(buffer, notes)| allocation(buffer, notes)),
+        }
+    }
+
+    /// `T.alloc_buffer(shape, dtype, ...)`, `T.alloc_local(shape, dtype)`; loose code gives the
+    /// extents one by one.
     pub(super) fn alloc(
         &mut self,
         name: &str,
-        what: &str,
+        callee: &str,
         c: &ast::ExprCall,
     ) -> Result<(Buffer, Attrs)> {
+        let what = format!("T.{callee}");
         let numbers = c.arguments.args.len() > 1
             && c.arguments.args.iter().all(|e| e.is_number_literal_expr());
         let (args, shape) = match numbers {
@@ -153,85 +149,62 @@ impl TensorParser<'_> {
             }
         };
         if let Some(e) = args.get("data") {
-            return Err(Error::syntax("an allocation makes its own pointer")
-                .at(self.x.span(e))
-                .help("a view of other memory is T.decl_buffer(shape, dtype, data=...)"));
+            let error = self.x.error(e, "an allocation makes its own pointer");
+            return Err(
+                error.help("a view of other memory is T.decl_buffer(shape, dtype, data=...)")
+            );
         }
-        let buffer = self.buffer_from(name, shape, &args)?;
-        let annotations = match args.get("annotations") {
-            Some(e) => self.x.attrs(e)?,
-            None => Attrs::new(),
-        };
-        self.x.env.insert(name, Item::Buffer(buffer.clone()));
+        let mut buffer = self.buffer_from(name, shape, &args)?;
+        if let Some(scope @ ("local" | "shared")) = callee.strip_prefix("alloc_") {
+            buffer = buffer.derive(|d| d.scope = scope.into());
+        }
+        let annotations = args.read("annotations", |e| self.x.attrs(e))?.unwrap_or_default();
+        self.x.env.define_buffer(name, &buffer);
         Ok((buffer, annotations))
     }
 
-    /// `T.allocate(extents, dtype, scope)`, `T.alloc_local(extents, dtype)`.
-    pub(super) fn allocate(
-        &mut self,
-        name: &str,
-        callee: &str,
-        c: &ast::ExprCall,
-    ) -> Result<(Buffer, Attrs)> {
-        let what = format!("T.{callee}");
-        if callee != "allocate" {
-            let (buffer, annotations) = self.alloc(name, &what, c)?;
-            let scope = callee.strip_prefix("alloc_").unwrap_or("global");
-            let buffer = buffer.derive(|d| d.scope = scope.into());
-            self.x.env.insert(name, Item::Buffer(buffer.clone()));
-            return Ok((buffer, annotations));
-        }
-        let args = Args::bind(c, what, &["extents", "dtype", "scope", "condition", "annotations"])?;
+    /// `T.allocate(extents, dtype, scope)`
+    fn allocate(&mut self, name: &str, c: &ast::ExprCall) -> Result<StmtKind> {
+        let names = &["extents", "dtype", "scope", "condition", "annotations"];
+        let args = Args::bind(c, "T.allocate", names)?;
         if let Some(e) = args.get("condition")
             && !self.x.condition(e)?.is_true()
         {
-            return Err(Error::unsupported("allocation under a condition is not supported")
-                .at(self.x.span(e)));
+            return Err(self.x.unsupported(e, "allocation under a condition is not supported"));
         }
         let shape = self.x.extents(args.need("extents")?)?;
         let dtype = self.x.dtype(args.need("dtype")?)?;
-        let scope = args.get("scope").map(string).transpose()?.unwrap_or("global");
-        let annotations = match args.get("annotations") {
-            Some(e) => self.x.attrs(e)?,
-            None => Attrs::new(),
-        };
+        let scope = args.read("scope", string)?.unwrap_or("global");
+        let annotations = args.read("annotations", |e| self.x.attrs(e))?.unwrap_or_default();
         let buffer = Buffer::new(name, shape, dtype).derive(|d| d.scope = scope.into());
-        self.x.env.insert(name, Item::Buffer(buffer.clone()));
-        Ok((buffer, annotations))
+        self.x.env.define_buffer(name, &buffer);
+        Ok(allocation(buffer, annotations))
     }
 
     /// `T.allocate_const(elements, dtype, extents)`: memory that holds what is given.
-    pub(super) fn allocate_const(&mut self, name: &str, c: &ast::ExprCall) -> Result<Wrap> {
+    fn allocate_const(&mut self, name: &str, c: &ast::ExprCall) -> Result<StmtKind> {
         let args = Args::bind(c, "T.allocate_const", CONSTANT)?;
         let extents = args.need("extents")?;
         let value = self.x.shaped(&args, extents)?;
         let shape = self.x.extents(extents)?;
         let buffer = self.buffer_from(name, shape, &args)?;
-        self.x.env.insert(name, Item::Buffer(buffer.clone()));
-        Ok(Wrap::Constant(buffer, value))
+        self.x.env.define_buffer(name, &buffer);
+        Ok(StmtKind::Constant { buffer, value, body: Stmt::nop() })
     }
 
     /// `T.decl_buffer(...)`: a view of `data`, or memory of its own.
-    pub(super) fn decl_buffer(
-        &mut self,
-        name: &str,
-        what: &str,
-        c: &ast::ExprCall,
-    ) -> Result<Wrap> {
-        let args = Args::bind(c, what, MEMORY)?;
-        if what == "T.Buffer" {
+    fn decl_buffer(&mut self, name: &str, callee: &str, c: &ast::ExprCall) -> Result<StmtKind> {
+        let args = Args::bind(c, format!("T.{callee}"), MEMORY)?;
+        if callee == "Buffer" {
             args.need("data")?;
         }
         let shape = self.x.extents(args.need("shape")?)?;
         let buffer = self.buffer_from(name, shape, &args)?;
-        let annotations = match args.get("annotations") {
-            Some(e) => self.x.attrs(e)?,
-            None => Attrs::new(),
-        };
-        self.x.env.insert(name, Item::Buffer(buffer.clone()));
+        let annotations = args.read("annotations", |e| self.x.attrs(e))?.unwrap_or_default();
+        self.x.env.define_buffer(name, &buffer);
         Ok(match args.get("data") {
-            Some(_) => Wrap::Declare(buffer),
-            None => Wrap::Allocate(buffer, annotations),
+            Some(_) => StmtKind::Declare { buffer, body: Stmt::nop() },
+            None => allocation(buffer, annotations),
         })
     }
 
@@ -244,10 +217,7 @@ impl TensorParser<'_> {
     ) -> Result<()> {
         let span = self.x.span(c);
         let args = Args::bind(c, "T.match_buffer", VIEW.split_at(12).0)?;
-        let shape = match args.get("shape") {
-            Some(e) => Some(self.x.extents(e)?),
-            None => None,
-        };
+        let shape = args.read("shape", |e| self.x.extents(e))?;
         let source = args.get("param");
         let handle = match source {
             // Loose code leaves the handle out: they come in the order of the parameters.
@@ -260,8 +230,7 @@ impl TensorParser<'_> {
                 Some(Item::Var(v)) => {
                     let found = self.handles.iter().position(|h| h.var == *v);
                     Some(found.ok_or_else(|| {
-                        Error::syntax(format!("`{}` is not a handle among the parameters", n.id))
-                            .at(self.x.span(n))
+                        self.x.error(n, format!("`{}` is not a handle among the parameters", n.id))
                     })?)
                 }
                 Some(Item::Buffer(_)) => None,
@@ -305,7 +274,7 @@ impl TensorParser<'_> {
             }
             (None, None) => return Err(missing()),
         };
-        self.x.env.insert(name, Item::Buffer(buffer));
+        self.x.env.define_buffer(name, &buffer);
         Ok(())
     }
 }

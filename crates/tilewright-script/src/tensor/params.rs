@@ -46,28 +46,15 @@ impl TensorParser<'_> {
     /// what comes further right.
     pub(super) fn parameters(&mut self, f: &ast::StmtFunctionDef) -> Result<Vec<ParamSlot>> {
         let head = self.head;
-        let p = &f.parameters;
-        if p.vararg.is_some() || p.kwarg.is_some() {
-            return Err(
-                Error::syntax("`*` and `**` parameters are not supported").at(self.x.span(&**p))
-            );
-        }
-        let params: Vec<&ast::ParameterWithDefault> = p.iter_non_variadic_params().collect();
+        let params = parameters(self.x, &f.parameters)?;
         let mut scalars = HashMap::new();
         for p in &params {
-            let name = p.parameter.name.as_str();
-            let Some(annotation) = p.parameter.annotation.as_deref() else {
-                return Err(Error::syntax(format!("the parameter `{name}` needs a type"))
-                    .at(self.x.span(*p))
-                    .help(format!(
-                        "write `{name}: T.Buffer((16,), \"float32\")` or `{name}: T.int32`"
-                    )));
+            let name = p.name.as_str();
+            let Some(annotation) = p.annotation.as_deref() else {
+                return Err(self.x.error(*p, format!("the parameter `{name}` needs a type")).help(
+                    format!("write `{name}: T.Buffer((16,), \"float32\")` or `{name}: T.int32`"),
+                ));
             };
-            if let Some(default) = &p.default {
-                return Err(
-                    Error::syntax("parameters have no defaults").at(self.x.span(&**default))
-                );
-            }
             if let Some(dtype) = self.scalar_type(annotation)? {
                 let var = Var::new(head.real_name(name), dtype);
                 self.x.env.insert(name, Item::Var(var.clone()));
@@ -76,14 +63,14 @@ impl TensorParser<'_> {
         }
         let declared = declared_types(self.x, &f.body);
         for p in &params {
-            if let Some(annotation) = p.parameter.annotation.as_deref() {
+            if let Some(annotation) = p.annotation.as_deref() {
                 self.dimensions(annotation, &declared)?;
             }
         }
         let mut slots = Vec::new();
         for p in params {
-            let name = p.parameter.name.as_str();
-            slots.push(match (scalars.remove(name), p.parameter.annotation.as_deref()) {
+            let name = p.name.as_str();
+            slots.push(match (scalars.remove(name), p.annotation.as_deref()) {
                 (Some(var), _) if var.dtype() == DType::HANDLE => {
                     self.handles.push(Handle { var, buffer: None });
                     ParamSlot::Handle(self.handles.len() - 1)
@@ -91,12 +78,10 @@ impl TensorParser<'_> {
                 (Some(var), _) => ParamSlot::Ready(Param::Scalar(var)),
                 (None, Some(annotation)) => {
                     let buffer = self.buffer_annotation(head.real_name(name), annotation)?;
-                    self.x.env.insert(name, Item::Buffer(buffer.clone()));
+                    self.x.env.define_buffer(name, &buffer);
                     ParamSlot::Ready(Param::tensor(&buffer))
                 }
-                (None, None) => {
-                    return Err(Error::syntax(format!("`{name}` stands twice")).at(self.x.span(p)));
-                }
+                (None, None) => return Err(self.x.error(p, format!("`{name}` stands twice"))),
             });
         }
         Ok(slots)
@@ -110,8 +95,8 @@ impl TensorParser<'_> {
             other => other,
         };
         let expected = || {
-            Error::syntax("expected the type of a parameter")
-                .at(self.x.span(e))
+            self.x
+                .error(e, "expected the type of a parameter")
                 .help("write T.Buffer(shape, dtype), T.handle, or a type such as T.int32")
         };
         let name = match (self.x.path(callee), e) {
@@ -165,7 +150,7 @@ impl TensorParser<'_> {
                 let (shape, dtype) = self.x.subscripted_type(&s.slice)?;
                 Ok(Buffer::new(name, shape, dtype))
             }
-            _ => Err(Error::syntax("expected `T.Buffer(shape, dtype)`").at(self.x.span(e))),
+            _ => Err(self.x.error(e, "expected `T.Buffer(shape, dtype)`")),
         }
     }
 }

@@ -2,31 +2,39 @@
 
 use super::*;
 
+/// The kinds of loops by their names, beside those of threads.
+pub(crate) const LOOPS: &[(&str, ForKind)] = &[
+    ("serial", ForKind::Serial),
+    ("parallel", ForKind::Parallel),
+    ("vectorized", ForKind::Vectorized),
+    ("unroll", ForKind::Unrolled),
+];
+
 impl TensorParser<'_> {
-    /// `T.launch_thread("threadIdx.x", 128)`: variable, range, thread axis and name.
+    /// `T.launch_thread("threadIdx.x", 128)`, without a body; it defines its variable.
     pub(super) fn launch_thread(
         &mut self,
         c: &ast::ExprCall,
         name: Option<&str>,
-    ) -> Result<(Var, Range, Arc<str>, String)> {
+    ) -> Result<StmtKind> {
         let args = Args::bind(c, "T.launch_thread", &["thread", "extent"])?;
         let thread = args.need("thread")?;
         let extent = self.x.integer(args.need("extent")?)?;
         let (tag, own): (Arc<str>, String) = match thread {
             ast::Expr::Name(n) => match self.x.env.get(&n.id) {
                 Some(Item::Thread(tag)) => (tag.clone(), n.id.to_string()),
-                _ => return Err(Error::syntax("expected a thread axis").at(self.x.span(thread))),
+                _ => return Err(self.x.error(thread, "expected a thread axis")),
             },
             _ => {
                 let tag = string(thread)?;
                 (tag.into(), tag.replace('.', "_"))
             }
         };
-        let name = name.map_or(own, str::to_owned);
-        let var = Var::new(name.as_str(), extent.dtype());
+        let var = self.x.env.define(name.unwrap_or(&own), extent.dtype());
         let range = Range::upto(extent);
         self.loops.insert(var.clone(), range.clone());
-        Ok((var, range, tag, name))
+        let (kind, annotations) = (ForKind::ThreadBinding(tag), Attrs::new());
+        Ok(StmtKind::For { var, range, kind, annotations, body: Stmt::nop() })
     }
 
     pub(super) fn for_loop(&mut self, f: &ast::StmtFor) -> Result<Stmt> {
@@ -39,7 +47,7 @@ impl TensorParser<'_> {
             other => std::slice::from_ref(other),
         };
         let expected = || {
-            Error::syntax("expected a kind of loop").at(self.x.span(&*f.iter)).help(
+            self.x.error(&*f.iter, "expected a kind of loop").help(
                 "write range, T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid",
             )
         };
@@ -56,12 +64,12 @@ impl TensorParser<'_> {
                 }
                 (ranges, ForKind::Serial, Attrs::new())
             }
-            "range" | "serial" => self.one_loop(&name, ForKind::Serial, c)?,
-            "parallel" => self.one_loop(&name, ForKind::Parallel, c)?,
-            "vectorized" => self.one_loop(&name, ForKind::Vectorized, c)?,
-            "unroll" => self.one_loop(&name, ForKind::Unrolled, c)?,
+            "range" => self.one_loop(&name, ForKind::Serial, c)?,
             "thread_binding" => self.one_loop(&name, ForKind::ThreadBinding("".into()), c)?,
-            _ => return Err(expected()),
+            _ => match LOOPS.iter().find(|(n, _)| *n == name) {
+                Some((_, kind)) => self.one_loop(&name, kind.clone(), c)?,
+                None => return Err(expected()),
+            },
         };
         if ranges.len() != targets.len() {
             let message = format!("{} loop variables for {} extents", targets.len(), ranges.len());
@@ -73,11 +81,10 @@ impl TensorParser<'_> {
         let mut read = || {
             for (target, range) in targets.iter().zip(&ranges) {
                 let ast::Expr::Name(n) = target else {
-                    return Err(Error::syntax("expected a name").at(self.x.span(target)));
+                    return Err(self.x.error(target, "expected a name"));
                 };
                 self.deeper(span)?;
-                let var = Var::new(n.id.as_str(), range.min.dtype());
-                self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
+                let var = self.x.env.define(n.id.as_str(), range.min.dtype());
                 self.loops.insert(var.clone(), range.clone());
                 vars.push(var);
             }
@@ -121,7 +128,7 @@ impl TensorParser<'_> {
             && let Some(e) = args.get("step")
             && self.x.constant(e)? != 1
         {
-            return Err(Error::unsupported("loops have the step 1").at(self.x.span(e)));
+            return Err(self.x.unsupported(e, "loops have the step 1"));
         }
         let range = match stop {
             None => Range::upto(self.x.integer(start)?),
@@ -132,7 +139,7 @@ impl TensorParser<'_> {
             }
         };
         if range.min.dtype().lanes != 1 {
-            return Err(Error::syntax("the bounds of a loop are scalars").at(self.x.span(start)));
+            return Err(self.x.error(start, "the bounds of a loop are scalars"));
         }
         let annotations = match names.contains(&"annotations").then(|| args.get("annotations")) {
             Some(Some(e)) => self.x.attrs(e)?,
@@ -141,8 +148,9 @@ impl TensorParser<'_> {
         let kind = match (thread, tag) {
             (true, Some(e)) => ForKind::ThreadBinding(string(e)?.into()),
             (true, None) => {
-                return Err(Error::syntax("`T.thread_binding` needs the argument `thread`")
-                    .at(self.x.span(c))
+                return Err(self
+                    .x
+                    .error(c, "`T.thread_binding` needs the argument `thread`")
                     .help("write T.thread_binding(extent, thread=\"threadIdx.x\")"));
             }
             (false, _) => kind,
@@ -231,10 +239,10 @@ impl TensorParser<'_> {
         let bound = match item.optional_vars.as_deref() {
             None => None,
             Some(ast::Expr::Name(n)) => Some(n.id.as_str()),
-            Some(e) => return Err(Error::syntax("expected a name").at(self.x.span(e))),
+            Some(e) => return Err(self.x.error(e, "expected a name")),
         };
         self.deeper(span)?;
-        let wrap = match name.as_str() {
+        let binding = match name.as_str() {
             "init" => {
                 if level != Level::Block || !rest.is_empty() {
                     return Err(Error::syntax("`T.init` belongs directly in a block").at(span));
@@ -246,11 +254,7 @@ impl TensorParser<'_> {
                     Some(_) => Err(Error::syntax("`T.init` stands twice in this block").at(span)),
                 };
             }
-            "launch_thread" => {
-                let (var, range, tag, own) = self.launch_thread(c, bound)?;
-                self.x.env.insert(own, Item::Var(var.clone()));
-                Wrap::Thread(var, range, tag)
-            }
+            "launch_thread" => self.launch_thread(c, bound)?,
             "LetStmt" | "let" => {
                 let (name, value) = if name == "let" {
                     let args = Args::bind(c, "T.let", &["var", "value"])?;
@@ -264,27 +268,14 @@ impl TensorParser<'_> {
                     return Err(Error::syntax("expected `with T.LetStmt(value) as x`").at(span));
                 };
                 let value = self.x.expr(value)?;
-                let var = Var::new(n.id.as_str(), value.dtype());
-                self.x.env.insert(n.id.as_str(), Item::Var(var.clone()));
-                Wrap::Let(var, value)
+                self.let_value(&n.id, value)
             }
             "allocate" | "allocate_const" | "alloc_local" | "alloc_shared" | "decl_buffer"
             | "alloc_buffer" => {
                 let bound = bound.ok_or_else(|| {
                     Error::syntax(format!("expected `with T.{name}(...) as A`")).at(span)
                 })?;
-                match name.as_str() {
-                    "decl_buffer" => self.decl_buffer(bound, "T.decl_buffer", c)?,
-                    "allocate_const" => self.allocate_const(bound, c)?,
-                    "alloc_buffer" => {
-                        let (buffer, annotations) = self.alloc(bound, "T.alloc_buffer", c)?;
-                        Wrap::Allocate(buffer, annotations)
-                    }
-                    _ => {
-                        let (buffer, annotations) = self.allocate(bound, &name, c)?;
-                        Wrap::Allocate(buffer, annotations)
-                    }
-                }
+                self.memory(bound, &name, c)?
             }
             "Assert" => {
                 let args = Args::bind(c, "T.Assert", &["condition", "message"])?;
@@ -302,6 +293,6 @@ impl TensorParser<'_> {
             _ => return Err(expected()),
         };
         let inner = sequence(self.with_items(rest, body, span, Level::Inner)?);
-        Ok(vec![Stmt::spanned(wrap.around(inner), Some(span))])
+        Ok(vec![Stmt::spanned(binding, Some(span)).with_body(inner)])
     }
 }

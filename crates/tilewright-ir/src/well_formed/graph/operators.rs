@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use crate::control::{MATCH_CAST, TENSOR_TO_SHAPE, is_control_operator};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{GraphExpr, GraphType, TensorType};
 use crate::list::ListOp;
@@ -44,11 +43,7 @@ pub(super) fn operator(op: &str, args: &[Option<GraphType>]) -> Result<Option<Gr
         (_, Some(list)) => {
             let (least, most) = list.arity();
             count(least, most)?;
-            Ok(match list {
-                ListOp::Length => Some(GraphType::Tensor(TensorType::fixed(&[], DType::I64))),
-                ListOp::Has => Some(GraphType::Tensor(TensorType::fixed(&[], DType::BOOL))),
-                _ => None,
-            })
+            Ok(list.scalar().map(|dtype| GraphType::Tensor(TensorType::fixed(&[], dtype))))
         }
         _ => Ok(None),
     }

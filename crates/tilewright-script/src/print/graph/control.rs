@@ -1,18 +1,13 @@
 //! Branches and loops.
 
-use tilewright_ir::{Body, Branches, GraphVar, Loop};
+use tilewright_ir::{Branches, GraphVar, Loop};
 
 use super::*;
 
-impl Printer {
+impl Printer<'_> {
     /// `if cond:`, with the variable bound at the end of both branches.
-    pub(super) fn branches(
-        &mut self,
-        var: &GraphVar,
-        branches: &Branches,
-        mut table: Option<&mut ConstTable>,
-    ) {
-        let cond = self.value(&branches.cond, table.as_deref_mut());
+    pub(super) fn branches(&mut self, var: &GraphVar, branches: &Branches) {
+        let cond = self.value(&branches.cond);
         let ty = self.graph_type(var.ty(), false);
         // The name is known after the branches, so nothing inside may have it.
         let name = self.names.define_graph(var);
@@ -22,8 +17,8 @@ impl Printer {
             self.line(&head);
             self.indent += 1;
             self.names.push();
-            self.binding_blocks(&body.blocks, table.as_deref_mut());
-            let value = self.value(&body.ret, table.as_deref_mut());
+            self.binding_blocks(&body.blocks);
+            let value = self.value(&body.ret);
             self.line(&format!("{name}: {ty} = {value}"));
             self.names.pop();
             self.indent -= 1;
@@ -31,35 +26,22 @@ impl Printer {
     }
 
     /// The function that is the body, and the call.
-    pub(super) fn graph_loop(&mut self, l: &Loop, mut table: Option<&mut ConstTable>) -> String {
+    pub(super) fn graph_loop(&mut self, l: &Loop) -> String {
         let body = self.names.fresh("body");
         self.names.push();
-        let params: Vec<String> = l
-            .params
-            .iter()
-            .map(|p| {
-                let name = self.names.define_graph(p);
-                format!("{name}: {}", self.graph_type(p.ty(), false))
-            })
-            .collect();
+        let params = commas(l.params.iter().map(|p| {
+            let name = self.names.define_graph(p);
+            format!("{name}: {}", self.graph_type(p.ty(), false))
+        }));
         self.line("@R.function");
-        self.line(&format!("def {body}({}):", params.join(", ")));
+        self.line(&format!("def {body}({params}):"));
         self.indent += 1;
-        self.loop_body(&l.body, table.as_deref_mut());
+        self.returning(&l.body.blocks, &l.body.ret);
         self.indent -= 1;
         self.names.pop();
-        let mut optional = |p: &mut Self, e: &Option<GraphExpr>| match e {
-            Some(e) => p.value(e, table.as_deref_mut()),
-            None => "None".to_owned(),
-        };
-        let (trip, cond) = (optional(self, &l.trip), optional(self, &l.cond));
-        let carried = self.values(&l.carried, table);
-        format!("R.loop({body}, {trip}, {cond}, {carried})")
-    }
-
-    fn loop_body(&mut self, body: &Body, mut table: Option<&mut ConstTable>) {
-        self.binding_blocks(&body.blocks, table.as_deref_mut());
-        let ret = self.value(&body.ret, table);
-        self.line(&format!("return {ret}"));
+        let mut optional =
+            |e: &Option<GraphExpr>| e.as_ref().map_or("None".to_owned(), |e| self.value(e));
+        let (trip, cond) = (optional(&l.trip), optional(&l.cond));
+        format!("R.loop({body}, {trip}, {cond}, {})", self.values(&l.carried))
     }
 }
