@@ -155,8 +155,7 @@ impl Repeats<'_> {
                 }
             }
         }
-        let runs = (0..scop.stmts.len()).filter_map(|k| Run::of(&scop, k, buffer)).collect();
-        Ok(Unwritten::of(&scop, runs)?.reads().next().is_none())
+        Ok(Unwritten::of(&scop, Run::all(&scop, buffer).collect())?.reads().next().is_none())
     }
 
     /// Whether two stores write the same where they meet.

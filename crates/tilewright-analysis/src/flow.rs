@@ -53,6 +53,11 @@ impl Run {
         Run::new(scop, Who::Stmt(k), scop.stmts.get(k)?, memory)
     }
 
+    /// All statements that touch the memory.
+    pub fn all<'a>(scop: &'a Scop, memory: &'a Buffer) -> impl Iterator<Item = Run> + 'a {
+        (0..scop.stmts.len()).filter_map(|k| Run::of(scop, k, memory))
+    }
+
     /// A statement as another participant.
     pub fn new(scop: &Scop, who: Who, stmt: &ScopStmt, memory: &Buffer) -> Option<Run> {
         let (statement, accesses) = scop.restricted(stmt, memory)?;
@@ -60,16 +65,27 @@ impl Run {
     }
 
     /// The same with only some of its accesses, since the analysis is expensive.
-    pub fn only(mut self, keep: impl Fn(&Access) -> bool) -> Run {
-        let kept: Vec<bool> = self.statement.accesses.iter().map(keep).collect();
-        let (mut these, mut those) = (kept.iter(), kept.iter());
-        self.accesses.retain(|_| these.next() == Some(&true));
-        self.statement.accesses.retain(|_| those.next() == Some(&true));
+    pub fn only(self, keep: impl Fn(&Access) -> bool) -> Run {
+        self.only_where(|t, _| keep(t))
+    }
+
+    /// The same by an access and its number.
+    pub fn only_where(mut self, keep: impl Fn(&Access, Option<usize>) -> bool) -> Run {
+        let each = self.statement.accesses.into_iter().zip(self.accesses);
+        (self.statement.accesses, self.accesses) = each.filter(|(t, n)| keep(t, *n)).unzip();
         self
     }
 
+    /// The first cell of some reads of it that are not written, with the point, as text.
+    pub fn example(&self, scop: &Scop, reads: &Uninitialised) -> Option<String> {
+        let number = self.accesses.get(reads.reader.access).copied().flatten()?;
+        let access = scop.stmts.get(self.who.stmt()?)?.accesses.get(number)?;
+        let at = reads.instances.point().ok()??;
+        Some(format!("at {at}: {}", cell(scop, access, &at)))
+    }
+
     /// The same with one access.
-    pub(crate) fn only_access(mut self, n: usize) -> Run {
+    fn only_access(mut self, n: usize) -> Run {
         self.accesses = self.accesses.get(n).into_iter().copied().collect();
         self.statement.accesses = self.statement.accesses.get(n).into_iter().cloned().collect();
         self
@@ -346,6 +362,34 @@ pub fn same_constant(a: &Expr, b: &Expr) -> bool {
     }
 }
 
+/// The operands of two expressions, in pairs, if the same operator is outermost in both: then these are
+/// the same where their operands are.
+pub(crate) fn operands<'e>(a: &'e Expr, b: &'e Expr) -> Option<Vec<(&'e Expr, &'e Expr)>> {
+    let lists = |x: &'e [Expr], y: &'e [Expr]| x.iter().zip(y).collect();
+    match (a.kind(), b.kind()) {
+        (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b).then(Vec::new),
+        (ExprKind::Var(x), ExprKind::Var(y)) => (x == y).then(Vec::new),
+        (ExprKind::Cast(x), ExprKind::Cast(y))
+        | (ExprKind::Not(x), ExprKind::Not(y))
+        | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => Some(vec![(x, y)]),
+        (ExprKind::Binary(f, x, y), ExprKind::Binary(g, u, v)) => {
+            (f == g).then(|| vec![(x, u), (y, v)])
+        }
+        (ExprKind::Ramp(x, y), ExprKind::Ramp(u, v)) => Some(vec![(x, u), (y, v)]),
+        (ExprKind::Select(c, x, y), ExprKind::Select(d, u, v))
+        | (ExprKind::IfThenElse(c, x, y), ExprKind::IfThenElse(d, u, v)) => {
+            Some(vec![(c, d), (x, u), (y, v)])
+        }
+        (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
+            (x.data == y.data && i.len() == j.len()).then(|| lists(i, j))
+        }
+        (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
+            (f == g && x.len() == y.len()).then(|| lists(x, y))
+        }
+        _ => None,
+    }
+}
+
 /// Whether two values are the same at every point of a domain, whenever they are computed.
 pub fn same(scop: &Scop, domain: &Domain, a: &Expr, b: &Expr) -> bool {
     Same { scop, domain, at_once: false }.values(a, b)
@@ -364,10 +408,6 @@ struct Same<'a> {
 }
 
 impl Same<'_> {
-    fn lists(&self, x: &[Expr], y: &[Expr]) -> bool {
-        x.len() == y.len() && x.iter().zip(y).all(|(x, y)| self.values(x, y))
-    }
-
     fn values(&self, a: &Expr, b: &Expr) -> bool {
         if a.dtype() != b.dtype() {
             return false;
@@ -376,29 +416,16 @@ impl Same<'_> {
         if counts && is_index(a) && is_index(b) {
             return self.domain.equal(a, b).is_yes();
         }
-        let both = |pairs: [(&Expr, &Expr); 2]| pairs.iter().all(|(x, y)| self.values(x, y));
-        match (a.kind(), b.kind()) {
-            (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b),
-            (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
-            (ExprKind::Cast(x), ExprKind::Cast(y))
-            | (ExprKind::Not(x), ExprKind::Not(y))
-            | (ExprKind::Broadcast(x), ExprKind::Broadcast(y)) => self.values(x, y),
-            (ExprKind::Binary(f, x, y), ExprKind::Binary(g, u, v)) => {
-                f == g && both([(x, u), (y, v)])
+        let stays = match (a.kind(), b.kind()) {
+            (ExprKind::Load(x, _), ExprKind::Load(y, _)) => {
+                x == y && (self.at_once || !self.scop.changes(x))
             }
-            (ExprKind::Ramp(x, y), ExprKind::Ramp(u, v)) => both([(x, u), (y, v)]),
-            (ExprKind::Select(c, x, y), ExprKind::Select(d, u, v))
-            | (ExprKind::IfThenElse(c, x, y), ExprKind::IfThenElse(d, u, v)) => {
-                self.values(c, d) && both([(x, u), (y, v)])
+            (ExprKind::Call(f, _), _) => {
+                matches!(f, CallTarget::Intrin(_) | CallTarget::Reinterpret(_))
             }
-            (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
-                x == y && (self.at_once || !self.scop.changes(x)) && self.lists(i, j)
-            }
-            (
-                ExprKind::Call(f @ (CallTarget::Intrin(_) | CallTarget::Reinterpret(_)), x),
-                ExprKind::Call(g, y),
-            ) => f == g && self.lists(x, y),
-            _ => false,
-        }
+            _ => true,
+        };
+        let operands = operands(a, b).filter(|_| stays);
+        operands.is_some_and(|pairs| pairs.into_iter().all(|(x, y)| self.values(x, y)))
     }
 }

@@ -15,7 +15,7 @@ use tilewright_ir::visit::{walk_block, walk_expr};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine, Proof};
+use tilewright_sets::{AccessRelation, Domain, Engine, Known, Proof, Set};
 
 /// Whether a statement may read, and whether it may write the buffer.
 pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
@@ -131,6 +131,19 @@ pub struct Cells {
     pub indices: Vec<Expr>,
 }
 
+impl Cells {
+    /// The points at which it runs, where all that is known holds.
+    pub fn domain(&self, engine: &Engine, known: &[Expr]) -> Domain {
+        let guards: Vec<Expr> = self.guards.iter().chain(known).cloned().collect();
+        engine.domain_of(&self.vars, &guards)
+    }
+
+    /// The cells, over one variable an axis.
+    fn touched(&self, engine: &Engine, known: &[Expr], cells: &[Var]) -> Known<Set> {
+        AccessRelation::new(&self.domain(engine, known), &self.indices).touched(cells)
+    }
+}
+
 /// The accesses of a buffer in a statement; variables that are defined outside stay free.
 #[derive(Default)]
 pub struct Footprint {
@@ -232,15 +245,11 @@ impl Placed for Collect<'_> {
 /// it, and the conditions.
 pub fn known_around(around: &[Stmt]) -> Vec<Expr> {
     let mut known = Vec::new();
-    let mut range = |v: &Var, r: &Range| {
-        known.push(v.expr().greater_equal(r.min.clone().cast(v.dtype())));
-        known.push(v.expr().less((r.min.clone() + &r.extent).cast(v.dtype())));
-    };
     for s in around {
         match s.kind() {
-            StmtKind::For { var, range: r, .. } => range(var, r),
+            StmtKind::For { var, range, .. } => known.extend(in_range(var, range)),
             StmtKind::Block { block, .. } => {
-                block.iters.iter().for_each(|i| range(&i.var, &i.domain));
+                known.extend(block.iters.iter().flat_map(|i| in_range(&i.var, &i.domain)));
             }
             _ => {}
         }
@@ -248,9 +257,10 @@ pub fn known_around(around: &[Stmt]) -> Vec<Expr> {
     known
 }
 
-fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
-    let guards: Vec<Expr> = cells.guards.iter().chain(known).cloned().collect();
-    engine.domain_of(&cells.vars, &guards)
+/// That a variable has a value of a range.
+pub fn in_range(v: &Var, r: &Range) -> [Expr; 2] {
+    let end = (r.min.clone() + &r.extent).cast(v.dtype());
+    [v.expr().greater_equal(r.min.clone().cast(v.dtype())), v.expr().less(end)]
 }
 
 /// Whether the accesses touch every cell of a box, whatever the variables outside are.
@@ -267,16 +277,8 @@ pub fn cover(cells: &[Cells], region: &Region, known: &[Expr]) -> Result<()> {
     let ranges: Vec<(Var, Range)> =
         vars.iter().cloned().zip(region.ranges.iter().cloned()).collect();
     let wanted = engine.domain_of(&ranges, known).to_set()?;
-    let mut all = None;
-    for c in cells {
-        let touched = AccessRelation::new(&domain(&engine, c, known), &c.indices).touched(&vars)?;
-        all = Some(match all {
-            None => touched,
-            Some(sum) => touched.union(&sum)?,
-        });
-    }
     let name = &region.buffer.name;
-    let Some(all) = all else {
+    let Some(all) = Set::union_of(cells.iter().map(|c| c.touched(&engine, known, &vars)))? else {
         return Err(Error::refused(format!("`{name}` is not accessed")));
     };
     match wanted.is_subset(&all) {
@@ -349,26 +351,11 @@ pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -
     if reads.is_empty() {
         return Ok(true);
     }
-    if writes.is_empty() {
-        return Ok(false);
-    }
     let engine = Engine::new()?;
     let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    let touched =
-        |c: &Cells| AccessRelation::new(&domain(&engine, c, known), &c.indices).touched(&vars);
-    let ask = || {
-        let mut all = touched(&writes[0])?;
-        for w in &writes[1..] {
-            all = all.union(&touched(w)?)?;
-        }
-        for r in reads {
-            if !touched(r)?.is_subset(&all).is_yes() {
-                return Ok(false);
-            }
-        }
-        Ok::<bool, tilewright_sets::Unknown>(true)
-    };
-    Ok(ask().unwrap_or(false))
+    let touched = |c: &Cells| c.touched(&engine, known, &vars);
+    let Ok(Some(all)) = Set::union_of(writes.iter().map(touched)) else { return Ok(false) };
+    Ok(reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_subset(&all).is_yes())))
 }
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known
@@ -385,7 +372,7 @@ pub fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
     }
     let Ok(engine) = Engine::new() else { return false };
     cells.iter().all(|c| {
-        let d = domain(&engine, c, known);
+        let d = c.domain(&engine, known);
         c.indices.iter().zip(&region.ranges).all(|(i, r)| {
             let i = i.clone().cast(r.min.dtype());
             let end = r.min.clone() + &r.extent.clone().cast(r.min.dtype());

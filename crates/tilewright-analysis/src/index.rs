@@ -20,6 +20,7 @@
 //! libisl. Passes that have it ask the exact sets.
 
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::extent::holds;
 use tilewright_ir::interval::Interval;
 use tilewright_ir::linear::{LIMIT, Linear, gcd};
 use tilewright_ir::visit::fold_expr_children;
@@ -113,7 +114,8 @@ impl Fold for Simplify<'_> {
     }
 }
 
-fn is_index_type(d: DType) -> bool {
+/// Whether this is the type of a scalar index.
+pub fn is_index_type(d: DType) -> bool {
     d.kind == TypeKind::Int && d.lanes == 1
 }
 
@@ -205,9 +207,7 @@ impl Simplify<'_> {
     fn divides(&self, op: BinOp, x: &Linear, c: i128) -> bool {
         let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
         let fits = x.fits(self.ranges);
-        c > 0
-            && x.dtype.max_int().is_some_and(|m| c <= m)
-            && fits.is_some_and(|i| floor || i.lo >= 0)
+        c > 0 && holds(x.dtype, c) && fits.is_some_and(|i| floor || i.lo >= 0)
     }
 
     fn extremum(&mut self, op: BinOp, x: Linear, y: Linear) -> Option<Linear> {
@@ -260,7 +260,7 @@ impl Simplify<'_> {
         let (y, e) = quotient(&x.terms[at].0)?;
         let mut rest = x.clone();
         rest.terms.remove(at);
-        let joined = self.linear(&y)?.plus(&rest, e)?;
+        let joined = self.linear(y)?.plus(&rest, e)?;
         let by = e.checked_mul(d).filter(|by| *by <= LIMIT)?;
         joined.fits(self.ranges).map(|_| (joined, by))
     }
@@ -283,8 +283,8 @@ impl Simplify<'_> {
         // (y % e) % d = y % d where d divides e
         if let [(atom, 1)] = &rest.terms[..]
             && rest.constant == 0
-            && let ExprKind::Binary(BinOp::FloorMod, y, e) = atom.kind()
-            && e.as_int().is_some_and(|e| e > 0 && i128::from(e) % d == 0)
+            && let Some((y, e)) = remainder(atom)
+            && e % d == 0
         {
             rest = Linear::atom(y.clone());
         }
@@ -321,7 +321,7 @@ impl Simplify<'_> {
                 if !sum.terms.iter().any(|t| t.1 == wanted) {
                     continue;
                 }
-                let f = self.linear(&f)?;
+                let f = self.linear(f)?;
                 if f.fits(self.ranges).is_none() {
                     continue;
                 }
@@ -354,7 +354,7 @@ impl Simplify<'_> {
     /// `e` of a quotient `e // c` where `e` fits its type and differs from `f` by a multiple of `c`.
     fn congruent(&mut self, atom: &Expr, f: &Linear, c: i128) -> Option<Option<Linear>> {
         let Some((e, _)) = quotient(atom).filter(|(_, by)| *by == c) else { return Some(None) };
-        let e = self.linear(&e)?;
+        let e = self.linear(e)?;
         // A remainder by a multiple of `c` differs from what it is of by a multiple of `c`, too.
         let mut apart = e.clone().plus(f, -1)?;
         while let Some(at) = apart
@@ -363,7 +363,7 @@ impl Simplify<'_> {
             .position(|(atom, k)| k % c != 0 && remainder(atom).is_some_and(|(_, by)| by % c == 0))
         {
             let (atom, k) = apart.terms.remove(at);
-            let of = self.linear(&remainder(&atom)?.0)?;
+            let of = self.linear(remainder(&atom)?.0)?;
             if of.fits(self.ranges).is_none() {
                 return Some(None);
             }
@@ -374,39 +374,31 @@ impl Simplify<'_> {
     }
 }
 
+fn quotient(atom: &Expr) -> Option<(&Expr, i128)> {
+    divided(atom, BinOp::FloorDiv)
+}
+
+fn remainder(atom: &Expr) -> Option<(&Expr, i128)> {
+    divided(atom, BinOp::FloorMod)
+}
+
 fn decide(yes: bool, no: bool) -> Option<bool> {
     (yes || no).then_some(yes)
 }
 
-fn inner_overflows(d: i128, dtype: DType) -> bool {
-    dtype.max_int().is_none_or(|m| d > m)
-}
-
 /// `x op c` as a node; the numerator itself where `c` is one.
 fn division(op: BinOp, x: &Linear, c: i128) -> Option<Expr> {
-    if inner_overflows(c, x.dtype) {
-        return None;
-    }
-    let c = Expr::int(i64::try_from(c).ok()?, x.dtype);
+    let c = i64::try_from(c).ok().filter(|_| holds(x.dtype, c))?;
+    let c = Expr::int(c, x.dtype);
     let x = x.to_expr()?;
     Some(if op == BinOp::FloorDiv { x.floordiv(c) } else { x.floormod(c) })
 }
 
-/// `y` and `e` of `y // e` with a positive constant `e`.
-fn quotient(atom: &Expr) -> Option<(Expr, i128)> {
+/// `y` and `e` of `y // e`, or of `y % e` as `op` says, with a positive constant `e`.
+pub fn divided(atom: &Expr, op: BinOp) -> Option<(&Expr, i128)> {
     match atom.kind() {
-        ExprKind::Binary(BinOp::FloorDiv, y, e) => {
-            e.as_int().filter(|e| *e > 0).map(|e| (y.clone(), i128::from(e)))
-        }
-        _ => None,
-    }
-}
-
-/// `y` and `e` of `y % e` with a positive constant `e`.
-fn remainder(atom: &Expr) -> Option<(Expr, i128)> {
-    match atom.kind() {
-        ExprKind::Binary(BinOp::FloorMod, y, e) => {
-            e.as_int().filter(|e| *e > 0).map(|e| (y.clone(), i128::from(e)))
+        ExprKind::Binary(found, y, e) if *found == op => {
+            e.as_int().filter(|e| *e > 0).map(|e| (y, i128::from(e)))
         }
         _ => None,
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tilewright_ir::condition::parts;
 use tilewright_ir::demand::{Demand, unmet};
-use tilewright_ir::visit::{Subst, fold_block_children, fold_range, fold_stmt_children};
+use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
@@ -202,66 +202,63 @@ pub fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) 
 
 /// Folds the parts of a statement, each in its scope; those of a block in that of its variables.
 pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
-    let rebuilt = |kind| Stmt::spanned(kind, s.span());
     match s.kind() {
-        StmtKind::For { var, range, body, .. } => {
-            let range2 = fold_range(f, range);
-            let new = scoped(f, |f| {
-                f.scope().enter(var, &range2);
-                f.stmt(body)
-            });
-            let same = range2.min.ptr_eq(&range.min) && range2.extent.ptr_eq(&range.extent);
-            match same && new.ptr_eq(body) {
-                true => s.clone(),
-                false => s.with_loop(range2, new),
-            }
+        StmtKind::For { .. } | StmtKind::If { .. } | StmtKind::Let { .. } | StmtKind::Seq(_) => {
+            scoped(f, |f| {
+                fold_stmt_children(&mut Parts { f, of: s, head: Vec::new(), first: true }, s)
+            })
         }
-        StmtKind::If { cond, then, otherwise } => {
-            let cond2 = f.expr(cond);
-            let mut under = |s: &Stmt, holds| {
-                scoped(f, |f| {
-                    f.scope().learn(&cond2, holds);
-                    f.stmt(s)
-                })
-            };
-            let then2 = under(then, true);
-            let otherwise2 = otherwise.as_ref().map(|o| under(o, false));
-            let same = otherwise2.iter().zip(otherwise).all(|(a, b)| a.ptr_eq(b));
-            match cond2.ptr_eq(cond) && then2.ptr_eq(then) && same {
-                true => s.clone(),
-                false => rebuilt(StmtKind::If { cond: cond2, then: then2, otherwise: otherwise2 }),
-            }
-        }
-        StmtKind::Let { var, value, body } => {
-            let value2 = f.expr(value);
-            let body2 = scoped(f, |f| {
-                f.scope().bind(var, &value2);
-                f.stmt(body)
-            });
-            match value2.ptr_eq(value) && body2.ptr_eq(body) {
-                true => s.clone(),
-                false => rebuilt(StmtKind::Let { var: var.clone(), value: value2, body: body2 }),
-            }
-        }
-        StmtKind::Seq(stmts) => scoped(f, |f| {
-            let new: Vec<Stmt> = stmts
-                .iter()
-                .map(|s| {
-                    let new = f.stmt(s);
-                    f.scope().after(s);
-                    new
-                })
-                .collect();
-            match new.iter().zip(stmts).all(|(a, b)| a.ptr_eq(b)) {
-                true => s.clone(),
-                false => Stmt::seq(new),
-            }
-        }),
         StmtKind::Block { block, .. } => scoped(f, |f| {
             f.scope().enter_block(block);
             fold_stmt_children(f, s)
         }),
         _ => fold_stmt_children(f, s),
+    }
+}
+
+/// Folds the parts of one statement, each in its scope.
+struct Parts<'f, F: ?Sized> {
+    f: &'f mut F,
+    of: &'f Stmt,
+    /// The expressions in front of its statements, which are folded first.
+    head: Vec<Expr>,
+    /// Whether none of its statements was folded yet.
+    first: bool,
+}
+
+impl<F: Scoped + ?Sized> Fold for Parts<'_, F> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let new = self.f.expr(e);
+        self.head.push(new.clone());
+        new
+    }
+
+    fn var_def(&mut self, v: &Var) -> Var {
+        self.f.var_def(v)
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Stmt {
+        let Parts { f, of, head, first } = self;
+        let first = std::mem::take(first);
+        let learn = |scope: &mut Scope| match (of.kind(), &head[..]) {
+            (StmtKind::For { var, .. }, [min, extent, ..]) => {
+                scope.enter(var, &Range { min: min.clone(), extent: extent.clone() });
+            }
+            (StmtKind::If { .. }, [cond]) => {
+                scope.learn(cond, first);
+            }
+            (StmtKind::Let { var, .. }, [value]) => scope.bind(var, value),
+            _ => {}
+        };
+        if let StmtKind::Seq(_) = of.kind() {
+            let new = f.stmt(s);
+            f.scope().after(s);
+            return new;
+        }
+        scoped(*f, |f| {
+            learn(f.scope());
+            f.stmt(s)
+        })
     }
 }
 

@@ -93,7 +93,9 @@ impl Stage {
         let body = Stmt::store(buffer, indices.clone(), value.clone());
         let (mut block, loops) = Stage::block(name, iters, body);
         block.init = init.clone().map(|e| Stmt::store(buffer, indices.clone(), e));
-        Stage::assemble(loops, Arc::new(block), buffer.clone(), indices, value, init)
+        let (block, buffer) = (Arc::new(block), buffer.clone());
+        let stmt = Stage::wrap(&loops, block.clone());
+        Stage { loops, block, buffer, indices, value, init, stmt }
     }
 
     /// The same loop nest around a block with any other body.
@@ -128,18 +130,6 @@ impl Stage {
         (block, loops)
     }
 
-    fn assemble(
-        loops: Vec<(Var, Dim)>,
-        block: Arc<Block>,
-        buffer: Buffer,
-        indices: Vec<Expr>,
-        value: Expr,
-        init: Option<Expr>,
-    ) -> Stage {
-        let stmt = Stage::wrap(&loops, block.clone());
-        Stage { loops, block, buffer, indices, value, init, stmt }
-    }
-
     /// A block whose iteration variables are the loops.
     fn wrap(loops: &[(Var, Dim)], block: Arc<Block>) -> Stmt {
         let stmt = Stmt::new(StmtKind::Block {
@@ -156,32 +146,23 @@ impl Stage {
     /// The same stage with another stored value. What the block declares to read goes.
     pub fn with_value(&self, value: Expr) -> Stage {
         let mut block = (*self.block).clone();
+        let (buffer, indices) = (self.buffer.clone(), self.indices.clone());
+        let store = StmtKind::Store { buffer, indices, value: value.clone() };
         block.reads = None;
-        block.body = Stmt::spanned(
-            StmtKind::Store {
-                buffer: self.buffer.clone(),
-                indices: self.indices.clone(),
-                value: value.clone(),
-            },
-            block.body.span(),
-        );
-        Stage::assemble(
-            self.loops.clone(),
-            Arc::new(block),
-            self.buffer.clone(),
-            self.indices.clone(),
-            value,
-            self.init.clone(),
-        )
+        block.body = Stmt::spanned(store, block.body.span());
+        Stage { value, ..self.with_block(block) }
     }
 
     /// The same stage without an annotation of its block.
     pub fn without_annotation(&self, key: &str) -> Stage {
         let mut block = (*self.block).clone();
         block.annotations.retain(|k, _| **k != *key);
-        let (buffer, indices) = (self.buffer.clone(), self.indices.clone());
-        let (loops, value, init) = (self.loops.clone(), self.value.clone(), self.init.clone());
-        Stage::assemble(loops, Arc::new(block), buffer, indices, value, init)
+        self.with_block(block)
+    }
+
+    fn with_block(&self, block: Block) -> Stage {
+        let block = Arc::new(block);
+        Stage { stmt: Stage::wrap(&self.loops, block.clone()), block, ..self.clone() }
     }
 
     /// Name of the block.

@@ -93,7 +93,7 @@ macro_rules! functions {
             /// # Safety
             /// The library has these functions with these types, and they are not called after it
             /// is closed.
-            unsafe fn resolve(library: &$crate::Library) -> Result<Functions, String> {
+            pub(crate) unsafe fn resolve(library: &$crate::Library) -> Result<Functions, String> {
                 // SAFETY: the caller's promise.
                 unsafe {
                     Ok(Functions {

@@ -27,17 +27,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use tilewright_ir::extent::holds;
 use tilewright_ir::{Expr, Range, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::engine::Engine;
 use crate::eval;
 use crate::form::{Atom, Nature, Pred, Sum};
+use crate::isl::Set as Raw;
 use crate::isl::api::SET;
-use crate::isl::{PwAff, Set as Raw};
 use crate::normalizer::{Normalizer, canonical};
 use crate::product::{close, without_quotients};
 use crate::quick::is_never;
+use crate::set::forgotten;
 use crate::space::Space;
 
 /// Points at which code runs. A clone shares the set.
@@ -50,21 +52,25 @@ pub struct Domain {
     pub(crate) vars: usize,
     pub(crate) set: Raw,
     /// Guards in normal form, for evaluation.
-    guards: Rc<Vec<Pred>>,
+    pub(crate) guards: Rc<Vec<Pred>>,
     /// Why the set may be larger than the domain: a guard that could not be built.
-    vague: Option<Unknown>,
+    pub(crate) vague: Option<Unknown>,
 }
 
 impl Engine {
     /// A domain without variables: one point, nothing known.
     pub fn domain(&self) -> Domain {
-        Domain::unit(self)
+        match Domain::of_raw_in(self, Vec::new(), 0, Space::universe) {
+            Ok(unit) => unit,
+            // No question is under way here, so that nothing limits the few operations of this.
+            Err(e) => unreachable!("the set of the empty tuple: {e}"),
+        }
     }
 
     /// The points with `range.min <= var < range.min + range.extent` for each variable, where each
     /// guard holds. Variables that only occur in ranges and guards are symbolic.
     pub fn domain_of(&self, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
-        Domain::build(self, ranges, guards)
+        self.domain().with(ranges.iter().map(|(v, r)| (v, r)), guards)
     }
 
     /// The points `0 <= var < extent`.
@@ -78,46 +84,23 @@ impl Engine {
 }
 
 impl Domain {
-    pub(crate) fn unit(engine: &Engine) -> Domain {
-        let space = Space::new(&engine.ctx, Vec::new());
-        let made = space.and_then(|f| Ok((f.universe()?, f)));
-        match made {
-            Ok((set, space)) => Domain {
-                engine: engine.clone(),
-                space: Rc::new(space),
-                vars: 0,
-                set,
-                guards: Rc::new(Vec::new()),
-                vague: None,
-            },
-            // No question is under way here, so that nothing limits the few operations of this.
-            Err(e) => unreachable!("the set of the empty tuple: {e}"),
+    /// The domain with more variables and their ranges, where each guard holds.
+    fn with<'a>(
+        &self,
+        ranges: impl Iterator<Item = (&'a Var, &'a Range)> + Clone,
+        guards: &[Expr],
+    ) -> Domain {
+        let mut normalizer = self.engine.normalizer();
+        let (mut preds, mut vague) = (Vec::new(), None);
+        let mut add = |p: Known<Pred>| match p {
+            Ok(p) => preds.push(p),
+            Err(e) => vague = Some(e),
+        };
+        for (var, range) in ranges.clone() {
+            range_preds(&mut normalizer, var, range).into_iter().for_each(&mut add);
         }
-    }
-
-    pub(crate) fn build(engine: &Engine, ranges: &[(Var, Range)], guards: &[Expr]) -> Domain {
-        let mut domain = Domain::unit(engine);
-        let mut normalizer = engine.normalizer();
-        let mut preds = Vec::new();
-        let mut vague = None;
-        for (var, range) in ranges {
-            for bound in range_preds(&mut normalizer, var, range) {
-                match bound {
-                    Ok(p) => preds.push(p),
-                    Err(e) => vague = Some(e),
-                }
-            }
-        }
-        for guard in guards {
-            match normalizer.pred(guard) {
-                Ok(p) => preds.push(p),
-                Err(e) => vague = Some(e),
-            }
-        }
-        domain = domain.declare(ranges.iter().map(|(v, _)| v));
-        domain = domain.constrain(preds);
-        domain.vague = domain.vague.or(vague);
-        domain
+        guards.iter().for_each(|g| add(normalizer.pred(g)));
+        self.declare(ranges.map(|(v, _)| v)).constrain(preds).blurred(vague)
     }
 
     /// The same points, of which one is meant: variables are symbolic, each with one value.
@@ -133,14 +116,19 @@ impl Domain {
         vars: usize,
         set: Raw,
     ) -> Known<Domain> {
-        Ok(Domain {
-            engine: engine.clone(),
-            space: Rc::new(Space::new(&engine.ctx, atoms)?),
-            vars,
-            set,
-            guards: Rc::new(Vec::new()),
-            vague: None,
-        })
+        Domain::of_raw_in(engine, atoms, vars, |_| Ok(set))
+    }
+
+    /// The same where the set is made in the space.
+    fn of_raw_in(
+        engine: &Engine,
+        atoms: Vec<Atom>,
+        vars: usize,
+        set: impl FnOnce(&Space) -> Known<Raw>,
+    ) -> Known<Domain> {
+        let space = Rc::new(Space::new(&engine.ctx, atoms)?);
+        let (set, engine) = (set(&space)?, engine.clone());
+        Ok(Domain { engine, space, vars, set, guards: Rc::default(), vague: None })
     }
 
     /// The domain with other names for variables. What is not affine and mentions one of them is
@@ -149,9 +137,7 @@ impl Domain {
         let old: BTreeSet<Var> = names.keys().cloned().collect();
         let keeps = |a: &&Atom| a.as_var().is_some() || !a.varies_with(&old);
         let kept: Vec<Atom> = self.space.atoms.iter().filter(keeps).cloned().collect();
-        let lost = self.space.atoms.iter().filter(|a| !kept.contains(a));
-        let mut lost = lost.map(Atom::expr).peekable();
-        let why = lost.peek().is_some().then(|| not_affine(lost));
+        let why = forgotten(self.space.atoms.iter().filter(|a| !kept.contains(a)));
         let made = self.engine.ask(|| {
             let set = self.space.scatter(self.set.clone(), &kept)?;
             let atoms = kept.iter().map(|a| match a.as_var().and_then(|v| names.get(v)) {
@@ -161,10 +147,7 @@ impl Domain {
             let atoms: Vec<Atom> = atoms.collect();
             let mut out = Domain::of_raw(&self.engine, atoms, self.vars, set)?;
             let env = |a: &Atom| a.as_var().and_then(|v| names.get(v)).map(Atom::var);
-            let mut guards = Vec::new();
-            for g in self.guards.iter() {
-                guards.push(g.renamed(&env)?);
-            }
+            let guards = self.guards.iter().map(|g| g.renamed(&env)).collect::<Known<_>>()?;
             out.guards = Rc::new(guards);
             Ok(out)
         });
@@ -196,32 +179,35 @@ impl Domain {
     /// The points of [`Domain::join`] as far as this domain restricts them, and as far as the
     /// other one does.
     pub(crate) fn beside(&self, other: &Domain) -> Known<(Domain, Raw)> {
-        let (a, b) = (self.without_memory()?, other.without_memory()?);
-        let mut atoms: Vec<Atom> = Vec::new();
-        let parts = [&a.space.atoms[..a.vars], &b.space.atoms[..b.vars]];
-        let rest = [&a.space.atoms[a.vars..], &b.space.atoms[b.vars..]];
-        let mut seen: BTreeSet<Atom> = BTreeSet::new();
-        atoms.extend(parts.concat().into_iter().filter(|x| seen.insert(x.clone())));
+        self.without_memory()?.side_by_side(&other.without_memory()?)
+    }
+
+    /// [`Domain::beside`] of two domains at one moment.
+    pub(crate) fn side_by_side(&self, other: &Domain) -> Known<(Domain, Raw)> {
+        let guards = Rc::new(self.guards.iter().chain(other.guards.iter()).cloned().collect());
+        let vague = self.vague.clone().or_else(|| other.vague.clone());
+        let (ours, theirs) = (&self.space.atoms, &other.space.atoms);
+        if self.vars == other.vars && ours == theirs {
+            return Ok((Domain { guards, vague, ..self.clone() }, other.set.clone()));
+        }
+        let own = [&ours[..self.vars], &theirs[..other.vars]].concat();
+        let rest = [&ours[self.vars..], &theirs[other.vars..]].concat();
+        let (mut atoms, mut seen) = (Vec::new(), BTreeSet::new());
+        atoms.extend(own.iter().filter(|a| seen.insert(*a)).cloned());
         let vars = atoms.len();
-        atoms.extend(rest.concat().into_iter().filter(|x| seen.insert(x.clone())));
+        atoms.extend(rest.iter().filter(|a| seen.insert(*a)).cloned());
         let space = Space::new(&self.engine.ctx, atoms)?;
-        let set = space.gather(a.set, &a.space.atoms)?;
-        let theirs = space.gather(b.set, &b.space.atoms)?;
-        let guards = Rc::new(a.guards.iter().chain(b.guards.iter()).cloned().collect());
-        let (engine, vague) = (self.engine.clone(), a.vague.or(b.vague));
-        Ok((Domain { engine, space: Rc::new(space), vars, set, guards, vague }, theirs))
+        let set = space.gather(self.set.clone(), ours)?;
+        let theirs = space.gather(other.set.clone(), theirs)?;
+        Ok((Domain { space: Rc::new(space), vars, set, guards, vague, ..self.clone() }, theirs))
     }
 
     /// The domain without what it knows of memory; vague if that was anything.
     fn without_memory(&self) -> Known<Domain> {
         let reads = |a: &&Atom| a.as_var().is_none() && !a.expr().effects().constant();
-        let memory: Vec<&Atom> = self.space.atoms.iter().filter(reads).collect();
-        if memory.is_empty() {
-            return Ok(self.clone());
-        }
-        let why = not_affine(memory.iter().map(|a| a.expr()));
-        let atoms: Vec<Atom> =
-            self.space.atoms.iter().filter(|a| !memory.contains(a)).cloned().collect();
+        let (memory, others): (Vec<&Atom>, Vec<&Atom>) = self.space.atoms.iter().partition(reads);
+        let Some(why) = forgotten(memory) else { return Ok(self.clone()) };
+        let atoms: Vec<Atom> = others.into_iter().cloned().collect();
         let set = self.space.scatter(self.set.clone(), &atoms)?;
         let vague = self.vague.clone().or(Some(why));
         Ok(Domain { vague, ..Domain::of_raw(&self.engine, atoms, self.vars, set)? })
@@ -265,17 +251,7 @@ impl Domain {
 
     /// The domain with one more variable: `range.min <= var < range.min + range.extent`.
     pub fn with_var(&self, var: &Var, range: &Range) -> Domain {
-        let mut normalizer = self.engine.normalizer();
-        let (mut preds, mut vague) = (Vec::new(), None);
-        for bound in range_preds(&mut normalizer, var, range) {
-            match bound {
-                Ok(p) => preds.push(p),
-                Err(e) => vague = Some(e),
-            }
-        }
-        let mut domain = self.declare(std::iter::once(var)).constrain(preds);
-        domain.vague = domain.vague.or(vague);
-        domain
+        self.with(std::iter::once((var, range)), &[])
     }
 
     /// The part of the domain where a condition holds.
@@ -389,15 +365,11 @@ impl Domain {
         let ask = || {
             let mut normalizer = self.engine.normalizer();
             let fails = normalizer.pred(cond)?.negate()?;
-            if self.never(&fails) {
+            let Some((d, bad)) = self.with_lane(&normalizer)?.part(&fails)? else {
                 return Ok(true);
-            }
-            let d = self.with_lane(&normalizer)?.reach(|f| fails.atoms(f))?;
-            let bad = d.set.clone().intersect(d.space.pred(&fails)?)?;
+            };
             // What is symbolic ends where its type does.
-            Ok(bad.is_empty()?
-                || d.space.len() > d.vars
-                    && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
+            Ok(d.space.len() > d.vars && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
         };
         self.engine.ask(ask) == Ok(true)
     }
@@ -426,9 +398,7 @@ impl Domain {
             .ask(|| {
                 let mut normalizer = self.engine.normalizer();
                 if a.dtype().is_bool() || b.dtype().is_bool() {
-                    let (a, b) = (normalizer.pred(a)?, normalizer.pred(b)?);
-                    let (not_a, not_b) = (a.negate()?, b.negate()?);
-                    let differ = Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]);
+                    let differ = Pred::differ(normalizer.pred(a)?, normalizer.pred(b)?)?;
                     return self.with_lane(&normalizer)?.refute(differ);
                 }
                 // With remainders as differences, most of what is equal cancels.
@@ -483,9 +453,15 @@ impl Domain {
         })
     }
 
-    /// Whether a condition is seen to hold nowhere without the engine.
-    fn never(&self, p: &Pred) -> bool {
-        is_never(self.guards.iter(), p)
+    /// The points at which a condition holds; `None` where there certainly is none.
+    fn part(&self, p: &Pred) -> Known<Option<(Domain, Raw)>> {
+        // Most conditions are seen to hold nowhere without the engine.
+        if is_never(self.guards.iter(), p) {
+            return Ok(None);
+        }
+        let d = self.reach(|f| p.atoms(f))?;
+        let part = d.set.clone().intersect(d.space.pred(p)?)?;
+        Ok((!part.is_empty()?).then_some((d, part)))
     }
 
     /// The constraints in normal form that do not depend on memory; there may be others.
@@ -499,20 +475,8 @@ impl Domain {
 
     /// Proves that a condition holds nowhere.
     pub(crate) fn refute(&self, fails: Pred) -> Known<Proof> {
-        if self.never(&fails) {
-            return Ok(Proof::Yes);
-        }
-        let d = self.reach(|f| fails.atoms(f))?;
-        let bad = d.set.clone().intersect(d.space.pred(&fails)?)?;
-        if bad.is_empty()? {
-            return Ok(Proof::Yes);
-        }
-        let fits = |w: &Witness| {
-            w.values.iter().all(|(v, x)| {
-                let x = Some(i128::from(*x));
-                v.dtype().min_int() <= x && x <= v.dtype().max_int()
-            })
-        };
+        let Some((d, bad)) = self.part(&fails)? else { return Ok(Proof::Yes) };
+        let fits = |w: &Witness| w.values.iter().all(|(v, x)| holds(v.dtype(), (*x).into()));
         match d.witness_of(&bad, &fails) {
             Ok(Some(witness)) if fits(&witness) => return Ok(Proof::No { witness }),
             Ok(None) => return Err(d.why_vague(&fails)),
@@ -533,13 +497,18 @@ impl Domain {
 
     /// Every variable is in the range of its type. A product of data is one before it wraps.
     fn typed(&self) -> Known<Pred> {
-        let mut parts = Vec::new();
-        for a in self.space.atoms.iter().filter(|a| !(a.is_data() && a.is_product())) {
+        self.between(|a| {
             let t = a.expr().dtype();
-            if let (Some(lo), Some(hi)) = (t.min_int(), t.max_int()) {
-                let value = Sum::atom(a.clone());
-                parts.push(Pred::ge(value.clone().offset(-lo)?));
-                parts.push(Pred::ge(Sum::constant(hi).plus(&value, -1)?));
+            t.min_int().zip(t.max_int()).filter(|_| !(a.is_data() && a.is_product()))
+        })
+    }
+
+    /// Each atom is between the ends that are given for it.
+    fn between(&self, ends: impl Fn(&Atom) -> Option<(i128, i128)>) -> Known<Pred> {
+        let mut parts = Vec::new();
+        for a in self.space.atoms.iter() {
+            if let Some(ends) = ends(a) {
+                parts.push(Pred::between(&Sum::atom(a.clone()), ends)?);
             }
         }
         Ok(Pred::and(parts))
@@ -551,11 +520,7 @@ impl Domain {
         if let Pred::Bool(fails) = fails {
             return Ok(!fails);
         }
-        if self.never(&fails) {
-            return Ok(true);
-        }
-        let d = self.reach(|f| p.atoms(f))?;
-        d.set.clone().intersect(d.space.pred(&fails)?)?.is_empty()
+        Ok(self.part(&fails)?.is_none())
     }
 
     /// What kept a refutation from counting.
@@ -577,8 +542,7 @@ impl Domain {
         if self.vague.is_some() {
             return Ok(None);
         }
-        let hidden: Vec<usize> =
-            (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect();
+        let hidden = self.unknowns();
         if hidden.is_empty() {
             return self.friendly_point(bad);
         }
@@ -629,20 +593,19 @@ impl Domain {
 
     /// Points whose variables are in `lowest..=lowest + width`.
     fn near(&self, lowest: i128, width: i128) -> Known<Raw> {
-        let mut parts = Vec::new();
-        for a in self.space.atoms.iter().filter(|a| a.as_var().is_some()) {
-            let value = Sum::atom(a.clone());
-            parts.push(Pred::ge(value.clone().offset(-lowest)?));
-            parts.push(Pred::ge(Sum::constant(lowest + width).plus(&value, -1)?));
-        }
-        self.space.pred(&Pred::and(parts))
+        let ends = (lowest, lowest + width);
+        self.space.pred(&self.between(|a| a.as_var().map(|_| ends))?)
+    }
+
+    /// The positions of the atoms that are no variables.
+    fn unknowns(&self) -> Vec<usize> {
+        (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect()
     }
 
     /// A point that is easy to look at: the lexicographically smallest where there is one, or one
     /// with small numbers.
     pub(crate) fn friendly_point(&self, set: &Raw) -> Known<Option<Witness>> {
-        let hidden: Vec<usize> =
-            (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect();
+        let hidden = self.unknowns();
         let seen = self.project(set.clone(), &hidden)?;
         if seen.is_bounded()? {
             return self.read_point(&seen.lexmin()?);
@@ -695,17 +658,11 @@ impl Domain {
         }
         d.bounds_in(&d.set, s)
     }
-
-    /// The function that a sum is, in this domain's space; every atom must be there.
-    pub(crate) fn function(&self, s: &Sum) -> Known<PwAff> {
-        self.space.sum(s)
-    }
 }
 
 /// `min <= var` and `var < min + extent`.
 fn range_preds(normalizer: &mut Normalizer, var: &Var, range: &Range) -> [Known<Pred>; 2] {
-    let mut low = || normalizer.sum(&range.min);
-    let min = low();
+    let min = normalizer.sum(&range.min);
     let below = min.clone().and_then(|m| Ok(Pred::ge(Sum::var(var).plus(&m, -1)?)));
     let above = min.and_then(|m| {
         let end = m.plus(&normalizer.sum(&range.extent)?, 1)?;

@@ -265,6 +265,12 @@ impl Sum {
         self.terms.is_empty().then_some(self.constant)
     }
 
+    /// The only term, where the sum is that.
+    pub fn as_term(&self) -> Option<&Term> {
+        let single = self.constant == 0 && self.terms.len() == 1;
+        self.terms.iter().next().filter(|(_, c)| single && **c == 1).map(|(t, _)| t)
+    }
+
     /// `self + k * other`.
     pub fn plus(mut self, other: &Sum, k: i128) -> Known<Sum> {
         let add = |a: i128, b: i128| too_large(b.checked_mul(k).and_then(|b| a.checked_add(b)));
@@ -397,16 +403,9 @@ impl Sum {
         }
         // min(min(x, a), b) = min(x, min(a, b)) for constants a and b
         for (nested, k) in [(&self, &other), (&other, &self)] {
-            let (Some((t, 1)), 1, 0) = (
-                nested.terms.iter().next().map(|(t, c)| (t, *c)),
-                nested.terms.len(),
-                nested.constant,
-            ) else {
-                continue;
-            };
-            let inner = match t {
-                Term::Min(x, y) if smaller => Some((x, y)),
-                Term::Max(x, y) if !smaller => Some((x, y)),
+            let inner = match nested.as_term() {
+                Some(Term::Min(x, y)) if smaller => Some((x, y)),
+                Some(Term::Max(x, y)) if !smaller => Some((x, y)),
                 _ => None,
             };
             if let (Some((x, y)), Some(_)) = (inner, k.as_constant())
@@ -435,37 +434,21 @@ impl Sum {
 
     /// Bounds that follow from the types of the atoms alone.
     pub fn type_range(&self) -> Option<(i128, i128)> {
-        let (mut lo, mut hi) = (self.constant, self.constant);
+        let (low, high) = self.ends(&|a| a.type_range().unzip());
+        low.zip(high)
+    }
+
+    /// The ends of the sum, where those of its atoms say such.
+    pub fn ends(&self, of: &dyn Fn(&Atom) -> Ends) -> Ends {
+        let mut sum = (Some(self.constant), Some(self.constant));
         for (term, c) in &self.terms {
-            let (l, h) = match term {
-                Term::Atom(a) => a.type_range()?,
-                Term::Mod(_, k) => (0, k - 1),
-                Term::Div(s, k) => {
-                    let (l, h) = s.type_range()?;
-                    (l.div_euclid(*k), h.div_euclid(*k))
-                }
-                Term::TruncDiv(s, k) => {
-                    let (l, h) = s.type_range()?;
-                    (l / k, h / k)
-                }
-                Term::TruncMod(_, k) => (1 - k, k - 1),
-                Term::Min(a, b) | Term::Max(a, b) => {
-                    let ((l, h), (m, i)) = (a.type_range()?, b.type_range()?);
-                    match term {
-                        Term::Min(..) => (l.min(m), h.min(i)),
-                        _ => (l.max(m), h.max(i)),
-                    }
-                }
-                Term::Select(_, a, b) => {
-                    let ((l, h), (m, i)) = (a.type_range()?, b.type_range()?);
-                    (l.min(m), h.max(i))
-                }
-            };
-            let (x, y) = (l.checked_mul(*c)?, h.checked_mul(*c)?);
-            lo = lo.checked_add(x.min(y))?;
-            hi = hi.checked_add(x.max(y))?;
+            let (low, high) = term.ends(of);
+            let (low, high) = if *c > 0 { (low, high) } else { (high, low) };
+            let add =
+                |all: Option<i128>, end: Option<i128>| all?.checked_add(end?.checked_mul(*c)?);
+            sum = (add(sum.0, low), add(sum.1, high));
         }
-        Some((lo, hi))
+        sum
     }
 
     /// The value in an integer type: itself where it fits by the ranges of types, else reduced
@@ -481,9 +464,7 @@ impl Sum {
 
     /// Whether an atom of it is data; see [`Atom::is_data`].
     pub fn is_data(&self) -> bool {
-        let mut found = false;
-        self.atoms(&mut |a| found |= a.is_data());
-        found
+        self.terms.keys().any(Term::is_data)
     }
 
     /// Whether arithmetic in a type gives the value: it does where no data occur, and where the
@@ -495,11 +476,73 @@ impl Sum {
 
     /// Calls `f` for every atom, also those inside of terms.
     pub fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
-        self.terms.keys().for_each(|t| t.atoms(f));
+        self.walk(&mut each_atom(f));
+    }
+
+    /// Whether the sum has at least this many nodes, each counted where it occurs. Takes no more
+    /// time than that.
+    pub fn has_nodes(&self, limit: usize) -> bool {
+        !self.walk(&mut count(limit))
+    }
+
+    /// Calls `f` for every node, with the atom if it is one, until that says no; whether it did not.
+    fn walk(&self, f: &mut Each<'_>) -> bool {
+        f(None) && self.terms.keys().all(|t| t.walk(f))
     }
 }
 
+/// What a walk of a form does at each node.
+type Each<'a> = dyn FnMut(Option<&Atom>) -> bool + 'a;
+
+/// Visits the atoms.
+fn each_atom(f: &mut dyn FnMut(&Atom)) -> impl FnMut(Option<&Atom>) -> bool {
+    move |a| {
+        a.into_iter().for_each(&mut *f);
+        true
+    }
+}
+
+/// Goes on to fewer nodes than a limit.
+fn count(limit: usize) -> impl FnMut(Option<&Atom>) -> bool {
+    let mut nodes = 0;
+    move |_| {
+        nodes += 1;
+        nodes < limit
+    }
+}
+
+/// Least and greatest value, where there are such.
+pub(crate) type Ends = (Option<i128>, Option<i128>);
+
 impl Term {
+    /// The ends of the term, where those of its atoms say such.
+    pub fn ends(&self, of: &dyn Fn(&Atom) -> Ends) -> Ends {
+        let each = |(low, high): Ends, f: &dyn Fn(i128) -> i128| (low.map(f), high.map(f));
+        // Of two values one is known to be the least only where both have ends.
+        let both = |a: Option<i128>, b: Option<i128>, f: fn(i128, i128) -> i128| {
+            a.zip(b).map(|(a, b)| f(a, b))
+        };
+        match self {
+            Term::Atom(a) => of(a),
+            Term::Mod(_, k) => (Some(0), Some(k - 1)),
+            Term::TruncMod(_, k) => (Some(1 - k), Some(k - 1)),
+            Term::Div(s, k) => each(s.ends(of), &|v| v.div_euclid(*k)),
+            Term::TruncDiv(s, k) => each(s.ends(of), &|v| v / k),
+            Term::Min(a, b) => {
+                let (a, b) = (a.ends(of), b.ends(of));
+                (both(a.0, b.0, i128::min), a.1.into_iter().chain(b.1).min())
+            }
+            Term::Max(a, b) => {
+                let (a, b) = (a.ends(of), b.ends(of));
+                (a.0.max(b.0), both(a.1, b.1, i128::max))
+            }
+            Term::Select(_, a, b) => {
+                let (a, b) = (a.ends(of), b.ends(of));
+                (both(a.0, b.0, i128::min), both(a.1, b.1, i128::max))
+            }
+        }
+    }
+
     /// What it is a product of.
     pub fn factors(&self) -> &[Term] {
         match self {
@@ -512,26 +555,17 @@ impl Term {
     }
 
     fn is_data(&self) -> bool {
-        let mut found = false;
-        self.atoms(&mut |a| found |= a.is_data());
-        found
+        !self.walk(&mut |a| !a.is_some_and(Atom::is_data))
     }
 
-    fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
+    fn walk(&self, f: &mut Each<'_>) -> bool {
         match self {
-            Term::Atom(a) => f(a),
+            Term::Atom(a) => f(Some(a)),
             Term::Div(s, _) | Term::Mod(s, _) | Term::TruncDiv(s, _) | Term::TruncMod(s, _) => {
-                s.atoms(f)
+                f(None) && s.walk(f)
             }
-            Term::Min(a, b) | Term::Max(a, b) => {
-                a.atoms(f);
-                b.atoms(f);
-            }
-            Term::Select(c, a, b) => {
-                c.atoms(f);
-                a.atoms(f);
-                b.atoms(f);
-            }
+            Term::Min(a, b) | Term::Max(a, b) => f(None) && a.walk(f) && b.walk(f),
+            Term::Select(c, a, b) => f(None) && c.walk(f) && a.walk(f) && b.walk(f),
         }
     }
 }
@@ -599,6 +633,18 @@ impl Pred {
         }
     }
 
+    /// `least <= sum <= greatest`.
+    pub fn between(sum: &Sum, (least, greatest): (i128, i128)) -> Known<Pred> {
+        let above = Pred::ge(sum.clone().offset(too_large(least.checked_neg())?)?);
+        Ok(Pred::and([above, Pred::ge(Sum::constant(greatest).plus(sum, -1)?)]))
+    }
+
+    /// Where one of two conditions holds and the other one does not.
+    pub fn differ(a: Pred, b: Pred) -> Known<Pred> {
+        let (not_a, not_b) = (a.negate()?, b.negate()?);
+        Ok(Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]))
+    }
+
     /// Where the condition does not hold.
     pub fn negate(&self) -> Known<Pred> {
         let all = |parts: &[Pred]| parts.iter().map(Pred::negate).collect::<Known<Vec<_>>>();
@@ -615,11 +661,20 @@ impl Pred {
 
     /// Calls `f` for every atom.
     pub fn atoms(&self, f: &mut dyn FnMut(&Atom)) {
+        self.walk(&mut each_atom(f));
+    }
+
+    /// Whether the condition has at least this many nodes.
+    pub fn has_nodes(&self, limit: usize) -> bool {
+        !self.walk(&mut count(limit))
+    }
+
+    fn walk(&self, f: &mut Each<'_>) -> bool {
         match self {
-            Pred::Bool(_) => {}
-            Pred::Ge(s) | Pred::Eq(s) | Pred::Ne(s) => s.atoms(f),
-            Pred::Flag(a, _) => f(a),
-            Pred::And(parts) | Pred::Or(parts) => parts.iter().for_each(|p| p.atoms(f)),
+            Pred::Bool(_) => f(None),
+            Pred::Flag(a, _) => f(Some(a)),
+            Pred::Ge(s) | Pred::Eq(s) | Pred::Ne(s) => f(None) && s.walk(f),
+            Pred::And(parts) | Pred::Or(parts) => f(None) && parts.iter().all(|p| p.walk(f)),
         }
     }
 }

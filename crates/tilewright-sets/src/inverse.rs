@@ -16,14 +16,14 @@
 //! **By the engine**, where the structure does not show or does not check: the reversed relation as
 //! a piecewise affine function, simplified under the image.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Expr, Var};
 
-use crate::answer::{Known, Reason, Unknown};
+use crate::answer::{Known, Reason};
 use crate::domain::Domain;
-use crate::form::{Atom, Pred, Sum, Term};
+use crate::form::{Atom, Pred, Sum, Term, gcd, too_large};
 use crate::isl::api::{PARAM, SET};
 use crate::normalizer::canonical;
 use crate::relation::Relation;
@@ -38,10 +38,7 @@ impl Relation {
     /// # Errors
     /// [`Reason::Mismatch`] for a map that is not injective, with two points that collide.
     pub fn inverse(&self, cells: &[Var]) -> Known<Vec<Expr>> {
-        if cells.len() != self.sums.len() {
-            let what = format!("{} variables for {} indices", cells.len(), self.sums.len());
-            return Err(Reason::Mismatch(what).into());
-        }
+        self.fits(cells)?;
         self.domain.engine.ask(|| {
             if let Some(why) = self.hidden_terms() {
                 return Err(why);
@@ -149,11 +146,9 @@ fn packed(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
             None => return Ok(Vec::new()),
         }
     }
-    let overflow = || Unknown::from(Reason::TooLarge);
     let mut number = y.clone().offset(-s.constant)?;
     for ((_, c), lo) in terms.iter().zip(&lowest) {
-        let shift = c.checked_mul(*lo).ok_or_else(overflow)?;
-        number = number.offset(shift.checked_neg().ok_or_else(overflow)?)?;
+        number = number.offset(too_large(c.checked_mul(-lo))?)?;
     }
     let mut out = Vec::new();
     for (at, (t, c)) in terms.iter().enumerate() {
@@ -182,7 +177,6 @@ fn packed(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
 /// as the coefficients of all others have a divisor that is prime to its own, and is not less than the
 /// number of its values.
 fn residues(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
-    let overflow = || Unknown::from(Reason::TooLarge);
     let mut number = y.clone().offset(-s.constant)?;
     // What is left of the number, and of its terms: coefficient, least value, number of values.
     let mut left = Vec::new();
@@ -190,12 +184,12 @@ fn residues(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
         let (Some(lo), Some(hi)) = d.sum_bounds(&Sum::term(t.clone()))? else {
             return Ok(Vec::new());
         };
-        number = number.offset(c.checked_mul((-lo).into()).ok_or_else(overflow)?)?;
+        number = number.offset(too_large(c.checked_mul(-i128::from(lo)))?)?;
         left.push((t, *c, i128::from(lo), i128::from(hi) - i128::from(lo) + 1));
     }
     let mut out = Vec::new();
     while !left.is_empty() {
-        let common = left.iter().fold(0, |g, (_, c, ..)| crate::form::gcd(g, *c));
+        let common = left.iter().fold(0, |g, (_, c, ..)| gcd(g, *c));
         if common > 1 {
             number = number.div(common)?;
             left.iter_mut().for_each(|(_, c, ..)| *c /= common);
@@ -207,7 +201,7 @@ fn residues(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
         }
         let told = (0..left.len()).find_map(|k| {
             let others = left.iter().enumerate().filter(|(i, _)| *i != k);
-            let by = others.fold(0, |g, (_, (_, c, ..))| crate::form::gcd(g, *c));
+            let by = others.fold(0, |g, (_, (_, c, ..))| gcd(g, *c));
             let inverse = inverse_modulo(left[k].1, by).filter(|_| left[k].3 <= by)?;
             Some((k, by, inverse))
         });
@@ -239,11 +233,8 @@ fn inverse_modulo(number: i128, by: i128) -> Option<i128> {
 /// only where it is integral.
 fn solve(equations: &[Equation], wanted: &Term) -> Known<Option<Sum>> {
     let mut rows: Vec<Equation> = equations.to_vec();
-    let columns: Vec<Term> = {
-        let all: BTreeMap<Term, ()> =
-            rows.iter().flat_map(|(l, _)| l.terms.keys().map(|t| (t.clone(), ()))).collect();
-        all.into_keys().filter(|t| t != wanted).collect()
-    };
+    let terms = rows.iter().flat_map(|(l, _)| l.terms.keys());
+    let columns: BTreeSet<Term> = terms.filter(|t| *t != wanted).cloned().collect();
     for column in columns {
         // The row with the smallest coefficient eliminates the column from the others.
         let pivot = rows
@@ -259,7 +250,7 @@ fn solve(equations: &[Equation], wanted: &Term) -> Known<Option<Sum>> {
         for (l, r) in &mut rows {
             let Some(c) = l.terms.get(&column).copied() else { continue };
             // p * row - c * pivot row
-            let g = crate::form::gcd(p, c);
+            let g = gcd(p, c);
             *l = l.scaled(p / g)?.plus(&left, -c / g)?;
             *r = r.scaled(p / g)?.plus(&right, -c / g)?;
         }

@@ -60,7 +60,6 @@ mod relation;
 mod render;
 mod set;
 pub mod simplify;
-mod size;
 mod space;
 mod unknowns;
 

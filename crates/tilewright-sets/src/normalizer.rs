@@ -317,11 +317,9 @@ impl Normalizer {
                 let t = a.dtype();
                 if t.is_bool() && matches!(op, BinOp::Eq | BinOp::Ne) {
                     let (a, b) = (self.pred(a)?, self.pred(b)?);
-                    let (not_a, not_b) = (a.negate()?, b.negate()?);
-                    bounded(match op {
-                        BinOp::Eq => Pred::or([Pred::and([a, b]), Pred::and([not_a, not_b])]),
-                        _ => Pred::or([Pred::and([a, not_b]), Pred::and([not_a, b])]),
-                    })?
+                    // They are equal where one differs from the opposite of the other.
+                    let b = if *op == BinOp::Eq { b.negate()? } else { b };
+                    bounded(Pred::differ(a, b)?)?
                 } else if t.is_int() || t.is_bool() {
                     let d = self.sum(a)?.plus(&self.sum(b)?, -1)?;
                     match op {

@@ -14,11 +14,7 @@ use crate::form::{Atom, Nature, Pred, Sum, Term, gcd, too_large};
 
 /// `q` and `r` with `x = y * q + r`, where `q` takes the products that have `y` as a factor.
 pub(crate) fn split_by(x: &Sum, y: &Sum) -> Known<(Sum, Sum)> {
-    let (Some((factor, 1)), 0, 1) =
-        (y.terms.iter().next().map(|(t, c)| (t, *c)), y.constant, y.terms.len())
-    else {
-        return Ok((Sum::default(), x.clone()));
-    };
+    let Some(factor) = y.as_term() else { return Ok((Sum::default(), x.clone())) };
     let (mut q, mut r) = (Sum::default(), Sum::constant(x.constant));
     for (t, c) in &x.terms {
         match without(t, factor.factors()) {
@@ -75,11 +71,7 @@ fn as_difference(t: &Term) -> Known<Option<Sum>> {
     for f in t.factors() {
         let Term::Atom(a) = f else { continue };
         let Nature::Quotient(x, y) = a.nature() else { continue };
-        let (Some((divisor, 1)), 0, 1) =
-            (y.terms.iter().next().map(|(t, c)| (t, *c)), y.constant, y.terms.len())
-        else {
-            continue;
-        };
+        let Some(divisor) = y.as_term() else { continue };
         let divisors = [divisor.factors(), std::slice::from_ref(f)].concat();
         let Some(rest) = without(t, &divisors) else { continue };
         let Some(remainder) = remainder(x, y, a.expr().dtype())? else { continue };
@@ -209,20 +201,7 @@ pub(crate) fn close(a: &Atom, into: &mut BTreeSet<Atom>) {
 
 /// `q * y` as a sum, where `y` is one term with coefficient one.
 pub(crate) fn times(q: &Atom, y: &Sum) -> Option<Sum> {
-    let (t, c) = y.terms.iter().next()?;
-    if y.terms.len() != 1 || *c != 1 || y.constant != 0 {
-        return None;
-    }
-    let mut factors = vec![Term::Atom(q.clone())];
-    match t {
-        Term::Atom(a) => match a.nature() {
-            Nature::Product(parts) => factors.extend(parts.iter().cloned()),
-            _ => factors.push(t.clone()),
-        },
-        _ => factors.push(t.clone()),
-    }
-    factors.sort();
-    Some(Sum::term(product_of(factors)?))
+    monomial(&Term::Atom(q.clone()), y.as_term()?).map(Sum::term)
 }
 
 /// `0 <= r < y`.

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use crate::answer::Known;
-use crate::form::{Atom, Pred, Sum, Term};
+use crate::form::{Atom, Ends, Pred, Sum, Term};
 
 /// Most conditions that are looked at together.
 const MOST: usize = 64;
@@ -24,9 +24,6 @@ pub(crate) fn is_never<'a>(guards: impl IntoIterator<Item = &'a Pred>, p: &Pred)
     guards.into_iter().for_each(|g| known.learn(g));
     known.deny(p)
 }
-
-/// Least and greatest value, where there are such.
-type Ends = (Option<i128>, Option<i128>);
 
 /// Intervals of atoms.
 #[derive(Clone, Default)]
@@ -72,42 +69,16 @@ impl Intervals {
         };
     }
 
-    /// The ends of a sum.
-    fn of(&self, s: &Sum) -> Ends {
-        let mut sum = (Some(s.constant), Some(s.constant));
-        for (term, c) in &s.terms {
-            let (low, high) = self.of_term(term);
-            let (low, high) = if *c > 0 { (low, high) } else { (high, low) };
-            let add =
-                |all: Option<i128>, end: Option<i128>| all?.checked_add(end?.checked_mul(*c)?);
-            sum = (add(sum.0, low), add(sum.1, high));
-        }
-        sum
+    /// The ends of an atom.
+    fn of_atom(&self, a: &Atom) -> Ends {
+        let (low, high) = self.0.get(a).copied().unwrap_or_default();
+        let typed = a.type_range();
+        (low.or(typed.map(|t| t.0)), high.or(typed.map(|t| t.1)))
     }
 
-    fn of_term(&self, term: &Term) -> Ends {
-        let both = |a: Option<i128>, b: Option<i128>| a.zip(b);
-        match term {
-            Term::Atom(a) => {
-                let typed = a.type_range();
-                let known = self.0.get(a).copied().unwrap_or((None, None));
-                (known.0.or(typed.map(|t| t.0)), known.1.or(typed.map(|t| t.1)))
-            }
-            Term::Mod(_, k) => (Some(0), Some(k - 1)),
-            Term::Div(s, k) => {
-                let (low, high) = self.of(s);
-                (low.map(|v| v.div_euclid(*k)), high.map(|v| v.div_euclid(*k)))
-            }
-            Term::Min(a, b) => {
-                let (a, b) = (self.of(a), self.of(b));
-                (both(a.0, b.0).map(|(x, y)| x.min(y)), a.1.into_iter().chain(b.1).min())
-            }
-            Term::Max(a, b) => {
-                let (a, b) = (self.of(a), self.of(b));
-                (a.0.max(b.0), both(a.1, b.1).map(|(x, y)| x.max(y)))
-            }
-            Term::TruncDiv(..) | Term::TruncMod(..) | Term::Select(..) => (None, None),
-        }
+    /// The ends of a sum.
+    fn of(&self, s: &Sum) -> Ends {
+        s.ends(&|a| self.of_atom(a))
     }
 
     /// Whether a condition certainly does not hold.
@@ -138,7 +109,7 @@ impl Intervals {
             parts = fewer;
         }
         while let Some((from, to)) = parts.iter().find_map(|p| known.equation(p)) {
-            let ends = known.of_term(&Term::Atom(from.clone()));
+            let ends = known.of_atom(&from);
             known.meet(&to, ends);
             let rename = |a: &Atom| (*a == from).then(|| to.clone());
             let renamed: Known<Vec<Pred>> =
@@ -170,7 +141,7 @@ impl Intervals {
         let points: Vec<(Term, i128)> = s
             .terms
             .iter()
-            .filter_map(|(t, c)| match self.of_term(t) {
+            .filter_map(|(t, c)| match t.ends(&|a| self.of_atom(a)) {
                 (Some(low), Some(high)) if low == high => Some((t.clone(), low.checked_mul(*c)?)),
                 _ => None,
             })
@@ -191,7 +162,8 @@ impl Intervals {
         let mut done = Vec::new();
         while let Some(p) = todo.pop() {
             let p = self.without_points(p);
-            let Some((a, b, rest)) = self.outweighed(&p) else {
+            let found = self.outweighed(&p).filter(|(.., rest)| *rest != Sum::default());
+            let Some((a, b, rest)) = found else {
                 done.push(p);
                 continue;
             };
@@ -201,7 +173,8 @@ impl Intervals {
         Ok(done)
     }
 
-    /// The pair of terms that outweighs the rest of an equation, and the rest, where there is one.
+    /// The pair of terms that outweighs the rest of an equation, and the rest: `c*a - c*b + rest = 0`,
+    /// where that is between `-c` and `c`.
     fn outweighed(&self, p: &Pred) -> Option<(Term, Term, Sum)> {
         let Pred::Eq(s) = p else { return None };
         let mut terms: Vec<(&Term, &i128)> = s.terms.iter().collect();
@@ -209,8 +182,7 @@ impl Intervals {
         let [(a, c), (b, d), ..] = terms[..] else { return None };
         let mut rest = s.clone();
         rest.terms.retain(|t, _| t != a && t != b);
-        let empty = rest.terms.is_empty() && rest.constant == 0;
-        if empty || c.checked_add(*d) != Some(0) {
+        if c.checked_add(*d) != Some(0) {
             return None;
         }
         let (low, high) = self.of(&rest);
@@ -243,20 +215,12 @@ impl Intervals {
         Ok(None)
     }
 
-    /// Two atoms that an equation makes one: `c*a - c*b + rest = 0` where the rest is between `-c`
-    /// and `c`.
+    /// Two atoms that an equation makes one: the second is the one to keep.
     fn equation(&self, p: &Pred) -> Option<(Atom, Atom)> {
-        let Pred::Eq(s) = p else { return None };
-        let mut terms: Vec<(&Term, &i128)> = s.terms.iter().collect();
-        terms.sort_by_key(|(_, c)| -c.abs());
-        let [(Term::Atom(a), c), (Term::Atom(b), d), ..] = terms[..] else { return None };
-        if c.checked_add(*d) != Some(0) {
-            return None;
+        match self.outweighed(p)? {
+            (Term::Atom(a), Term::Atom(b), _) => Some((b, a)),
+            _ => None,
         }
-        let mut rest = s.clone();
-        rest.terms.retain(|t, _| !matches!(t, Term::Atom(x) if x == a || x == b));
-        let (low, high) = self.of(&rest);
-        (low? > -c.abs() && high? < c.abs()).then(|| (b.clone(), a.clone()))
     }
 }
 

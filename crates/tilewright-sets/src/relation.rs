@@ -31,13 +31,13 @@
 use std::fmt;
 
 use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{Expr, Range, Var};
+use tilewright_ir::{Expr, Var};
 
-use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
+use crate::answer::{Known, Proof, Reason, Unknown, Witness};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum};
 use crate::render;
-use crate::set::Set;
+use crate::set::{Set, forgotten};
 
 /// A function from the points of a domain to tuples of integers. A clone shares it.
 #[derive(Clone)]
@@ -111,23 +111,34 @@ impl Relation {
                 }
             });
         }
-        (!used.is_empty()).then(|| not_affine(used.iter().map(Atom::expr)))
+        forgotten(&used)
     }
 
-    /// The atoms that do not vary from point to point.
-    fn symbolic(&self) -> Vec<Atom> {
+    /// The atoms that do not vary from point to point, and the values of the map with them.
+    fn with_symbolic(&self) -> (Vec<Atom>, Vec<Sum>) {
         let d = &self.domain;
         let hidden = d.hidden();
-        d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a)).cloned().collect()
+        let symbolic = d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
+        let symbolic: Vec<Atom> = symbolic.cloned().collect();
+        let sums = self.sums.iter().cloned().chain(symbolic.iter().cloned().map(Sum::atom));
+        let sums = sums.collect();
+        (symbolic, sums)
+    }
+
+    /// Whether there is a variable for each value.
+    pub(crate) fn fits(&self, cells: &[Var]) -> Known<()> {
+        if cells.len() != self.sums.len() {
+            let what = format!("{} variables for {} indices", cells.len(), self.sums.len());
+            return Err(Reason::Mismatch(what).into());
+        }
+        Ok(())
     }
 
     /// Two points with one image, or `None` if the map is injective for all symbolic sizes.
     pub fn collision(&self) -> Known<Option<Collision>> {
         let d = &self.domain;
         d.engine.ask(|| {
-            let symbolic = self.symbolic();
-            let mut sums = self.sums.clone();
-            sums.extend(symbolic.iter().cloned().map(Sum::atom));
+            let (_, sums) = self.with_symbolic();
             let graph = d.space.graph(&sums)?.on_domain(d.set.clone())?;
             if graph.is_injective()? {
                 return Ok(None);
@@ -140,8 +151,8 @@ impl Relation {
             if pairs.is_empty()? {
                 return Ok(None);
             }
-            if !d.hidden().is_empty() {
-                return Err(not_affine(d.hidden().iter().map(Atom::expr)));
+            if let Some(why) = forgotten(&d.hidden()) {
+                return Err(why);
             }
             // The points side by side, under other names for the second one.
             let renamed = d.space.atoms.iter().map(|a| match a.as_var() {
@@ -169,25 +180,14 @@ impl Relation {
     /// The result is exact unless indices or guards are not affine.
     pub fn range(&self, cells: &[Var]) -> Known<Set> {
         let d = &self.domain;
-        if cells.len() != self.sums.len() {
-            let what = format!("{} variables for {} indices", cells.len(), self.sums.len());
-            return Err(Reason::Mismatch(what).into());
-        }
+        self.fits(cells)?;
         d.engine.ask(|| {
-            let symbolic = self.symbolic();
-            let mut sums = self.sums.clone();
-            sums.extend(symbolic.iter().cloned().map(Sum::atom));
+            let (symbolic, sums) = self.with_symbolic();
             let raw = d.set.clone().apply(d.space.graph(&sums)?)?.coalesce()?;
             let atoms = cells.iter().map(Atom::var).chain(symbolic).collect();
-            let hidden = d.hidden();
-            let vague = match (d.vague(), hidden.is_empty()) {
-                (Some(why), _) => Some(why.clone()),
-                (None, false) => Some(not_affine(hidden.iter().map(Atom::expr))),
-                (None, true) => None,
-            };
-            let named = Domain::of_raw(&d.engine, atoms, cells.len(), raw.clone())?;
-            let (engine, space) = (d.engine.clone(), named.space);
-            Ok(Set { engine, space, dims: cells.len(), raw, vague })
+            let vague = d.vague().cloned().or_else(|| forgotten(&d.hidden()));
+            let points = Domain::of_raw(&d.engine, atoms, cells.len(), raw)?;
+            Ok(Set { points: points.blurred(vague) })
         })
     }
 
@@ -230,7 +230,7 @@ impl Relation {
         d.engine.ask(|| {
             let shape = self.physical_shape()?;
             let reached = self.range(cells)?;
-            if let Some(why) = &reached.vague {
+            if let Some(why) = reached.points.vague() {
                 return Err(why.clone());
             }
             let mut in_box = Vec::new();
@@ -241,15 +241,11 @@ impl Relation {
                 in_box.push(Pred::ge(normalizer.sum(extent)?.plus(&value, -1)?.offset(-1)?));
             }
             // What holds of the symbolic sizes, holds here too.
-            let mut kept = reached.space.atoms.clone();
-            let symbolic = kept.split_off(reached.dims);
-            let context = reached.space.scatter(reached.raw.clone(), &symbolic)?;
-            let context = reached.space.gather(context, &symbolic)?;
-            let all = reached.space.atoms.clone();
-            let context = Domain::of_raw(&d.engine, all, reached.dims, context)?;
-            let cells = context.constrain(in_box);
-            let space = cells.space.clone();
-            let inside = space.gather(reached.raw.clone(), &reached.space.atoms)?;
+            let Domain { space, vars, set, .. } = &reached.points;
+            let symbolic = &space.atoms[*vars..];
+            let context = space.gather(space.scatter(set.clone(), symbolic)?, symbolic)?;
+            let cells = reached.points.within(context).constrain(in_box);
+            let inside = cells.space.gather(set.clone(), &space.atoms)?;
             let padding = match cells.complement_form(&inside)? {
                 Some(padding) => Some(padding),
                 None => {
@@ -265,10 +261,7 @@ impl Relation {
     /// The map that takes a cell to `exprs`, expressions of the variables `cells` that name the
     /// cells, after this one.
     pub fn then(&self, cells: &[Var], exprs: &[Expr]) -> Known<Relation> {
-        if cells.len() != self.exprs.len() {
-            let what = format!("{} variables for {} indices", cells.len(), self.exprs.len());
-            return Err(Reason::Mismatch(what).into());
-        }
+        self.fits(cells)?;
         let mut subst = Subst::vars(cells.iter().cloned().zip(self.exprs.iter().cloned()));
         let exprs: Vec<Expr> = exprs.iter().map(|e| self.domain.simplify(&subst.expr(e))).collect();
         self.domain.map(&exprs)
@@ -286,11 +279,5 @@ impl Relation {
             }
         }
         Proof::Yes
-    }
-
-    /// The variables with the range of each physical index: `0 <= cell < extent`.
-    pub fn box_ranges(&self, cells: &[Var]) -> Known<Vec<(Var, Range)>> {
-        let shape = self.physical_shape()?;
-        Ok(cells.iter().cloned().zip(shape.into_iter().map(Range::upto)).collect())
     }
 }

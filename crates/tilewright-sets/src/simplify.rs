@@ -148,7 +148,7 @@ impl Domain {
 
     /// What the engine makes of a sum under the domain, if it is one piece.
     fn by_engine(&self, s: &Sum) -> Known<Option<Sum>> {
-        let f = self.function(s)?.coalesce()?.gist(self.set.clone())?.coalesce()?;
+        let f = self.space.sum(s)?.coalesce()?.gist(self.set.clone())?.coalesce()?;
         match f.pieces()? {
             1 => match f.list()?.as_slice() {
                 [(_, aff)] => self.space.lift(aff).map(Some),
@@ -288,12 +288,7 @@ impl Domain {
         divisors.sort_unstable_by(|a, b| b.cmp(a));
         divisors.dedup();
         for g in divisors {
-            let mut whole = Sum::default();
-            let mut part = Sum::constant(rest.constant);
-            for (t, c) in &rest.terms {
-                let to = if c % g == 0 { &mut whole } else { &mut part };
-                to.terms.insert(t.clone(), if c % g == 0 { c / g } else { *c });
-            }
+            let (whole, part) = rest.split(g);
             if let Some(m) = self.cell(&part, g)? {
                 return Ok(Some((g, whole.offset(m)?, part.offset(-m * g)?)));
             }

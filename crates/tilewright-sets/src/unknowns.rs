@@ -28,9 +28,8 @@ impl Domain {
     pub(crate) fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
         let mut learned = Learned { domain: self, atoms, set: self.set.clone() };
         for a in atoms {
-            if let Some((lo, hi)) = a.narrow_range() {
-                learned.add(Pred::ge(Sum::atom(a.clone()).offset(-lo)?))?;
-                learned.add(Pred::ge(Sum::constant(hi).plus(&Sum::atom(a.clone()), -1)?))?;
+            if let Some(ends) = a.narrow_range() {
+                learned.add(Pred::between(&Sum::atom(a.clone()), ends)?)?;
             }
         }
         let divides = |a: &Atom| matches!(a.nature(), Nature::Quotient(..) | Nature::Remainder(..));

@@ -97,25 +97,13 @@ impl Tightener<'_> {
             Range { min: self.scope.index(&range.min)?, extent: self.scope.index(&range.extent)? };
         let outer = self.scope.vars();
         let acting = Acting::of(var, &old, body, &self.scope);
-        let active = match acting.values(var, &outer) {
-            Ok(Some(active)) => active,
-            Ok(None) => return self.stays(s, var, &acting),
-            Err(unknown) => {
-                self.remark(s, var, unknown.to_string());
-                return None;
-            }
-        };
+        let active = acting.values(var, &outer);
+        let Some(active) = self.known(s, var, active)? else { return self.stays(s, var, &acting) };
         if active.is_empty().is_yes() {
             return Some(Stmt::nop());
         }
         let tight = active.domain().and_then(|d| d.tight_range(var, &outer));
-        let new = match tight {
-            Ok(new) => new,
-            Err(unknown) => {
-                self.remark(s, var, unknown.to_string());
-                return None;
-            }
-        };
+        let new = self.known(s, var, tight)?;
         // A loop that becomes statements keeps a number of them that is known.
         let is_known = |r: &Range| r.min.as_int().is_some() && r.extent.as_int().is_some();
         if *kind == ForKind::Unrolled && is_known(&old) && !is_known(&new) {
@@ -187,6 +175,11 @@ impl Tightener<'_> {
         None
     }
 
+    /// What is known; if it is not, a remark says why.
+    fn known<T>(&mut self, s: &Stmt, var: &Var, what: Known<T>) -> Option<T> {
+        what.map_err(|unknown| self.remark(s, var, unknown.to_string())).ok()
+    }
+
     fn remark(&mut self, s: &Stmt, var: &Var, note: String) {
         let text = format!("the range of the loop `{}` stays as it is", var.name());
         self.why.push(Error::refused(text).at(s.span()).note(note));
@@ -237,15 +230,7 @@ impl Acting {
             return Ok(None);
         }
         let kept: Vec<Var> = outer.iter().chain([var]).cloned().collect();
-        let mut all: Option<Set> = None;
-        for place in &self.places {
-            let here = place.domain().to_set()?.project(&kept)?;
-            all = Some(match all {
-                Some(all) => all.union(&here)?,
-                None => here,
-            });
-        }
-        Ok(all)
+        Set::union_of(self.places.iter().map(|p| p.domain().to_set()?.project(&kept)))
     }
 
     fn here(&mut self) {

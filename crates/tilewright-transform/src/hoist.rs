@@ -108,30 +108,14 @@ pub struct Hoist {
 
 impl Default for Hoist {
     fn default() -> Hoist {
-        Hoist {
-            if_statements: true,
-            if_expressions: true,
-            booleans: true,
-            using_threads: false,
-            required_bindings: true,
-            let_statements: true,
-            let_expressions: true,
-        }
+        Hoist::of(7, 7)
     }
 }
 
 impl Hoist {
     /// Only the conditions of `if` statements, and no bindings.
     pub fn branches(using_threads: bool) -> Hoist {
-        Hoist {
-            if_statements: true,
-            using_threads,
-            if_expressions: false,
-            booleans: false,
-            required_bindings: false,
-            let_statements: false,
-            let_expressions: false,
-        }
+        Hoist { using_threads, ..Hoist::of(1, 0) }
     }
 
     /// From bit sets. Of conditions: 1 for `if` statements, 2 for `if` expressions, 4 for other
@@ -148,8 +132,12 @@ impl Hoist {
                 return Err(Error::input(format!("`{name}` is {bits}, expected 0 to {all}")));
             }
         }
+        Ok(Hoist::of(conditionals, let_bindings))
+    }
+
+    fn of(conditionals: i64, let_bindings: i64) -> Hoist {
         let (c, l) = (|bit| conditionals & bit != 0, |bit| let_bindings & bit != 0);
-        Ok(Hoist {
+        Hoist {
             if_statements: c(1),
             if_expressions: c(2),
             booleans: c(4),
@@ -157,7 +145,7 @@ impl Hoist {
             required_bindings: l(1),
             let_statements: l(2),
             let_expressions: l(4),
-        })
+        }
     }
 }
 
@@ -172,16 +160,12 @@ pub fn hoist_expression(
     what: Hoist,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let scope = Scope::of(func)?;
-    let copies = Copies::within(func);
-    let whole = func.body.clone();
-    let part = part.unwrap_or(&whole);
     let mut hoister = Hoister {
         what,
-        part,
+        part: part.unwrap_or(&func.body),
         active: false,
-        scope,
-        copies,
+        scope: Scope::of(func)?,
+        copies: Copies::within(func),
         threads: HashSet::new(),
         depth: 0,
         why,

@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessId, Edge};
+use tilewright_sets::{AccessId, Edge, Set};
 
 use crate::pass::{Flag, Number, Pass, Run};
 use tilewright_analysis::flow::{MemoryFlow, same};
@@ -229,9 +229,7 @@ fn needed(t: &MemoryFlow<'_>, run: usize, stmt: &ScopStmt) -> Option<Error> {
         .partition(|e| t.is_look(e.reader));
     overwritten.first()?;
     let loops: Vec<Var> = stmt.domain.vars().cloned().collect();
-    let mut points = used.iter().map(|e| e.pairs().ok()?.project(&loops).ok());
-    let first = points.next()??;
-    let used_at = points.try_fold(first, |all, p| all.union(&p?).ok())?;
+    let used_at = Set::union_of(used.iter().map(|e| e.pairs()?.project(&loops))).ok()??;
     let partly = stmt.domain.to_set().ok()?.is_subset(&used_at).is_no();
     let buffer = &stmt.target()?.buffer.name;
     let remark = Error::refused(format!("the store to `{buffer}` stays: some iterations need it"));

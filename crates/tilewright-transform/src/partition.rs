@@ -90,14 +90,7 @@ pub struct Partition {
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut partitioner = Partitioner {
-        how,
-        scope: Scope::of(func)?,
-        copies: Copies::within(func),
-        only: None,
-        parts: Vec::new(),
-        why,
-    };
+    let mut partitioner = Partitioner::new(func, how, None, why)?;
     let body = Unhinted.stmt(&partitioner.stmt(&func.body));
     Ok(TensorFunc { body, ..func.clone() })
 }
@@ -115,24 +108,20 @@ pub fn partition_loop(
     why: &mut Remarks,
 ) -> Result<(TensorFunc, Vec<Var>)> {
     let how = Partition { keep_single: true, ..Partition::default() };
-    let mut partitioner = Partitioner {
-        how,
-        scope: Scope::of(func)?,
-        copies: Copies::within(func),
-        only: Some((target, extents)),
-        parts: Vec::new(),
-        why,
-    };
+    let mut partitioner = Partitioner::new(func, how, Some((target, extents)), why)?;
     let body = partitioner.stmt(&func.body);
     Ok((TensorFunc { body, ..func.clone() }, partitioner.parts))
 }
+
+/// A loop, and the extents of its parts if they are given.
+type Target<'a> = (&'a Stmt, Option<&'a [Option<Expr>]>);
 
 struct Partitioner<'a> {
     how: Partition,
     scope: Scope,
     copies: Copies,
     /// The loop that is meant, where it is one, with the extents that its parts are to have.
-    only: Option<(&'a Stmt, Option<&'a [Option<Expr>]>)>,
+    only: Option<Target<'a>>,
     /// The variables of the parts of that loop.
     parts: Vec<Var>,
     why: &'a mut Remarks,
@@ -157,7 +146,17 @@ impl Fold for Partitioner<'_> {
     }
 }
 
-impl Partitioner<'_> {
+impl<'a> Partitioner<'a> {
+    fn new(
+        func: &TensorFunc,
+        how: Partition,
+        only: Option<Target<'a>>,
+        why: &'a mut Remarks,
+    ) -> Result<Partitioner<'a>> {
+        let (scope, copies) = (Scope::of(func)?, Copies::within(func));
+        Ok(Partitioner { how, scope, copies, only, parts: Vec::new(), why })
+    }
+
     /// The parts of a loop; `None` where it stays whole.
     fn loop_parts(&mut self, s: &Stmt) -> Option<Stmt> {
         let StmtKind::For { var, range, kind, annotations, body } = s.kind() else { return None };

@@ -36,15 +36,14 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc,
-    Var, Visit,
+    Buffer, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_sets::{Access, AccessId, Domain, Set, budget};
 
 use super::aligned;
 use crate::at_once::keeps_promises;
 use crate::domain::sizes;
-use crate::flow::{MemoryFlow, Run, Who, same_constant};
+use crate::flow::{MemoryFlow, Run, Who, operands};
 use crate::scop::{Act, Scop, ScopStmt};
 use crate::traits::overflows;
 
@@ -167,9 +166,7 @@ impl Side {
         let stores = side.scop.stmts.iter().filter_map(ScopStmt::target);
         let written: HashSet<Buffer> = stores.map(|t| t.buffer.clone()).collect();
         for memory in written {
-            let stmts = 0..side.scop.stmts.len();
-            let mut runs: Vec<Run> =
-                stmts.filter_map(|k| Run::of(&side.scop, k, &memory)).collect();
+            let mut runs: Vec<Run> = Run::all(&side.scop, &memory).collect();
             runs.extend(MemoryFlow::end(&side.scop, &memory));
             if let Some(end) = runs.iter().find(|r| r.who == Who::End) {
                 side.ends.insert(memory.data.id(), Names::of(&end.statement.domain)?);
@@ -425,14 +422,7 @@ impl Compare {
             if rest.is_void() {
                 break;
             }
-            let mut seen: Option<Set> = None;
-            let mut add = |reads: Set| -> std::result::Result<(), Stop> {
-                seen = Some(match seen.take() {
-                    Some(before) => before.union(&reads)?,
-                    None => reads,
-                });
-                Ok(())
-            };
+            let mut seen: Vec<Set> = Vec::new();
             for e in source.flow.sources(access) {
                 let reads = rest.join(&e.reads.over(names.now.iter().cloned())?)?;
                 if reads.is_void() {
@@ -453,7 +443,7 @@ impl Compare {
                 let next = reads.join(&pairs)?.project(&ordered(k, &there.next, &other.now))?;
                 let next = next.over(ordered(k, &there.now, &other.now))?;
                 parts.push((ValueAt::new(ProgramPoint::Stmt(writer), stored), next));
-                add(reads)?;
+                seen.push(reads);
             }
             for u in source.flow.uninitialised.iter().filter(|u| u.reader == access) {
                 let reads = rest.join(&u.instances.over(names.now.iter().cloned())?)?;
@@ -464,9 +454,9 @@ impl Compare {
                     return Err(Stop::Unknown);
                 }
                 parts.push((ValueAt { given: true, ..value.clone() }, reads.clone()));
-                add(reads)?;
+                seen.push(reads);
             }
-            if let Some(seen) = seen {
+            if let Some(seen) = Set::union_of(seen.into_iter().map(Ok))? {
                 rest = rest.subtract(&seen)?;
             }
         }
@@ -492,41 +482,15 @@ impl Compare {
                 return Ok(());
             }
         }
-        let parts = |e: &Expr| -> Vec<Expr> {
-            match e.kind() {
-                ExprKind::Cast(x) | ExprKind::Not(x) => vec![x.clone()],
-                ExprKind::Binary(_, x, y) => vec![x.clone(), y.clone()],
-                ExprKind::Select(c, x, y) | ExprKind::IfThenElse(c, x, y) => {
-                    vec![c.clone(), x.clone(), y.clone()]
-                }
-                ExprKind::Load(_, at) => at.clone(),
-                ExprKind::Call(CallTarget::Intrin(_) | CallTarget::Reinterpret(_), args) => {
-                    args.clone()
-                }
-                _ => Vec::new(),
-            }
-        };
-        let same = match (x.kind(), y.kind()) {
-            (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(&x, &y),
-            (ExprKind::Var(v), ExprKind::Var(w)) => v == w,
-            (ExprKind::Binary(f, ..), ExprKind::Binary(g, ..)) => f == g,
-            (ExprKind::Load(p, _), ExprKind::Load(q, _)) => p.data == q.data,
-            (ExprKind::Call(f, _), ExprKind::Call(g, _)) => f == g,
-            (ExprKind::Cast(_), ExprKind::Cast(_))
-            | (ExprKind::Not(_), ExprKind::Not(_))
-            | (ExprKind::Select(..), ExprKind::Select(..))
-            | (ExprKind::IfThenElse(..), ExprKind::IfThenElse(..)) => true,
-            _ => false,
-        };
-        let (xs, ys) = (parts(&values[0].expr), parts(&values[1].expr));
-        if !same || xs.len() != ys.len() {
-            return Err(Stop::Unknown);
+        // Variables in terms of the instances, operands as they stand.
+        if x.as_var().is_some() {
+            return if x.as_var() == y.as_var() { Ok(()) } else { Err(Stop::Unknown) };
         }
-        for (x, y) in xs.iter().zip(&ys) {
+        let pairs = operands(&values[0].expr, &values[1].expr).ok_or(Stop::Unknown)?;
+        pairs.into_iter().try_for_each(|(x, y)| {
             let pair = [ValueAt::new(values[0].place, x), ValueAt::new(values[1].place, y)];
-            self.same([&pair[0], &pair[1]], points, depth)?;
-        }
-        Ok(())
+            self.same([&pair[0], &pair[1]], points, depth)
+        })
     }
 }
 

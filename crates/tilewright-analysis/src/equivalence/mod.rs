@@ -20,6 +20,7 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, budget};
 
 use crate::domain::sizes;
+use crate::flow::operands;
 use crate::traits::overflows;
 use tilewright_ir::prune::prune;
 
@@ -297,29 +298,18 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
         return !(data && (overflows(a, domain) || overflows(b, domain)))
             && domain.equal(a, b).is_yes();
     }
-    let same = |a: &Expr, b: &Expr| same_value(domain, a, b, data);
-    match (a.kind(), b.kind()) {
-        (ExprKind::Load(p, at), ExprKind::Load(q, bt)) => {
-            p == q && at.iter().zip(bt).all(|(x, y)| same_value(domain, x, y, false))
+    let Some(pairs) = operands(a, b) else { return false };
+    // Which operand it is decides where it is evaluated, and whether it is data.
+    let same = |(k, (x, y)): (usize, (&Expr, &Expr))| match (a.kind(), b.kind()) {
+        (ExprKind::Load(p, _), ExprKind::Load(q, _)) => p == q && same_value(domain, x, y, false),
+        (ExprKind::Select(..) | ExprKind::IfThenElse(..), _) if k == 0 => {
+            same_value(domain, x, y, false)
         }
-        (ExprKind::Binary(p, a, x), ExprKind::Binary(q, b, y)) => {
-            p == q && same(a, b) && same(x, y)
+        (ExprKind::IfThenElse(c, ..), _) => {
+            let cond = if k == 1 { c.clone() } else { !c.clone() };
+            same_value(&under(domain, &cond), x, y, data)
         }
-        (ExprKind::Ramp(a, x), ExprKind::Ramp(b, y)) => same(a, b) && same(x, y),
-        (ExprKind::Cast(a), ExprKind::Cast(b))
-        | (ExprKind::Not(a), ExprKind::Not(b))
-        | (ExprKind::Broadcast(a), ExprKind::Broadcast(b)) => same(a, b),
-        (ExprKind::Call(p, xs), ExprKind::Call(q, ys)) => {
-            p == q && xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| same(x, y))
-        }
-        (ExprKind::Select(c, a, x), ExprKind::Select(d, b, y)) => {
-            same_value(domain, c, d, false) && same(a, b) && same(x, y)
-        }
-        (ExprKind::IfThenElse(c, a, x), ExprKind::IfThenElse(d, b, y)) => {
-            same_value(domain, c, d, false)
-                && same_value(&under(domain, c), a, b, data)
-                && same_value(&under(domain, &!c.clone()), x, y, data)
-        }
-        _ => false,
-    }
+        _ => same_value(domain, x, y, data),
+    };
+    pairs.into_iter().enumerate().all(same)
 }

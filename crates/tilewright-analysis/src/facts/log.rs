@@ -52,27 +52,22 @@ pub(crate) struct Write {
     pub value: Expr,
 }
 
-/// Which other iterations of a loop, seen from one of them.
+/// Other iterations of a loop, seen from one of them.
 #[derive(Clone)]
-pub(crate) enum Others {
-    Before {
-        var: Var,
-        range: Range,
-        ordered: bool,
-    },
-    After {
-        var: Var,
-        range: Range,
-        ordered: bool,
-    },
-    /// All of them, from outside.
-    All,
+pub(crate) struct Others {
+    pub var: Var,
+    pub range: Range,
+    /// Whether they run one after the other; else each may be before this one, and after it.
+    pub ordered: bool,
+    /// Whether these are the earlier ones.
+    pub before: bool,
 }
 
 /// What a write does at other points than here.
 pub(crate) struct Change {
     write: Rc<Write>,
-    others: Others,
+    /// In which iterations; from outside in all of them.
+    others: Option<Others>,
     /// Loops around, which have their values of the moment.
     loops: Vec<(Var, Range)>,
     /// Where these cells, by indices of the write's points, are as a fact says, nothing changes.
@@ -221,10 +216,8 @@ impl Fact {
         changes: impl IntoIterator<Item = Rc<Change>>,
     ) -> Rc<Fact> {
         let matters = |c: &Rc<Change>| {
-            let by_index = match &c.others {
-                Others::After { var, .. } => differ_by(var, &c.write, self),
-                _ => false,
-            };
+            let later = c.others.iter().find(|o| !o.before);
+            let by_index = later.is_some_and(|o| differ_by(&o.var, &c.write, self));
             !by_index && !changes_nothing(&c.write, self)
         };
         let without: Vec<_> = changes.into_iter().filter(matters).collect();
@@ -332,7 +325,7 @@ impl Fact {
 impl Change {
     pub fn new(
         write: &Rc<Write>,
-        others: Others,
+        others: Option<Others>,
         loops: &[(Var, Range)],
         except: Vec<(Vec<Expr>, Rc<Fact>)>,
     ) -> Change {
@@ -342,11 +335,8 @@ impl Change {
 
     /// The variables that [`Change::access`] shares with the place.
     fn over(&self) -> Vec<(Var, Range)> {
-        let mut over = self.loops.clone();
-        if let Others::Before { var, range, .. } | Others::After { var, range, .. } = &self.others {
-            over.push((var.clone(), range.clone()));
-        }
-        over
+        let others = self.others.iter().map(|o| (o.var.clone(), o.range.clone()));
+        self.loops.iter().cloned().chain(others).collect()
     }
 
     /// What is touched, under other names for the variables of other iterations. `None` for
@@ -370,16 +360,12 @@ impl Change {
         let outer = |v: &&Var| self.loops.iter().all(|(x, _)| x != *v);
         let inner: Vec<Var> = domain.vars().filter(outer).cloned().collect();
         let (there, names) = AccessRelation::new(&domain, at).elsewhere_in(&inner);
-        let (Others::Before { var, range, ordered } | Others::After { var, range, ordered }) =
-            &self.others
-        else {
-            return Some(there);
-        };
+        let Some(Others { var, range, ordered, before }) = &self.others else { return Some(there) };
         let other = names.get(var)?.expr();
-        let order = match &self.others {
+        let order = match before {
             _ if !ordered => other.not_equal(var),
-            Others::Before { .. } => other.less(var),
-            _ => other.greater(var),
+            true => other.less(var),
+            false => other.greater(var),
         };
         let domain = there.domain.with_var(var, range).with_guard(&order);
         Some(AccessRelation { domain, ..there })

@@ -151,8 +151,18 @@ impl Facts {
     /// # Errors
     /// `Toolchain` where libisl is missing.
     pub fn new(func: &TensorFunc) -> Result<Facts> {
-        let mut facts = Facts {
-            scope: Scope::of(func)?,
+        let mut facts = Facts::survey(Scope::of(func)?);
+        facts.run(&func.body);
+        if facts.pass == Pass::Survey {
+            facts.pass = Pass::Run;
+        }
+        Ok(facts)
+    }
+
+    /// What goes through statements at a place, and finds what their loops write.
+    fn survey(scope: Scope) -> Facts {
+        Facts {
+            scope,
             entered: Vec::new(),
             logs: HashMap::new(),
             version: HashMap::new(),
@@ -162,12 +172,7 @@ impl Facts {
             clock: 0,
             pass: Pass::Survey,
             asked: RefCell::default(),
-        };
-        facts.run(&func.body);
-        if facts.pass == Pass::Survey {
-            facts.pass = Pass::Run;
         }
-        Ok(facts)
     }
 
     /// The value of a cell at this place, in terms of the indices as they are given and of the
@@ -191,16 +196,10 @@ impl Facts {
     pub fn written_by(&self, s: &Stmt) -> Rc<Written> {
         let all = Var::index("all");
         let mut survey = Facts {
-            scope: self.scope.clone(),
-            entered: Vec::new(),
-            logs: HashMap::new(),
-            version: HashMap::new(),
             written: [(all.clone(), Rc::default())].into(),
             origin: self.origin.clone(),
             lane: self.lane.clone(),
-            clock: 0,
-            pass: Pass::Survey,
-            asked: RefCell::default(),
+            ..Facts::survey(self.scope.clone())
         };
         // As the body of a loop whose iterations are one.
         let (var, before) = (all.clone(), HashMap::new());
@@ -219,12 +218,12 @@ impl Facts {
     pub fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {
         let changed = |load: Expr| {
             let ExprKind::Load(buffer, indices) = load.kind() else { return None };
-            let Some(writes) = written.writes.get(self.memory_of(buffer)) else {
+            let Some(writes) = written.writes.get(self.root(&buffer.data)) else {
                 return written.anything.then(|| buffer.clone());
             };
             let Some((points, at)) = self.place(indices) else { return Some(buffer.clone()) };
             let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
-            let stays = |w: &Rc<Write>| self.change(w, Others::All, written).leaves(&read);
+            let stays = |w: &Rc<Write>| self.change(w, None, written).leaves(&read);
             (written.anything || !writes.iter().all(stays)).then(|| buffer.clone())
         };
         loads(e).into_iter().find_map(changed)
@@ -253,7 +252,8 @@ impl Facts {
             self.touch(memory);
             let Some(log) = self.logs.remove(memory).filter(|_| known) else { continue };
             let mut inside = log.clone();
-            let others = Others::Before { var: var.clone(), range: range.clone(), ordered };
+            let (var, range) = (var.clone(), range.clone());
+            let others = Some(Others { var, range, ordered, before: true });
             for write in writes {
                 inside.change(self.change(write, others.clone(), &written), self.clock);
             }
@@ -362,25 +362,22 @@ impl Facts {
             let mut log = before.remove(memory).unwrap_or_default();
             if !log.is_empty() {
                 for write in writes {
-                    log.change(self.change(write, Others::All, &written), self.clock);
+                    log.change(self.change(write, None, &written), self.clock);
                 }
             }
             let new = inside.left(since, |fact| self.is_current(fact));
             if !new.is_empty() {
-                let others = Others::After { var: var.clone(), range: range.clone(), ordered };
+                let (var, range) = (var.clone(), range.clone());
+                let others = Some(Others { var, range, ordered, before: false });
                 let later = writes.iter().map(|w| self.change(w, others.clone(), &written));
                 let later: Vec<Rc<Change>> = later.map(Rc::new).collect();
                 for (born, fact) in new {
                     log.learn(fact.except(later.iter().cloned()), born);
                 }
             }
-            self.keep(memory, log);
-        }
-    }
-
-    fn keep(&mut self, memory: &Var, log: Log) {
-        if !log.is_empty() {
-            self.logs.insert(memory.clone(), log);
+            if !log.is_empty() {
+                self.logs.insert(memory.clone(), log);
+            }
         }
     }
 
@@ -408,7 +405,7 @@ impl Facts {
         }
         self.touch(&memory);
         if let Some(mut log) = self.logs.remove(&memory) {
-            let change = self.change(&write, Others::All, &Written::default());
+            let change = self.change(&write, None, &Written::default());
             log.change(change, self.clock);
             self.logs.insert(memory, log);
         }
@@ -445,11 +442,6 @@ impl Facts {
     fn push(&mut self, outside: Scope, kind: Kind) {
         self.asked.take();
         self.entered.push(Entered { outside, kind, ending: Vec::new() });
-    }
-
-    /// The pointer of the memory that a buffer is, or is a view of.
-    fn memory_of<'a>(&'a self, buffer: &'a Buffer) -> &'a Var {
-        self.root(&buffer.data)
     }
 
     /// The pointer of the memory that a pointer points into.
@@ -499,16 +491,16 @@ impl Facts {
         }
     }
 
-    /// What a write does in other iterations. It changes nothing where one of its operands has a
+    /// What a write does in other iterations, or in all. It changes nothing where one of its operands has a
     /// value, in memory that `written` does not mention, that leaves what the cell holds:
     /// `B[i] + A[j] * x` where `A[j] == 0`.
-    fn change(&self, write: &Rc<Write>, others: Others, written: &Written) -> Change {
+    fn change(&self, write: &Rc<Write>, others: Option<Others>, written: &Written) -> Change {
         let mut except = Vec::new();
         if let Some(at) = write.indices.as_ref().filter(|_| !self.logs.is_empty()) {
             let own = Expr::load(&write.buffer, at.clone());
             for load in loads(&write.value) {
                 let ExprKind::Load(buffer, indices) = load.kind() else { continue };
-                let memory = self.memory_of(buffer);
+                let memory = self.root(&buffer.data);
                 let Some(log) = self.logs.get(memory) else { continue };
                 if written.writes.contains_key(memory)
                     || !indices.iter().all(|i| self.scope.knows(i))
@@ -545,7 +537,7 @@ impl Facts {
     fn learn(&mut self, buffer: &Buffer, points: Points, indices: Vec<Expr>, value: Expr) {
         let memory = self.root(&buffer.data).clone();
         let read = value.loaded_buffers();
-        let read: HashSet<Var> = read.iter().map(|b| self.memory_of(b).clone()).collect();
+        let read: HashSet<Var> = read.iter().map(|b| self.root(&b.data).clone()).collect();
         let usable = !value.effects().impure() && value.size() <= MAX_VALUE;
         if self.pass != Pass::Run || !usable || read.contains(&memory) {
             return;

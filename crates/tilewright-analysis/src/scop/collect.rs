@@ -12,7 +12,6 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Access, Domain, ScheduleDim};
 
-use super::memory::Memory;
 use super::model::{Act, Guard, GuardId, Loop, Scop, ScopStmt};
 use crate::index::{Ranges, simplify};
 use crate::place::first;
@@ -111,23 +110,6 @@ impl Visit for Reads<'_, '_> {
     }
 }
 
-/// Replaces what was read from memory that may change by a value of its own.
-struct Freeze<'a> {
-    memory: &'a Memory,
-    phantoms: &'a mut HashSet<Buffer>,
-    loops: &'a [Loop],
-}
-
-impl Fold for Freeze<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let known = matches!(e.kind(), ExprKind::Load(b, _) if self.phantoms.contains(b));
-        if known || !self.memory.differs(e) {
-            return fold_expr_children(self, e);
-        }
-        phantom(self.phantoms, self.loops, e.dtype())
-    }
-}
-
 /// Simplifies where loads look, and nothing else: choices keep their numbers.
 struct Places<'a> {
     ranges: &'a Ranges,
@@ -159,11 +141,15 @@ fn phantom(phantoms: &mut HashSet<Buffer>, loops: &[Loop], dtype: DType) -> Expr
 }
 
 impl Collect<'_> {
-    /// An expression over loops, which has the same value wherever it occurs.
+    /// An expression over loops, which has the same value wherever it occurs: what was read from memory
+    /// that may change is a value of its own.
     fn frozen(&mut self, e: &Expr) -> Expr {
-        let mut freeze =
-            Freeze { memory: &self.scop.memory, phantoms: &mut self.phantoms, loops: &self.loops };
-        freeze.expr(e)
+        let Collect { scop, phantoms, loops, .. } = self;
+        e.replace(|e| {
+            let known = matches!(e.kind(), ExprKind::Load(b, _) if phantoms.contains(b));
+            let differs = !known && scop.memory.differs(e);
+            differs.then(|| phantom(phantoms, loops, e.dtype()))
+        })
     }
 
     fn unknown(&mut self) -> Expr {

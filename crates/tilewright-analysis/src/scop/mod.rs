@@ -192,8 +192,10 @@ mod tests {
             let stmts: Vec<Statement> = stmts.collect();
             let flow = Flow::compute(p.engine(), &stmts).expect("decided");
             let ends = |u: &Uninitialised| {
-                let hull = u.instances.hull().expect("decided");
-                format!("{}..={}", hull[0].min, hull[0].max)
+                let first = u.instances.vars().next().expect("a loop").expr();
+                let points = u.instances.domain().expect("decided");
+                let ends = points.tight_bounds(&first, &[]).expect("decided");
+                format!("{}..={}", ends.min, ends.max)
             };
             flow.uninitialised.iter().map(ends).collect::<Vec<_>>()
         };

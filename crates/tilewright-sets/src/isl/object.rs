@@ -1,4 +1,7 @@
-//! Owning wrappers of isl's objects.
+//! The functions of isl that Tilewright calls, and owning wrappers of isl's objects.
+//!
+//! One table has each function with the type and ownership of isl's headers: an argument marked
+//! `__isl_take` there is owned by isl after the call, one marked `__isl_keep` stays ours.
 //!
 //! * Every object holds its context by `Rc`, so that the context outlives it and neither can go
 //!   to another thread.
@@ -11,7 +14,7 @@
 //!   of them is [`Reason::Quota`](crate::Reason::Quota).
 
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_int, c_long, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_ulong, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::rc::Rc;
@@ -151,14 +154,6 @@ impl Ctx {
         }
     }
 
-    fn truth(&self, value: c_int) -> Known<bool> {
-        match value {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(self.failure()),
-        }
-    }
-
     /// An integer of any size.
     pub fn val(&self, value: i128) -> Known<Val> {
         let raw = match c_long::try_from(value) {
@@ -170,13 +165,15 @@ impl Ctx {
                 unsafe { (self.api().isl_val_read_from_str)(self.raw(), text.as_ptr()) }
             }
         };
-        Val::own(self, raw)
+        Val::read(self, raw)
     }
 
-    fn id(&self, name: &str) -> *mut isl_id {
+    fn id(&self, name: &str) -> Known<Id> {
         let name = CString::new(name).unwrap_or_default();
         // SAFETY: isl copies the name.
-        unsafe { (self.api().isl_id_alloc)(self.raw(), name.as_ptr(), std::ptr::null_mut()) }
+        let raw =
+            unsafe { (self.api().isl_id_alloc)(self.raw(), name.as_ptr(), std::ptr::null_mut()) };
+        Id::read(self, raw)
     }
 
     /// The space of sets with these parameters and a number of dimensions.
@@ -185,22 +182,16 @@ impl Ctx {
         params: impl ExactSizeIterator<Item = &'a str>,
         dims: usize,
     ) -> Known<Space> {
-        let f = self.api();
-        // SAFETY: isl takes the space and the id over at each step.
-        let raw = unsafe {
-            let mut raw =
-                (f.isl_space_set_alloc)(self.raw(), params.len() as c_uint, dims as c_uint);
-            for (i, name) in params.enumerate() {
-                raw = (f.isl_space_set_dim_id)(raw, PARAM, i as c_uint, self.id(name));
-            }
-            raw
-        };
-        Space::own(self, raw)
+        let n = params.len() as c_uint;
+        // SAFETY: the context is valid.
+        let raw = unsafe { (self.api().isl_space_set_alloc)(self.raw(), n, dims as c_uint) };
+        let space = Space::read(self, raw)?;
+        (0..n).zip(params).try_fold(space, |s, (i, name)| s.set_id(PARAM, i, self.id(name)?))
     }
 }
 
 /// What may be handed to a function of isl.
-trait Arg {
+pub(crate) trait Arg {
     type Raw;
     fn raw(self) -> Self::Raw;
 }
@@ -214,343 +205,372 @@ macro_rules! plain_args {
 plain_args!(c_int, c_uint);
 
 impl Arg for &CStr {
-    type Raw = *const std::ffi::c_char;
+    type Raw = *const c_char;
     fn raw(self) -> Self::Raw {
         self.as_ptr()
     }
 }
 
-macro_rules! objects {
-    ($($(#[$doc:meta])* $Name:ident $raw:ident $copy:ident $free:ident;)*) => { $(
-        $(#[$doc])*
-        pub(crate) struct $Name {
-            raw: NonNull<$raw>,
-            ctx: Ctx,
+/// What a function of isl gives.
+pub(crate) trait Made: Sized {
+    type Raw;
+    /// Takes over what a call returned, or the call's failure.
+    fn read(ctx: &Ctx, raw: Self::Raw) -> Known<Self>;
+}
+
+impl Made for bool {
+    type Raw = c_int;
+    fn read(ctx: &Ctx, raw: c_int) -> Known<bool> {
+        match raw {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(ctx.failure()),
+        }
+    }
+}
+
+impl Made for usize {
+    type Raw = c_int;
+    fn read(ctx: &Ctx, raw: c_int) -> Known<usize> {
+        usize::try_from(raw).map_err(|_| ctx.failure())
+    }
+}
+
+/// The name that isl keeps for something; null where there is none.
+impl Made for Option<String> {
+    type Raw = *const c_char;
+    fn read(_: &Ctx, raw: *const c_char) -> Known<Option<String>> {
+        // SAFETY: a text that lives as long as the object that it was asked of.
+        let text = || unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned();
+        Ok((!raw.is_null()).then(text))
+    }
+}
+
+/// A method that calls a function: it hands its object over (`take`), or lets isl look at it (`look`).
+/// `few` is an operand with whose parts those of the object are paired ([`few_pairs`]).
+macro_rules! method {
+    (take $name:ident $f:ident ($($arg:ident: $A:ty),*) $R:ty $(, $few:ident)?) => {
+        #[doc = concat!("`", stringify!($f), "`.")]
+        $(#[doc = concat!("[`Reason::ManyParts`] for `", stringify!($few), "` of very many parts.")])?
+        pub fn $name(self $(, $arg: $A)*) -> Known<$R> {
+            $(few_pairs(&self, &$few)?;)?
+            let ctx = self.ctx.clone();
+            // SAFETY: valid objects of one context, handed over.
+            let raw = unsafe { (ctx.api().$f)(self.raw() $(, $arg.raw())*) };
+            <$R>::read(&ctx, raw)
+        }
+    };
+    (look $name:ident $f:ident ($($arg:ident: $A:ty),*) $R:ty $(, $few:ident)?) => {
+        #[doc = concat!("`", stringify!($f), "`.")]
+        $(#[doc = concat!("[`Reason::ManyParts`] for `", stringify!($few), "` of very many parts.")])?
+        pub fn $name(&self $(, $arg: $A)*) -> Known<$R> {
+            $(few_pairs(self, $few)?;)?
+            // SAFETY: valid objects of one context.
+            let raw = unsafe { (self.ctx.api().$f)(self.raw() $(, $arg.raw())*) };
+            <$R>::read(&self.ctx, raw)
+        }
+    };
+}
+
+/// The table of isl: functions that no method stands for, objects, and functions that are methods of
+/// theirs.
+macro_rules! isl {
+    (
+        functions { $($plain:tt)* }
+        objects { $(
+            $(#[$doc:meta])* $Name:ident $raw:ident $copy:ident $free:ident {
+                $($how:ident $name:ident = $f:ident($($arg:ident: $A:ty),*) -> $R:ty
+                    $(, pairs $few:ident)?;)*
+            }
+        )* }
+    ) => {
+        tilewright_dylib::functions! {
+            $($plain)*
+            $(
+                $copy: fn(*mut $raw) -> *mut $raw;
+                $free: fn(*mut $raw) -> *mut $raw;
+                $($f: fn(*mut $raw $(, <$A as Arg>::Raw)*) -> <$R as Made>::Raw;)*
+            )*
         }
 
-        impl $Name {
-            /// Takes over what a call returned; null is the call's failure.
-            fn own(ctx: &Ctx, raw: *mut $raw) -> Known<$Name> {
-                match NonNull::new(raw) {
-                    Some(raw) => Ok($Name { raw, ctx: ctx.clone() }),
-                    None => Err(ctx.failure()),
+        $(
+            #[doc = concat!("isl's `", stringify!($raw), "`.")]
+            #[allow(non_camel_case_types)]
+            #[repr(C)]
+            pub(crate) struct $raw { _private: [u8; 0] }
+
+            $(#[$doc])*
+            pub(crate) struct $Name {
+                raw: NonNull<$raw>,
+                ctx: Ctx,
+            }
+
+            impl $Name {
+                $(method!($how $name $f ($($arg: $A),*) $R $(, $few)?);)*
+            }
+
+            impl Made for $Name {
+                type Raw = *mut $raw;
+                fn read(ctx: &Ctx, raw: *mut $raw) -> Known<$Name> {
+                    match NonNull::new(raw) {
+                        Some(raw) => Ok($Name { raw, ctx: ctx.clone() }),
+                        None => Err(ctx.failure()),
+                    }
                 }
             }
-        }
 
-        impl Clone for $Name {
-            fn clone(&self) -> Self {
-                // SAFETY: the object is valid; a copy is one more reference to it.
-                let raw = unsafe { (self.ctx.api().$copy)(self.raw.as_ptr()) };
-                // Copying only counts, and does not fail.
-                $Name { raw: NonNull::new(raw).unwrap_or(self.raw), ctx: self.ctx.clone() }
+            impl Clone for $Name {
+                fn clone(&self) -> Self {
+                    // SAFETY: the object is valid; a copy is one more reference to it.
+                    let raw = unsafe { (self.ctx.api().$copy)(self.raw.as_ptr()) };
+                    // Copying only counts, and does not fail.
+                    $Name { raw: NonNull::new(raw).unwrap_or(self.raw), ctx: self.ctx.clone() }
+                }
             }
-        }
 
-        impl Drop for $Name {
-            fn drop(&mut self) {
-                // SAFETY: owned, and not handed on.
-                unsafe { (self.ctx.api().$free)(self.raw.as_ptr()); }
+            impl Drop for $Name {
+                fn drop(&mut self) {
+                    // SAFETY: owned, and not handed on.
+                    unsafe { (self.ctx.api().$free)(self.raw.as_ptr()); }
+                }
             }
-        }
 
-        impl Arg for $Name {
-            type Raw = *mut $raw;
-            /// Hands the object over.
-            fn raw(self) -> Self::Raw {
-                let this = ManuallyDrop::new(self);
-                // SAFETY: `this` is not dropped, so that the context is released once.
-                drop(unsafe { std::ptr::read(&this.ctx) });
-                this.raw.as_ptr()
+            impl Arg for $Name {
+                type Raw = *mut $raw;
+                /// Hands the object over.
+                fn raw(self) -> Self::Raw {
+                    let this = ManuallyDrop::new(self);
+                    // SAFETY: `this` is not dropped, so that the context is released once.
+                    drop(unsafe { std::ptr::read(&this.ctx) });
+                    this.raw.as_ptr()
+                }
             }
-        }
 
-        impl Arg for &$Name {
-            type Raw = *mut $raw;
-            /// Lets isl look at the object.
-            fn raw(self) -> Self::Raw {
-                self.raw.as_ptr()
+            impl Arg for &$Name {
+                type Raw = *mut $raw;
+                /// Lets isl look at the object.
+                fn raw(self) -> Self::Raw {
+                    self.raw.as_ptr()
+                }
             }
-        } )*
+        )*
     };
 }
 
-objects! {
+/// isl's `isl_ctx`.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub(crate) struct isl_ctx {
+    _private: [u8; 0],
+}
+
+/// Callback of `isl_pw_aff_foreach_piece`; it owns both objects.
+type OnPiece = unsafe extern "C" fn(*mut isl_set, *mut isl_aff, *mut c_void) -> c_int;
+
+isl! {
+functions {
+    isl_version: fn() -> *const c_char;
+    isl_ctx_alloc: fn() -> *mut isl_ctx;
+    isl_ctx_free: fn(*mut isl_ctx);
+    isl_ctx_last_error: fn(*mut isl_ctx) -> c_int;
+    isl_ctx_last_error_msg: fn(*mut isl_ctx) -> *const c_char;
+    isl_ctx_reset_error: fn(*mut isl_ctx);
+    isl_ctx_set_max_operations: fn(*mut isl_ctx, c_ulong);
+    isl_ctx_reset_operations: fn(*mut isl_ctx);
+    isl_options_set_on_error: fn(*mut isl_ctx, c_int) -> c_int;
+    isl_val_int_from_si: fn(*mut isl_ctx, c_long) -> *mut isl_val;
+    isl_val_read_from_str: fn(*mut isl_ctx, *const c_char) -> *mut isl_val;
+    isl_val_is_int: fn(*mut isl_val) -> c_int;
+    isl_val_cmp_si: fn(*mut isl_val, c_long) -> c_int;
+    isl_val_get_num_si: fn(*mut isl_val) -> c_long;
+    isl_id_alloc: fn(*mut isl_ctx, *const c_char, *mut c_void) -> *mut isl_id;
+    isl_space_set_alloc: fn(*mut isl_ctx, c_uint, c_uint) -> *mut isl_space;
+    isl_pw_aff_foreach_piece: fn(*mut isl_pw_aff, OnPiece, *mut c_void) -> c_int;
+}
+objects {
     /// An integer or rational number.
-    Val isl_val isl_val_copy isl_val_free;
+    Val isl_val isl_val_copy isl_val_free {}
+    /// A name.
+    Id isl_id isl_id_copy isl_id_free {}
     /// Parameters and dimensions.
-    Space isl_space isl_space_copy isl_space_free;
+    Space isl_space isl_space_copy isl_space_free {
+        take set_id = isl_space_set_dim_id(kind: c_uint, at: c_uint, id: Id) -> Space;
+        take local = isl_local_space_from_space() -> LocalSpace;
+        take universe = isl_set_universe() -> Set;
+        take empty = isl_set_empty() -> Set;
+        take empty_union = isl_union_map_empty() -> UnionMap;
+    }
     /// A space with integer divisions.
-    LocalSpace isl_local_space isl_local_space_copy isl_local_space_free;
+    LocalSpace isl_local_space isl_local_space_copy isl_local_space_free {
+        take zero = isl_aff_zero_on_domain() -> Aff;
+    }
     /// An affine function with integer divisions.
-    Aff isl_aff isl_aff_copy isl_aff_free;
+    Aff isl_aff isl_aff_copy isl_aff_free {
+        take piecewise = isl_pw_aff_from_aff() -> PwAff;
+        take set_constant_si = isl_aff_set_constant_si(value: c_int) -> Aff;
+        take set_constant_val = isl_aff_set_constant_val(value: Val) -> Aff;
+        take set_coefficient_si = isl_aff_set_coefficient_si(
+            kind: c_uint, at: c_int, value: c_int) -> Aff;
+        take set_coefficient_val = isl_aff_set_coefficient_val(
+            kind: c_uint, at: c_int, value: Val) -> Aff;
+        take scale = isl_aff_scale_val(by: Val) -> Aff;
+        take nonneg = isl_aff_nonneg_basic_set() -> BasicSet;
+        take zero = isl_aff_zero_basic_set() -> BasicSet;
+        look constant = isl_aff_get_constant_val() -> Val;
+        look coefficient = isl_aff_get_coefficient_val(kind: c_uint, at: c_int) -> Val;
+        look denominator = isl_aff_get_denominator_val() -> Val;
+        look div = isl_aff_get_div(at: c_int) -> Aff;
+        look dim = isl_aff_dim(kind: c_uint) -> usize;
+    }
     /// A piecewise affine function, undefined outside its pieces.
-    PwAff isl_pw_aff isl_pw_aff_copy isl_pw_aff_free;
+    PwAff isl_pw_aff isl_pw_aff_copy isl_pw_aff_free {
+        take add = isl_pw_aff_add(other: PwAff) -> PwAff;
+        take neg = isl_pw_aff_neg() -> PwAff;
+        take scale = isl_pw_aff_scale_val(by: Val) -> PwAff;
+        take scale_down = isl_pw_aff_scale_down_val(by: Val) -> PwAff;
+        take modulo = isl_pw_aff_mod_val(by: Val) -> PwAff;
+        take floor = isl_pw_aff_floor() -> PwAff;
+        take min = isl_pw_aff_min(other: PwAff) -> PwAff;
+        take max = isl_pw_aff_max(other: PwAff) -> PwAff;
+        take on_domain = isl_pw_aff_intersect_domain(domain: Set) -> PwAff;
+        take union_add = isl_pw_aff_union_add(other: PwAff) -> PwAff;
+        take nonneg = isl_pw_aff_nonneg_set() -> Set;
+        take zero = isl_pw_aff_zero_set() -> Set;
+        take non_zero = isl_pw_aff_non_zero_set() -> Set;
+        take gist = isl_pw_aff_gist(context: Set) -> PwAff;
+        take coalesce = isl_pw_aff_coalesce() -> PwAff;
+        take min_val = isl_pw_aff_min_val() -> Val;
+        take max_val = isl_pw_aff_max_val() -> Val;
+        take graph = isl_map_from_pw_aff() -> Map;
+        look pieces = isl_pw_aff_n_piece() -> usize;
+    }
     /// A tuple of piecewise affine functions.
-    PwMultiAff isl_pw_multi_aff isl_pw_multi_aff_copy isl_pw_multi_aff_free;
+    PwMultiAff isl_pw_multi_aff isl_pw_multi_aff_copy isl_pw_multi_aff_free {
+        look at = isl_pw_multi_aff_get_pw_aff(at: c_int) -> PwAff;
+    }
     /// A union of basic sets.
-    Set isl_set isl_set_copy isl_set_free;
+    Set isl_set isl_set_copy isl_set_free {
+        take union = isl_set_union(other: Set) -> Set;
+        take complement_parts = isl_set_complement() -> Set;
+        take coalesce_parts = isl_set_coalesce() -> Set;
+        take detect_equalities = isl_set_detect_equalities() -> Set;
+        take remove_redundancies = isl_set_remove_redundancies() -> Set;
+        take compute_divs = isl_set_compute_divs() -> Set;
+        take pointwise = isl_set_from_params() -> Set;
+        take add_dims = isl_set_add_dims(kind: c_uint, n: c_uint) -> Set;
+        take insert_dims = isl_set_insert_dims(kind: c_uint, at: c_uint, n: c_uint) -> Set;
+        take project_out = isl_set_project_out(kind: c_uint, at: c_uint, n: c_uint) -> Set;
+        take move_dims = isl_set_move_dims(
+            to_kind: c_uint, to: c_uint, from_kind: c_uint, from: c_uint, n: c_uint) -> Set;
+        take sample = isl_set_sample_point() -> Point;
+        take lexmin = isl_set_lexmin() -> Set;
+        take lexmax = isl_set_lexmax() -> Set;
+        take dim_min = isl_set_dim_min(at: c_int) -> PwAff;
+        take dim_max = isl_set_dim_max(at: c_int) -> PwAff;
+        take dim_min_val = isl_set_dim_min_val(at: c_int) -> Val;
+        take dim_max_val = isl_set_dim_max_val(at: c_int) -> Val;
+        take flatten = isl_set_flatten() -> Set;
+        take identity = isl_set_identity() -> Map;
+        take affine_hull = isl_set_affine_hull() -> BasicSet;
+        take nothing = isl_map_from_domain() -> Map;
+        take intersect = isl_set_intersect(other: Set) -> Set, pairs other;
+        take subtract = isl_set_subtract(other: Set) -> Set, pairs other;
+        take gist = isl_set_gist(context: Set) -> Set, pairs context;
+        take apply = isl_set_apply(map: Map) -> Set, pairs map;
+        look is_equal = isl_set_is_equal(other: &Set) -> bool, pairs other;
+        look is_subset = isl_set_is_subset(other: &Set) -> bool, pairs other;
+        look is_disjoint = isl_set_is_disjoint(other: &Set) -> bool, pairs other;
+        look is_empty = isl_set_is_empty() -> bool;
+        look is_bounded = isl_set_is_bounded() -> bool;
+        look dim = isl_set_dim(kind: c_uint) -> usize;
+        look dim_name = isl_set_get_dim_name(kind: c_uint, at: c_uint) -> Option<String>;
+        look basic_sets = isl_set_n_basic_set() -> usize;
+        look basic_set_list = isl_set_get_basic_set_list() -> BasicSetList;
+    }
     /// A conjunction of constraints.
-    BasicSet isl_basic_set isl_basic_set_copy isl_basic_set_free;
+    BasicSet isl_basic_set isl_basic_set_copy isl_basic_set_free {
+        take intersect = isl_basic_set_intersect(other: BasicSet) -> BasicSet;
+        take set = isl_set_from_basic_set() -> Set;
+        look constraint_list = isl_basic_set_get_constraint_list() -> ConstraintList;
+    }
+    /// Conjunctions.
+    BasicSetList isl_basic_set_list isl_basic_set_list_copy isl_basic_set_list_free {
+        look size = isl_basic_set_list_size() -> usize;
+        look at = isl_basic_set_list_get_at(at: c_int) -> BasicSet;
+    }
     /// `aff >= 0` or `aff == 0`.
-    Constraint isl_constraint isl_constraint_copy isl_constraint_free;
+    Constraint isl_constraint isl_constraint_copy isl_constraint_free {
+        look aff = isl_constraint_get_aff() -> Aff;
+        look is_equality = isl_constraint_is_equality() -> bool;
+        look is_div = isl_constraint_is_div_constraint() -> bool;
+    }
+    /// Constraints.
+    ConstraintList isl_constraint_list isl_constraint_list_copy isl_constraint_list_free {
+        look size = isl_constraint_list_size() -> usize;
+        look at = isl_constraint_list_get_at(at: c_int) -> Constraint;
+    }
     /// A point of a set.
-    Point isl_point isl_point_copy isl_point_free;
+    Point isl_point isl_point_copy isl_point_free {
+        look is_void = isl_point_is_void() -> bool;
+        look coordinate = isl_point_get_coordinate_val(kind: c_uint, at: c_int) -> Val;
+    }
     /// A relation.
-    Map isl_map isl_map_copy isl_map_free;
+    Map isl_map isl_map_copy isl_map_free {
+        take flat_range_product = isl_map_flat_range_product(other: Map) -> Map;
+        take reverse = isl_map_reverse() -> Map;
+        take coalesce_parts = isl_map_coalesce() -> Map;
+        take union = isl_map_union(other: Map) -> Map;
+        take domain = isl_map_domain() -> Set;
+        take range = isl_map_range() -> Set;
+        take reset_tuple = isl_map_reset_tuple_id(kind: c_uint) -> Map;
+        take wrap = isl_map_wrap() -> Set;
+        take move_dims = isl_map_move_dims(
+            to_kind: c_uint, to: c_uint, from_kind: c_uint, from: c_uint, n: c_uint) -> Map;
+        take insert_dims = isl_map_insert_dims(kind: c_uint, at: c_uint, n: c_uint) -> Map;
+        take set_id = isl_map_set_dim_id(kind: c_uint, at: c_uint, id: Id) -> Map;
+        take project_out = isl_map_project_out(kind: c_uint, at: c_uint, n: c_uint) -> Map;
+        take function = isl_map_as_pw_multi_aff() -> PwMultiAff;
+        take set_tuple = isl_map_set_tuple_name(kind: c_uint, name: &CStr) -> Map;
+        take union_map = isl_union_map_from_map() -> UnionMap;
+        take on_domain = isl_map_intersect_domain(domain: Set) -> Map, pairs domain;
+        take then = isl_map_apply_range(other: Map) -> Map, pairs other;
+        take subtract = isl_map_subtract(other: Map) -> Map, pairs other;
+        take intersect = isl_map_intersect(other: Map) -> Map, pairs other;
+        take intersect_range = isl_map_intersect_range(range: Set) -> Map, pairs range;
+        take subtract_range = isl_map_subtract_range(range: Set) -> Map, pairs range;
+        look is_subset = isl_map_is_subset(other: &Map) -> bool, pairs other;
+        look is_injective = isl_map_is_injective() -> bool;
+        look is_empty = isl_map_is_empty() -> bool;
+        look tuple = isl_map_get_tuple_name(kind: c_uint) -> Option<String>;
+        look dim = isl_map_dim(kind: c_uint) -> usize;
+        look basic_maps = isl_map_n_basic_map() -> usize;
+    }
+    /// Relations.
+    MapList isl_map_list isl_map_list_copy isl_map_list_free {
+        look size = isl_map_list_size() -> usize;
+        look at = isl_map_list_get_at(at: c_int) -> Map;
+    }
     /// Relations of several spaces.
-    UnionMap isl_union_map isl_union_map_copy isl_union_map_free;
+    UnionMap isl_union_map isl_union_map_copy isl_union_map_free {
+        take union = isl_union_map_union(other: UnionMap) -> UnionMap;
+        take sink = isl_union_access_info_from_sink() -> AccessInfo;
+        look map_list = isl_union_map_get_map_list() -> MapList;
+    }
     /// Reads, writes and a schedule.
-    AccessInfo isl_union_access_info isl_union_access_info_copy isl_union_access_info_free;
+    AccessInfo isl_union_access_info isl_union_access_info_copy isl_union_access_info_free {
+        take must_source = isl_union_access_info_set_must_source(writes: UnionMap) -> AccessInfo;
+        take may_source = isl_union_access_info_set_may_source(writes: UnionMap) -> AccessInfo;
+        take schedule = isl_union_access_info_set_schedule_map(order: UnionMap) -> AccessInfo;
+        take flow = isl_union_access_info_compute_flow() -> Flow;
+    }
     /// The result of a flow analysis.
-    Flow isl_union_flow isl_union_flow_copy isl_union_flow_free;
+    Flow isl_union_flow isl_union_flow_copy isl_union_flow_free {
+        look must = isl_union_flow_get_must_dependence() -> UnionMap;
+        look may = isl_union_flow_get_may_dependence() -> UnionMap;
+        look may_no_source = isl_union_flow_get_may_no_source() -> UnionMap;
+    }
 }
-
-/// Methods that take their operands over and give an object.
-macro_rules! makes {
-    ($Type:ident { $($name:ident = $f:ident($($arg:ident: $A:ty),*) -> $R:ident;)* }) => {
-        impl $Type { $(
-            #[doc = concat!("`", stringify!($f), "`.")]
-            pub fn $name(self $(, $arg: $A)*) -> Known<$R> {
-                let ctx = self.ctx.clone();
-                // SAFETY: valid objects of one context, handed over.
-                let raw = unsafe { (ctx.api().$f)(self.raw() $(, $arg.raw())*) };
-                $R::own(&ctx, raw)
-            } )*
-        }
-    };
 }
-
-/// Methods that only look, and give an object.
-macro_rules! gets {
-    ($Type:ident { $($name:ident = $f:ident($($arg:ident: $A:ty),*) -> $R:ident;)* }) => {
-        impl $Type { $(
-            #[doc = concat!("`", stringify!($f), "`.")]
-            pub fn $name(&self $(, $arg: $A)*) -> Known<$R> {
-                // SAFETY: valid objects of one context.
-                let raw = unsafe { (self.ctx.api().$f)(self.raw.as_ptr() $(, $arg.raw())*) };
-                $R::own(&self.ctx, raw)
-            } )*
-        }
-    };
-}
-
-/// Methods that look at every pair of parts of two unions: those that make an object, and those that
-/// decide. They are declined where there are too many pairs ([`few_pairs`]).
-macro_rules! pairs {
-    ($Type:ident { $($name:ident = $f:ident($arg:ident: $A:ty) -> $R:ident;)* }) => {
-        impl $Type { $(
-            #[doc = concat!("`", stringify!($f), "`; [`Reason::ManyParts`] for unions of very many parts.")]
-            pub fn $name(self, $arg: $A) -> Known<$R> {
-                few_pairs(&self, &$arg)?;
-                let ctx = self.ctx.clone();
-                // SAFETY: valid objects of one context, handed over.
-                let raw = unsafe { (ctx.api().$f)(self.raw(), $arg.raw()) };
-                $R::own(&ctx, raw)
-            } )*
-        }
-    };
-    ($Type:ident { $($name:ident = $f:ident($arg:ident: $A:ty);)* }) => {
-        impl $Type { $(
-            #[doc = concat!("`", stringify!($f), "`; [`Reason::ManyParts`] for unions of very many parts.")]
-            pub fn $name(&self, $arg: $A) -> Known<bool> {
-                few_pairs(self, $arg)?;
-                // SAFETY: valid objects of one context.
-                let value = unsafe { (self.ctx.api().$f)(self.raw.as_ptr(), $arg.raw()) };
-                self.ctx.truth(value)
-            } )*
-        }
-    };
-}
-
-/// Methods that decide.
-macro_rules! tests {
-    ($Type:ident { $($name:ident = $f:ident($($arg:ident: $A:ty),*);)* }) => {
-        impl $Type { $(
-            #[doc = concat!("`", stringify!($f), "`.")]
-            pub fn $name(&self $(, $arg: $A)*) -> Known<bool> {
-                // SAFETY: valid objects of one context.
-                let value = unsafe { (self.ctx.api().$f)(self.raw.as_ptr() $(, $arg.raw())*) };
-                self.ctx.truth(value)
-            } )*
-        }
-    };
-}
-
-/// Methods that count.
-macro_rules! counts {
-    ($Type:ident { $($name:ident = $f:ident($($arg:ident: $A:ty),*);)* }) => {
-        impl $Type { $(
-            #[doc = concat!("`", stringify!($f), "`.")]
-            pub fn $name(&self $(, $arg: $A)*) -> Known<usize> {
-                // SAFETY: valid objects of one context.
-                let n = unsafe { (self.ctx.api().$f)(self.raw.as_ptr() $(, $arg.raw())*) };
-                usize::try_from(n).map_err(|_| self.ctx.failure())
-            } )*
-        }
-    };
-}
-
-makes!(Space {
-    local = isl_local_space_from_space() -> LocalSpace;
-    universe = isl_set_universe() -> Set;
-    empty = isl_set_empty() -> Set;
-    empty_union = isl_union_map_empty() -> UnionMap;
-});
-
-makes!(LocalSpace { zero = isl_aff_zero_on_domain() -> Aff; });
-
-makes!(Aff {
-    piecewise = isl_pw_aff_from_aff() -> PwAff;
-    set_constant_si = isl_aff_set_constant_si(value: c_int) -> Aff;
-    set_constant_val = isl_aff_set_constant_val(value: Val) -> Aff;
-    set_coefficient_si = isl_aff_set_coefficient_si(kind: c_uint, at: c_int, value: c_int) -> Aff;
-    set_coefficient_val = isl_aff_set_coefficient_val(kind: c_uint, at: c_int, value: Val) -> Aff;
-    scale = isl_aff_scale_val(by: Val) -> Aff;
-    nonneg = isl_aff_nonneg_basic_set() -> BasicSet;
-    zero = isl_aff_zero_basic_set() -> BasicSet;
-});
-gets!(Aff {
-    constant = isl_aff_get_constant_val() -> Val;
-    coefficient = isl_aff_get_coefficient_val(kind: c_uint, at: c_int) -> Val;
-    denominator = isl_aff_get_denominator_val() -> Val;
-    div = isl_aff_get_div(at: c_int) -> Aff;
-});
-counts!(Aff { dim = isl_aff_dim(kind: c_uint); });
-
-makes!(PwAff {
-    add = isl_pw_aff_add(other: PwAff) -> PwAff;
-    neg = isl_pw_aff_neg() -> PwAff;
-    scale = isl_pw_aff_scale_val(by: Val) -> PwAff;
-    scale_down = isl_pw_aff_scale_down_val(by: Val) -> PwAff;
-    modulo = isl_pw_aff_mod_val(by: Val) -> PwAff;
-    floor = isl_pw_aff_floor() -> PwAff;
-    min = isl_pw_aff_min(other: PwAff) -> PwAff;
-    max = isl_pw_aff_max(other: PwAff) -> PwAff;
-    on_domain = isl_pw_aff_intersect_domain(domain: Set) -> PwAff;
-    union_add = isl_pw_aff_union_add(other: PwAff) -> PwAff;
-    nonneg = isl_pw_aff_nonneg_set() -> Set;
-    zero = isl_pw_aff_zero_set() -> Set;
-    non_zero = isl_pw_aff_non_zero_set() -> Set;
-    gist = isl_pw_aff_gist(context: Set) -> PwAff;
-    coalesce = isl_pw_aff_coalesce() -> PwAff;
-    min_val = isl_pw_aff_min_val() -> Val;
-    max_val = isl_pw_aff_max_val() -> Val;
-    graph = isl_map_from_pw_aff() -> Map;
-});
-counts!(PwAff { pieces = isl_pw_aff_n_piece(); });
-
-gets!(PwMultiAff { at = isl_pw_multi_aff_get_pw_aff(at: c_int) -> PwAff; });
-
-makes!(Set {
-    union = isl_set_union(other: Set) -> Set;
-    complement_parts = isl_set_complement() -> Set;
-    coalesce_parts = isl_set_coalesce() -> Set;
-    detect_equalities = isl_set_detect_equalities() -> Set;
-    remove_redundancies = isl_set_remove_redundancies() -> Set;
-    compute_divs = isl_set_compute_divs() -> Set;
-    pointwise = isl_set_from_params() -> Set;
-    add_dims = isl_set_add_dims(kind: c_uint, n: c_uint) -> Set;
-    insert_dims = isl_set_insert_dims(kind: c_uint, at: c_uint, n: c_uint) -> Set;
-    project_out = isl_set_project_out(kind: c_uint, at: c_uint, n: c_uint) -> Set;
-    move_dims = isl_set_move_dims(
-        to_kind: c_uint, to: c_uint, from_kind: c_uint, from: c_uint, n: c_uint) -> Set;
-    sample = isl_set_sample_point() -> Point;
-    lexmin = isl_set_lexmin() -> Set;
-    lexmax = isl_set_lexmax() -> Set;
-    dim_min = isl_set_dim_min(at: c_int) -> PwAff;
-    dim_max = isl_set_dim_max(at: c_int) -> PwAff;
-    dim_min_val = isl_set_dim_min_val(at: c_int) -> Val;
-    dim_max_val = isl_set_dim_max_val(at: c_int) -> Val;
-    flatten = isl_set_flatten() -> Set;
-    identity = isl_set_identity() -> Map;
-    affine_hull = isl_set_affine_hull() -> BasicSet;
-});
-
-pairs!(Set {
-    intersect = isl_set_intersect(other: Set) -> Set;
-    subtract = isl_set_subtract(other: Set) -> Set;
-    gist = isl_set_gist(context: Set) -> Set;
-    apply = isl_set_apply(map: Map) -> Set;
-});
-pairs!(Set {
-    is_equal = isl_set_is_equal(other: &Set);
-    is_subset = isl_set_is_subset(other: &Set);
-    is_disjoint = isl_set_is_disjoint(other: &Set);
-});
-tests!(Set {
-    is_empty = isl_set_is_empty();
-    is_bounded = isl_set_is_bounded();
-});
-counts!(Set {
-    dim = isl_set_dim(kind: c_uint);
-    basic_sets = isl_set_n_basic_set();
-});
-
-makes!(BasicSet {
-    intersect = isl_basic_set_intersect(other: BasicSet) -> BasicSet;
-    set = isl_set_from_basic_set() -> Set;
-});
-
-gets!(Constraint { aff = isl_constraint_get_aff() -> Aff; });
-tests!(Constraint {
-    is_equality = isl_constraint_is_equality();
-    is_div = isl_constraint_is_div_constraint();
-});
-
-tests!(Point { is_void = isl_point_is_void(); });
-gets!(Point { coordinate = isl_point_get_coordinate_val(kind: c_uint, at: c_int) -> Val; });
-
-makes!(Map {
-    flat_range_product = isl_map_flat_range_product(other: Map) -> Map;
-    reverse = isl_map_reverse() -> Map;
-    coalesce_parts = isl_map_coalesce() -> Map;
-    union = isl_map_union(other: Map) -> Map;
-    domain = isl_map_domain() -> Set;
-    range = isl_map_range() -> Set;
-    reset_tuple = isl_map_reset_tuple_id(kind: c_uint) -> Map;
-    wrap = isl_map_wrap() -> Set;
-    move_dims = isl_map_move_dims(
-        to_kind: c_uint, to: c_uint, from_kind: c_uint, from: c_uint, n: c_uint) -> Map;
-    insert_dims = isl_map_insert_dims(kind: c_uint, at: c_uint, n: c_uint) -> Map;
-    project_out = isl_map_project_out(kind: c_uint, at: c_uint, n: c_uint) -> Map;
-    function = isl_map_as_pw_multi_aff() -> PwMultiAff;
-    set_tuple = isl_map_set_tuple_name(kind: c_uint, name: &CStr) -> Map;
-    union_map = isl_union_map_from_map() -> UnionMap;
-});
-pairs!(Map {
-    on_domain = isl_map_intersect_domain(domain: Set) -> Map;
-    then = isl_map_apply_range(other: Map) -> Map;
-    subtract = isl_map_subtract(other: Map) -> Map;
-    intersect = isl_map_intersect(other: Map) -> Map;
-    intersect_range = isl_map_intersect_range(range: Set) -> Map;
-    subtract_range = isl_map_subtract_range(range: Set) -> Map;
-});
-pairs!(Map { is_subset = isl_map_is_subset(other: &Map); });
-tests!(Map {
-    is_injective = isl_map_is_injective();
-    is_empty = isl_map_is_empty();
-});
-counts!(Map {
-    dim = isl_map_dim(kind: c_uint);
-    basic_maps = isl_map_n_basic_map();
-});
-
-makes!(UnionMap {
-    union = isl_union_map_union(other: UnionMap) -> UnionMap;
-    sink = isl_union_access_info_from_sink() -> AccessInfo;
-});
-makes!(AccessInfo {
-    must_source = isl_union_access_info_set_must_source(writes: UnionMap) -> AccessInfo;
-    may_source = isl_union_access_info_set_may_source(writes: UnionMap) -> AccessInfo;
-    schedule = isl_union_access_info_set_schedule_map(schedule: UnionMap) -> AccessInfo;
-    flow = isl_union_access_info_compute_flow() -> Flow;
-});
-gets!(Flow {
-    must = isl_union_flow_get_must_dependence() -> UnionMap;
-    may = isl_union_flow_get_may_dependence() -> UnionMap;
-    may_no_source = isl_union_flow_get_may_no_source() -> UnionMap;
-});
 
 impl Val {
     /// The value, if it is an integer of 64 bits.
@@ -571,12 +591,6 @@ impl Val {
     pub fn int(&self) -> Known<i64> {
         self.to_i64().ok_or_else(|| Reason::TooLarge.into())
     }
-}
-
-/// The name that isl keeps for a dimension.
-fn name_of(raw: *const std::ffi::c_char) -> Option<String> {
-    // SAFETY: null, or a text that lives as long as the object that it was asked of.
-    (!raw.is_null()).then(|| unsafe { CStr::from_ptr(raw) }.to_string_lossy().into_owned())
 }
 
 /// A least and a greatest value, where there is one.
@@ -617,6 +631,14 @@ fn few_pairs(one: &impl Union, other: &impl Union) -> Known<()> {
     }
 }
 
+/// A union in fewer parts. One of very many keeps them, and so does each in work without coalescing.
+fn coalesced<U: Union>(union: U, ctx: &Ctx, fewer: impl FnOnce(U) -> Known<U>) -> Known<U> {
+    match few_pairs(&union, &union) {
+        Ok(()) if ctx.0.coalesces.get() => fewer(union),
+        _ => Ok(union),
+    }
+}
+
 impl Set {
     /// `isl_set_complement`; [`Reason::ManyParts`] for a union of very many parts.
     pub fn complement(self) -> Known<Set> {
@@ -624,71 +646,43 @@ impl Set {
         self.complement_parts()
     }
 
-    /// `isl_set_coalesce`; a union of very many parts keeps them, and so does each in work without
-    /// coalescing.
+    /// `isl_set_coalesce`, where that does not take long.
     pub fn coalesce(self) -> Known<Set> {
-        match few_pairs(&self, &self) {
-            Ok(()) if self.ctx.0.coalesces.get() => self.coalesce_parts(),
-            _ => Ok(self),
-        }
+        let ctx = self.ctx.clone();
+        coalesced(self, &ctx, Set::coalesce_parts)
     }
-}
 
-impl Map {
-    /// `isl_map_coalesce`; a union of very many parts keeps them, and so does each in work without
-    /// coalescing.
-    pub fn coalesce(self) -> Known<Map> {
-        match few_pairs(&self, &self) {
-            Ok(()) if self.ctx.0.coalesces.get() => self.coalesce_parts(),
-            _ => Ok(self),
-        }
-    }
-}
-
-impl Set {
     /// The ends of a dimension; none where it has no bound that is a number.
     pub fn ends(&self, at: usize) -> Known<Ends> {
         let low = self.clone().dim_min_val(at as c_int)?.to_i64();
         Ok((low, self.clone().dim_max_val(at as c_int)?.to_i64()))
     }
 
-    /// The name of a parameter.
-    fn param(&self, at: usize) -> Option<String> {
-        let f = self.ctx.api();
-        // SAFETY: a valid object; positions out of range give null.
-        name_of(unsafe { (f.isl_set_get_dim_name)(self.raw.as_ptr(), PARAM, at as c_uint) })
-    }
-
     /// The names of all parameters.
     pub fn param_names(&self) -> Known<Vec<String>> {
-        let named = |i| self.param(i).ok_or_else(|| Reason::Engine("no name".into()).into());
+        let lost = || Reason::Engine("no name".into()).into();
+        let named = |i| self.dim_name(PARAM, i as c_uint)?.ok_or_else(lost);
         (0..self.dim(PARAM)?).map(named).collect()
-    }
-
-    /// The relation from each point to the empty tuple.
-    pub fn nothing(self) -> Known<Map> {
-        let ctx = self.ctx.clone();
-        // SAFETY: handed over.
-        let raw = unsafe { (ctx.api().isl_map_from_domain)(self.raw()) };
-        Map::own(&ctx, raw)
     }
 
     /// The conjunctions whose union this is.
     pub fn parts(&self) -> Known<Vec<BasicSet>> {
-        let f = self.ctx.api();
-        // SAFETY: the list is owned here and freed once; each element is a reference of its own.
-        unsafe {
-            let list = (f.isl_set_get_basic_set_list)(self.raw.as_ptr());
-            if list.is_null() {
-                return Err(self.ctx.failure());
-            }
-            let n = (f.isl_basic_set_list_size)(list);
-            let parts = (0..n)
-                .map(|i| BasicSet::own(&self.ctx, (f.isl_basic_set_list_get_at)(list, i)))
-                .collect();
-            (f.isl_basic_set_list_free)(list);
-            parts
-        }
+        let list = self.basic_set_list()?;
+        (0..list.size()?).map(|i| list.at(i as c_int)).collect()
+    }
+}
+
+impl Map {
+    /// `isl_map_coalesce`, where that does not take long.
+    pub fn coalesce(self) -> Known<Map> {
+        let ctx = self.ctx.clone();
+        coalesced(self, &ctx, Map::coalesce_parts)
+    }
+
+    /// Names parameter `at`.
+    pub fn name_param(self, at: usize, name: &str) -> Known<Map> {
+        let id = self.ctx.id(name)?;
+        self.set_id(PARAM, at as c_uint, id)
     }
 }
 
@@ -696,27 +690,23 @@ impl BasicSet {
     /// The constraints, without those that only define divisions. All divisions must be known
     /// ([`Set::compute_divs`]).
     pub fn constraints(&self) -> Known<Vec<Constraint>> {
-        let f = self.ctx.api();
-        // SAFETY: as in `Set::parts`.
-        let all: Known<Vec<Constraint>> = unsafe {
-            let list = (f.isl_basic_set_get_constraint_list)(self.raw.as_ptr());
-            if list.is_null() {
-                return Err(self.ctx.failure());
-            }
-            let n = (f.isl_constraint_list_size)(list);
-            let all = (0..n)
-                .map(|i| Constraint::own(&self.ctx, (f.isl_constraint_list_get_at)(list, i)))
-                .collect();
-            (f.isl_constraint_list_free)(list);
-            all
-        };
+        let list = self.constraint_list()?;
         let mut kept = Vec::new();
-        for constraint in all? {
+        for i in 0..list.size()? {
+            let constraint = list.at(i as c_int)?;
             if !constraint.is_div()? {
                 kept.push(constraint);
             }
         }
         Ok(kept)
+    }
+}
+
+impl UnionMap {
+    /// The relations, one a space.
+    pub fn list(&self) -> Known<Vec<Map>> {
+        let list = self.map_list()?;
+        (0..list.size()?).map(|i| list.at(i as c_int)).collect()
     }
 }
 
@@ -734,7 +724,7 @@ impl PwAff {
         ) -> c_int {
             // SAFETY: `at` is the state below, borrowed for the walk; the objects are ours.
             let state = unsafe { &mut *at.cast::<State>() };
-            match (Set::own(&state.ctx, set), Aff::own(&state.ctx, aff)) {
+            match (Set::read(&state.ctx, set), Aff::read(&state.ctx, aff)) {
                 (Ok(set), Ok(aff)) => {
                     state.out.push((set, aff));
                     0
@@ -747,51 +737,6 @@ impl PwAff {
         // SAFETY: the callback keeps nothing of the state.
         match unsafe { (self.ctx.api().isl_pw_aff_foreach_piece)(self.raw.as_ptr(), on_piece, at) }
         {
-            0 => Ok(state.out),
-            _ => Err(self.ctx.failure()),
-        }
-    }
-}
-
-impl Map {
-    /// Names parameter `at`.
-    pub fn name_param(self, at: usize, name: &str) -> Known<Map> {
-        let ctx = self.ctx.clone();
-        let id = ctx.id(name);
-        // SAFETY: both are handed over.
-        let raw = unsafe { (ctx.api().isl_map_set_dim_id)(self.raw(), PARAM, at as c_uint, id) };
-        Map::own(&ctx, raw)
-    }
-
-    /// The name of the input or output tuple.
-    pub fn tuple(&self, kind: c_uint) -> Option<String> {
-        // SAFETY: a valid object; a tuple without a name gives null.
-        name_of(unsafe { (self.ctx.api().isl_map_get_tuple_name)(self.raw.as_ptr(), kind) })
-    }
-}
-
-impl UnionMap {
-    /// The relations, one a space.
-    pub fn list(&self) -> Known<Vec<Map>> {
-        struct State {
-            ctx: Ctx,
-            out: Vec<Map>,
-        }
-        unsafe extern "C" fn on_map(map: *mut isl_map, at: *mut c_void) -> c_int {
-            // SAFETY: `at` is the state below, borrowed for the walk; the map is ours.
-            let state = unsafe { &mut *at.cast::<State>() };
-            match Map::own(&state.ctx, map) {
-                Ok(map) => {
-                    state.out.push(map);
-                    0
-                }
-                Err(_) => -1,
-            }
-        }
-        let mut state = State { ctx: self.ctx.clone(), out: Vec::new() };
-        let at = (&raw mut state).cast();
-        // SAFETY: the callback keeps nothing of the state.
-        match unsafe { (self.ctx.api().isl_union_map_foreach_map)(self.raw.as_ptr(), on_map, at) } {
             0 => Ok(state.out),
             _ => Err(self.ctx.failure()),
         }

@@ -7,15 +7,14 @@ use std::ffi::CString;
 
 use tilewright_ir::{Expr, Var};
 
-use super::statement::{AccessId, ScheduleDim, Statement};
-use crate::answer::{Known, Reason, Unknown, not_affine};
+use super::statement::{Access, AccessId, ScheduleDim, Statement};
+use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
 use crate::isl::api::{IN, PARAM, SET};
 use crate::isl::{Ends, Map, Set as Raw, UnionMap};
-use crate::set::Set;
-use crate::space::Space;
+use crate::set::{Set, forgotten};
 
 /// A load or store.
 pub(super) struct Entry {
@@ -142,12 +141,8 @@ impl Accesses {
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
             let mut normalizer = engine.normalizer();
-            let mut places = Vec::new();
-            for t in &s.accesses {
-                places.push(
-                    t.indices.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<Sum>>>()?,
-                );
-            }
+            let mut place = |t: &Access| t.indices.iter().map(|e| normalizer.sum(e)).collect();
+            let places: Vec<Vec<Sum>> = s.accesses.iter().map(&mut place).collect::<Known<_>>()?;
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
             let hidden = d.hidden();
             let outer = d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
@@ -159,11 +154,7 @@ impl Accesses {
         let mut all = Accesses { engine: engine.clone(), entries: Vec::new(), symbolic, names };
         let mut buffers: Vec<(u64, usize)> = Vec::new();
         for (statement, (s, (d, hidden, places))) in program.iter().zip(&prepared).enumerate() {
-            let vague = match d.vague() {
-                Some(why) => Some(why.clone()),
-                None if hidden.is_empty() => None,
-                None => Some(not_affine(hidden.iter().map(Atom::expr))),
-            };
+            let vague = d.vague().cloned().or_else(|| forgotten(hidden));
             for (access, (t, place)) in s.accesses.iter().zip(places).enumerate() {
                 let storage = t.buffer.data.id();
                 let known = buffers.iter().position(|(b, _)| *b == storage);
@@ -288,9 +279,8 @@ impl Accesses {
             let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
             atoms.push(atom.ok_or_else(lost)?.clone());
         }
-        let space = Space::new(&self.engine.ctx, atoms)?;
-        let engine = self.engine.clone();
-        Ok(Set { engine, space: space.into(), dims: vars.len(), raw, vague })
+        let points = Domain::of_raw(&self.engine, atoms, vars.len(), raw)?;
+        Ok(Set { points: points.blurred(vague) })
     }
 }
 
@@ -302,7 +292,7 @@ fn label(kind: char, number: usize) -> CString {
 fn by_writer(union: &UnionMap) -> Known<BTreeMap<usize, Map>> {
     let mut out = BTreeMap::new();
     for map in union.list()? {
-        let writer = map.tuple(IN).and_then(|n| n.get(1..)?.parse().ok());
+        let writer = map.tuple(IN)?.and_then(|n| n.get(1..)?.parse().ok());
         if let Some(writer) = writer
             && !map.is_empty()?
         {

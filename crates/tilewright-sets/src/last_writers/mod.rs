@@ -123,6 +123,14 @@ struct Group {
 /// Number of writers among which comparing boxes first takes longer.
 const FEW: usize = 8;
 
+/// A union with one more part.
+fn added<T>(all: Option<T>, part: T, union: fn(T, T) -> Known<T>) -> Known<Option<T>> {
+    Ok(Some(match all {
+        None => part,
+        Some(all) => union(all, part)?,
+    }))
+}
+
 /// The way of one read back through time.
 struct Search<'a> {
     accesses: &'a Rc<Accesses>,
@@ -162,10 +170,7 @@ impl<'a> Search<'a> {
         for w in before.iter().flat_map(|g| &g.writers).map(|w| &entries[*w]) {
             possible |= w.vague.is_some();
             if w.vague.is_none() {
-                written = Some(match written {
-                    None => w.cells()?,
-                    Some(others) => others.union(w.cells()?)?,
-                });
+                written = added(written, w.cells()?, Raw::union)?;
             }
         }
         if let Some(written) = written {
@@ -244,13 +249,10 @@ impl<'a> Search<'a> {
             if part.is_empty()? {
                 continue;
             }
-            all = Some(match all {
-                None => part.clone(),
-                Some(before) => {
-                    in_turns = in_turns || !before.clone().intersect(part.clone())?.is_empty()?;
-                    before.union(part.clone())?
-                }
-            });
+            if let Some(before) = &all {
+                in_turns = in_turns || !before.clone().intersect(part.clone())?.is_empty()?;
+            }
+            all = added(all, part.clone(), Map::union)?;
             met.push((*w, part));
         }
         if in_turns {
@@ -292,10 +294,7 @@ impl<'a> Search<'a> {
     }
 
     fn add_uncertain(&mut self, reads: Raw) -> Known<()> {
-        self.uncertain = Some(match self.uncertain.take() {
-            None => reads,
-            Some(before) => before.union(reads)?,
-        });
+        self.uncertain = added(self.uncertain.take(), reads, Raw::union)?;
         Ok(())
     }
 

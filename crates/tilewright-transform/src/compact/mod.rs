@@ -30,8 +30,7 @@ mod reach;
 
 use std::cell::OnceCell;
 
-use tilewright_analysis::footprint::touches;
-use tilewright_analysis::footprint::{Cells, Footprint, known_around, reads_own_writes};
+use tilewright_analysis::footprint::{Cells, Footprint, in_range, reads_own_writes, touches};
 use tilewright_analysis::index;
 use tilewright_ir::data;
 use tilewright_ir::interval::{Interval, Ranges};
@@ -77,7 +76,7 @@ struct Compact<'a> {
 /// What is around a place.
 enum Around {
     /// A loop.
-    Loop(Stmt),
+    Loop(Var, Range),
     /// A condition that holds, or the value of a binding.
     Holds(Expr),
 }
@@ -88,6 +87,16 @@ struct Local {
     annotations: Attrs,
     /// The statement that it was in.
     from: Stmt,
+}
+
+impl Local {
+    /// The same for a buffer of its own, and what puts that into statements.
+    fn another(&self) -> (Local, Subst) {
+        let buffer = self.buffer.derive_storage(|_| {});
+        let renamed = Subst::buffers([(self.buffer.clone(), buffer.clone())]);
+        let (annotations, from) = (self.annotations.clone(), self.from.clone());
+        (Local { buffer, annotations, from }, renamed)
+    }
 }
 
 /// A statement with an allocation in it, or around it.
@@ -145,7 +154,7 @@ impl Compact<'_> {
         let more = match s.kind() {
             StmtKind::For { var, range, .. } => {
                 self.ranges.bind_loop(var, range);
-                Around::Loop(s.clone())
+                Around::Loop(var.clone(), range.clone())
             }
             StmtKind::Let { var, value, .. } if index::is_index(value) && var.dtype().is_int() => {
                 self.ranges.bind_loop(var, &Range::point(value.clone()));
@@ -153,15 +162,16 @@ impl Compact<'_> {
             }
             _ => Around::Holds(Expr::bool(true)),
         };
-        self.around.push(more);
-        let result = work(self);
-        self.around.pop();
-        result
+        self.within(more, work)
     }
 
     /// Does what runs where a condition holds.
     fn under<R>(&mut self, cond: Expr, work: impl FnOnce(&mut Self) -> R) -> R {
-        self.around.push(Around::Holds(cond));
+        self.within(Around::Holds(cond), work)
+    }
+
+    fn within<R>(&mut self, more: Around, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.around.push(more);
         let result = work(self);
         self.around.pop();
         result
@@ -172,7 +182,7 @@ impl Compact<'_> {
         let mut known = Vec::new();
         for around in &self.around {
             match around {
-                Around::Loop(s) => known.extend(known_around(std::slice::from_ref(s))),
+                Around::Loop(var, range) => known.extend(in_range(var, range)),
                 Around::Holds(cond) => known.push(cond.clone()),
             }
         }
@@ -237,10 +247,8 @@ impl Compact<'_> {
             if touches(s, &local.buffer) == (false, false) {
                 return s.clone();
             }
-            let buffer = local.buffer.derive_storage(|_| {});
-            let s = Subst::buffers([(local.buffer.clone(), buffer.clone())]).stmt(s);
-            let (annotations, from) = (local.annotations.clone(), local.from.clone());
-            let own = Local { buffer, annotations, from };
+            let (own, mut renamed) = local.another();
+            let s = renamed.stmt(s);
             let placed = c.under(holds, |c| c.sink(&own, &s));
             elements = elements.zip(placed.elements).map(|(a, b)| a.max(b));
             placed.stmt
@@ -272,11 +280,9 @@ impl Compact<'_> {
         let mut placed: Vec<Placed> = Vec::new();
         if runs.len() > 1 {
             for r in &runs {
-                let buffer = local.buffer.derive_storage(|_| {});
-                let mut renamed = Subst::buffers([(local.buffer.clone(), buffer.clone())]);
-                let own: Vec<Stmt> = parts[r.clone()].iter().map(|s| renamed.stmt(s)).collect();
-                let (annotations, from) = (local.annotations.clone(), local.from.clone());
-                placed.push(self.run(&Local { buffer, annotations, from }, &own));
+                let (own, mut renamed) = local.another();
+                let parts: Vec<Stmt> = parts[r.clone()].iter().map(|s| renamed.stmt(s)).collect();
+                placed.push(self.run(&own, &parts));
             }
             let together = placed.iter().try_fold(0i64, |sum, p| sum.checked_add(p.elements?));
             // A number of elements is taken to be less than an open one.
@@ -585,21 +591,14 @@ impl Compact<'_> {
         let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
         let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
-        let mut used: Option<Set> = None;
-        for (k, (c, touching)) in cells.iter().zip(each).enumerate() {
-            self.is_known_inside((k, axis), cells, extent, points)?;
+        (0..cells.len())
+            .try_for_each(|k| self.is_known_inside((k, axis), cells, extent, points))?;
+        let used = Set::union_of(cells.iter().zip(each).map(|(c, touching)| {
             let at = index(c).cast(cell.dtype());
-            let here = || {
-                let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
-                touched.to_set()?.project(std::slice::from_ref(&cell))
-            };
-            let here = here().map_err(|e| e.to_string())?;
-            used = Some(match used {
-                None => here,
-                Some(used) => used.union(&here).map_err(|e| e.to_string())?,
-            });
-        }
-        let used = used.ok_or("it is not used")?;
+            let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
+            touched.to_set()?.project(std::slice::from_ref(&cell))
+        }));
+        let used = used.map_err(|e| e.to_string())?.ok_or("it is not used")?;
         let range = used.domain().and_then(|d| d.tight_range(&cell, &[]));
         let range = range.map_err(|e| e.to_string())?;
         let extent = match range.extent.as_int() {
@@ -620,15 +619,11 @@ impl Compact<'_> {
         let (mut loops, mut holds) = (Vec::new(), Vec::new());
         for around in &self.around {
             match around {
-                Around::Loop(s) => {
-                    if let StmtKind::For { var, range, .. } = s.kind() {
-                        loops.push((var.clone(), range.clone()));
-                    }
-                }
-                Around::Holds(cond) if cond.effects().constant() => holds.push(cond.clone()),
-                Around::Holds(_) => {}
+                Around::Loop(var, range) => loops.push((var.clone(), range.clone())),
+                Around::Holds(cond) => holds.push(cond.clone()),
             }
         }
+        holds.retain(|cond| cond.effects().constant());
         engine.domain_of(&loops, &holds)
     }
 }
@@ -647,11 +642,8 @@ impl<'a> Relations<'a> {
         // The variable of the loop is no variable of the domains of accesses.
         let range = |var: &Var| {
             compact.around.iter().rev().find_map(|a| match a {
-                Around::Loop(s) => match s.kind() {
-                    StmtKind::For { var: v, range, .. } if v == var => Some(range.clone()),
-                    _ => None,
-                },
-                Around::Holds(_) => None,
+                Around::Loop(v, range) if v == var => Some(range.clone()),
+                _ => None,
             })
         };
         let var = var.map(|v| (v, range(v)));
@@ -694,9 +686,9 @@ impl<'a> Relations<'a> {
 
 /// The points of an access, as far as memory does not decide about them.
 fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
-    let constant = |e: &&Expr| e.effects().constant();
-    let guards: Vec<Expr> = cells.guards.iter().filter(constant).chain(known).cloned().collect();
-    engine.domain_of(&cells.vars, &guards)
+    let mut cells = cells.clone();
+    cells.guards.retain(|e| e.effects().constant());
+    cells.domain(engine, known)
 }
 
 fn count(shape: &[Expr]) -> Option<i64> {

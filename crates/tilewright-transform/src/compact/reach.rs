@@ -7,7 +7,7 @@
 use tilewright_analysis::index;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, Expr, ExprKind, Range, Var};
+use tilewright_ir::{BinOp, Expr, Range, Var};
 
 /// The values of a form, where its terms have known bounds one by one, or as pairs of quotients.
 /// Index arithmetic stays in its type, so what is divided is an integer.
@@ -37,15 +37,14 @@ fn quotients_of_remainders(form: &Linear) -> Option<Linear> {
     let mut out = Linear::constant(form.constant, form.dtype);
     let mut found = false;
     for (atom, by) in &form.terms {
-        match atom.kind() {
-            ExprKind::Binary(BinOp::FloorMod, x, m) if m.as_int().is_some_and(|m| m > 0) => {
-                let quotient = Linear::atom(Expr::binary(BinOp::FloorDiv, x.clone(), m.clone()));
-                out = out.plus(&Linear::of(x)?, *by)?;
-                out = out.plus(&quotient, by.checked_mul(-i128::from(m.as_int()?))?)?;
-                found = true;
-            }
-            _ => out = out.plus(&Linear::atom(atom.clone()), *by)?,
-        }
+        let Some((x, m)) = index::divided(atom, BinOp::FloorMod) else {
+            out = out.plus(&Linear::atom(atom.clone()), *by)?;
+            continue;
+        };
+        let by_m = Expr::int(i64::try_from(m).ok()?, x.dtype());
+        let quotient = Linear::atom(Expr::binary(BinOp::FloorDiv, x.clone(), by_m));
+        out = out.plus(&Linear::of(x)?, *by)?.plus(&quotient, by.checked_mul(-m)?)?;
+        found = true;
     }
     found.then_some(out)
 }
@@ -92,11 +91,9 @@ fn pair(terms: &[(Expr, i128)]) -> Option<Pair> {
 
 /// `x` and `m` of `x // m`; one for other terms.
 fn quotient(atom: &Expr) -> Option<(Linear, i128)> {
-    match atom.kind() {
-        ExprKind::Binary(BinOp::FloorDiv, x, m) if m.as_int().is_some_and(|m| m > 0) => {
-            Some((Linear::of(x)?, m.as_int()?.into()))
-        }
-        _ => Some((Linear::atom(atom.clone()), 1)),
+    match index::divided(atom, BinOp::FloorDiv) {
+        Some((x, m)) => Some((Linear::of(x)?, m)),
+        None => Some((Linear::atom(atom.clone()), 1)),
     }
 }
 

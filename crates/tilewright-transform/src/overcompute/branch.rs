@@ -28,7 +28,7 @@ use tilewright_sets::{AccessRelation, Known, Set, Uninitialised};
 use super::guard::OvercomputeOptions;
 use super::trial::without;
 use crate::pass::{self, Pass};
-use tilewright_analysis::flow::{Run, Unwritten, cell};
+use tilewright_analysis::flow::{Run, Unwritten, is_constant};
 use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
 
 /// `remove_overcompute_through_branching` by name.
@@ -122,10 +122,7 @@ fn starved(before: &Scop, after: &Scop, place: usize) -> Option<Error> {
         _ => None,
     });
     let memories: HashSet<&Buffer> = memories.map(|t| &t.buffer).collect();
-    let find = |scop: &Scop, memory: &Buffer| {
-        let runs = (0..scop.stmts.len()).filter_map(|k| Run::of(scop, k, memory));
-        Unwritten::of(scop, runs.collect())
-    };
+    let find = |scop: &Scop, memory: &Buffer| Unwritten::of(scop, Run::all(scop, memory).collect());
     for memory in memories {
         let refuse = |note: String| {
             let what = format!("`{}` would be read where nothing has been written", memory.name);
@@ -148,12 +145,10 @@ fn starved(before: &Scop, after: &Scop, place: usize) -> Option<Error> {
             if was {
                 continue;
             }
-            let access = run.accesses.get(u.reader.access).copied().flatten();
-            let stmt = run.who.stmt().and_then(|k| after.stmts.get(k));
-            let access = stmt.zip(access).and_then(|(s, n)| s.accesses.get(n));
-            let at = u.instances.point().ok().flatten().zip(access);
-            let cell = at.map(|(at, t)| format!("at {at}: {} is read", cell(after, t, &at)));
-            return refuse(cell.unwrap_or_else(|| format!("`{}` is read", memory.name)));
+            return refuse(match run.example(after, u) {
+                Some(cell) => format!("{cell} is read"),
+                None => format!("`{}` is read", memory.name),
+            });
         }
     }
     None
@@ -242,27 +237,20 @@ fn settled(
 ) -> Known<Option<(Vec<Var>, Set)>> {
     let last = scop.last.get(place).copied().unwrap_or(place);
     let cells: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    let mut all: Option<Set> = None;
-    for stmt in &scop.stmts {
-        let Some(t) = stmt.target().filter(|t| t.buffer.data == buffer.data) else { continue };
+    let counts = |stmt: &ScopStmt| {
         let constant = match &stmt.act {
-            Act::Store(v) | Act::Fact(v) => {
-                matches!(v.kind(), ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Undef)
-            }
+            Act::Store(v) | Act::Fact(v) => is_constant(v) || v.is_undef(),
             _ => false,
         };
-        let counts = match is_write {
+        match is_write {
             true => stmt.place > last && matches!(stmt.act, Act::Store(_)),
             false => constant && !(place..=last).contains(&stmt.place),
-        };
-        if counts {
-            let touched = AccessRelation::new(&stmt.domain, &t.indices).touched(&cells)?;
-            all = Some(match all {
-                None => touched,
-                Some(before) => before.union(&touched)?,
-            });
         }
-    }
+    };
+    let all = Set::union_of(scop.stmts.iter().filter(|s| counts(s)).filter_map(|stmt| {
+        let t = stmt.target().filter(|t| t.buffer.data == buffer.data)?;
+        Some(AccessRelation::new(&stmt.domain, &t.indices).touched(&cells))
+    }))?;
     Ok(all.filter(Set::is_exact).map(|set| (cells, set)))
 }
 

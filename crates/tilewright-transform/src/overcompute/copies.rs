@@ -113,9 +113,8 @@ impl<'a> Trial<'a> {
         reads: Vec<Run>,
         certain: bool,
     ) -> Known<Vec<(Buffer, Run)>> {
-        let stmts = self.scop.stmts.iter().enumerate();
-        let write = |k: usize| Some(Run::of(self.scop, k, memory)?.only(|t| t.is_write));
-        let mut runs: Vec<Run> = stmts.filter_map(|(k, _)| write(k)).collect();
+        let writes = Run::all(self.scop, memory).map(|r| r.only(|t| t.is_write));
+        let mut runs: Vec<Run> = writes.collect();
         if !certain {
             let added = self.added(memory, |_, _| false).into_iter();
             runs.extend(added.map(|r| r.only(|t| t.is_write)));
@@ -185,8 +184,7 @@ impl<'a> Trial<'a> {
     /// After what a cell holds something: its writes and permissions, and before all else the uses
     /// of memory as the program found it.
     fn used_or_written(&self, memory: &Buffer) -> Known<Vec<Run>> {
-        let stmts = self.scop.stmts.iter().enumerate();
-        let runs: Vec<Run> = stmts.filter_map(|(k, _)| Run::of(self.scop, k, memory)).collect();
+        let runs: Vec<Run> = Run::all(self.scop, memory).collect();
         let mut all: Vec<Run> = Vec::new();
         if self.scop.is_observed(memory) {
             let mut seen = self.uses_of(memory, 0)?;

@@ -17,14 +17,14 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{AccessRelation, Domain, Known, Unknown, is_before};
+use tilewright_sets::{Access, AccessRelation, Domain, Known, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use tilewright_analysis::neutral::Floats;
 
 use super::guard::{Guard, OvercomputeOptions, guards};
 use super::unchanged::Knowledge;
-use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who, cell};
+use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_analysis::regions::{infer, same_region};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
@@ -339,9 +339,7 @@ impl<'a> Trial<'a> {
     /// the program reads of memory as it found it, which shows that there is something.
     fn defined(&self, memory: &Buffer, given: bool) -> Known<Vec<Run>> {
         let scop = self.scop;
-        let stmts = scop.stmts.iter().enumerate();
-        let run = |(k, _)| Run::of(scop, k, memory);
-        let runs: Vec<Run> = stmts.filter_map(run).collect();
+        let runs: Vec<Run> = Run::all(scop, memory).collect();
         let mut all: Vec<Run> = Vec::new();
         if given {
             all = Unwritten::of(scop, runs.clone())?.found()?;
@@ -379,11 +377,7 @@ impl<'a> Trial<'a> {
                 true => Error::refused(format!("`{name}` would be read where it may hold nothing"))
                     .help(format!("`T.assume({name}[...] == T.undef())` permits reading cells")),
             };
-            let access = run.accesses.get(u.reader.access).copied().flatten();
-            let access = access.and_then(|n| self.stmt(k)?.accesses.get(n));
-            let at = u.instances.point().ok().flatten().zip(access);
-            let note = at.map(|(at, t)| format!("at {at}: {}", cell(self.scop, t, &at)));
-            let error = note.into_iter().fold(error, Error::note);
+            let error = run.example(self.scop, u).into_iter().fold(error, Error::note);
             leaks.entry(k).or_insert(Leak { error, seen: None });
         }
     }
@@ -426,24 +420,14 @@ impl<'a> Trial<'a> {
         asked: fn(&Extra, Option<usize>) -> bool,
     ) -> Vec<Run> {
         let stmt = &x.added.what;
-        let Some(run) = Run::new(self.scop, Who::Added(k), stmt, memory) else {
-            return Vec::new();
-        };
-        let run = run.looking(stmt);
-        let part = |domain: &Domain, keep: &dyn Fn(usize, bool) -> bool| {
-            let mut part = Run { accesses: Vec::new(), ..run.clone() };
+        let run = Run::new(self.scop, Who::Added(k), stmt, memory).map(|run| run.looking(stmt));
+        let part = |domain: &Domain, keep: &dyn Fn(&Access, Option<usize>) -> bool| {
+            let mut part = run.clone()?.only_where(keep);
             part.statement.domain = domain.clone();
-            part.statement.accesses.clear();
-            for (n, (t, which)) in run.statement.accesses.iter().zip(&run.accesses).enumerate() {
-                if keep(n, t.is_write) {
-                    part.statement.accesses.push(t.clone());
-                    part.accesses.push(*which);
-                }
-            }
             (!part.accesses.is_empty()).then_some(part)
         };
-        let reads = part(&x.added.what.domain, &|n, write| !write && asked(x, run.accesses[n]));
-        let writes = x.writes.as_ref().and_then(|d| part(d, &|_, write| write));
+        let reads = part(&stmt.domain, &|t, which| !t.is_write && asked(x, which));
+        let writes = x.writes.as_ref().and_then(|d| part(d, &|t, _| t.is_write));
         reads.into_iter().chain(writes).collect()
     }
 

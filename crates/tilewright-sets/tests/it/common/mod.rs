@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tilewright_ir::{DType, Expr, Range, Var};
-use tilewright_sets::{Domain, Engine, evaluate};
+use tilewright_sets::{Bounds, Domain, Engine, Set, evaluate};
 
 /// The variables of all random expressions.
 pub static VARS: LazyLock<[Var; 3]> = LazyLock::new(|| ["x", "y", "z"].map(Var::index));
@@ -12,6 +12,12 @@ pub static VARS: LazyLock<[Var; 3]> = LazyLock::new(|| ["x", "y", "z"].map(Var::
 /// The engine; these tests need it.
 pub fn engine() -> Engine {
     Engine::new().expect("libisl is needed for this test")
+}
+
+/// The smallest box around a set.
+pub fn hull(set: &Set) -> Vec<Bounds> {
+    let domain = set.domain().expect("decided");
+    set.vars().map(|v| domain.tight_bounds(&v.expr(), &[]).expect("decided")).collect()
 }
 
 /// A box with guards: `(min, extent)` for the first variables.

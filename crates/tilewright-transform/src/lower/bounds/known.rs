@@ -12,9 +12,9 @@
 use tilewright_ir::condition::parts;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, TypeKind, Var};
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var};
 
-use tilewright_analysis::index::linear;
+use tilewright_analysis::index::{divided, is_index_type, linear};
 use tilewright_analysis::scope::likely;
 
 /// Facts that one proof may use, one after the other.
@@ -88,7 +88,7 @@ impl Known {
     /// Gives a variable its value, which does not depend on memory.
     pub fn bind(&mut self, var: &Var, value: &Expr) {
         self.bind_unknown(var, value);
-        if is_index(value.dtype()) {
+        if is_index_type(value.dtype()) {
             self.learn(&Expr::binary(BinOp::Eq, var.expr(), value.clone()), true);
         }
     }
@@ -151,7 +151,7 @@ impl Known {
     fn form(&self, e: &Expr) -> Option<Linear> {
         match e.kind() {
             // A wider type holds the value as it is.
-            ExprKind::Cast(a) if is_index(a.dtype()) && a.dtype().bits <= e.dtype().bits => {
+            ExprKind::Cast(a) if is_index_type(a.dtype()) && a.dtype().bits <= e.dtype().bits => {
                 self.exact(a)
             }
             _ => small(e).then(|| linear(e, &self.ranges))?,
@@ -160,7 +160,7 @@ impl Known {
 
     /// Whether `0 <= index`, and whether `index < extent`, wherever the place is reached.
     pub fn within(&self, index: &Expr, extent: &Expr) -> (bool, bool) {
-        if !is_index(index.dtype()) {
+        if !is_index_type(index.dtype()) {
             let Some(Interval { lo, hi }) = self.values(index) else { return (false, false) };
             let below = extent.as_int().is_some_and(|n| hi < i128::from(n));
             return (lo >= 0, below);
@@ -241,10 +241,6 @@ impl Known {
     }
 }
 
-fn is_index(d: DType) -> bool {
-    d.kind == TypeKind::Int && d.lanes == 1
-}
-
 /// Whether an expression has few nodes.
 fn small(e: &Expr) -> bool {
     e.size() <= LARGEST
@@ -312,11 +308,9 @@ impl Search<'_> {
 
     fn ends(&self, atom: &Expr, steps: usize) -> Option<Interval> {
         let known = self.known.ranges.of(atom);
-        let ExprKind::Binary(BinOp::FloorDiv, y, c) = atom.kind() else { return Some(known) };
-        let by = c.as_int().filter(|c| *c > 0).map(i128::from);
-        let (Some(by), Some(y), true) = (by, self.known.exact(y), steps > 0) else {
-            return Some(known);
-        };
+        let quotient = divided(atom, BinOp::FloorDiv).filter(|_| steps > 0);
+        let exact = quotient.and_then(|(y, by)| Some((self.known.exact(y)?, by)));
+        let Some((y, by)) = exact else { return Some(known) };
         let least = self.least(&y, steps - 1).map_or(known.lo, |y| y.div_euclid(by));
         let most = y.times(-1).and_then(|y| self.least(&y, steps - 1));
         let most = most.map_or(known.hi, |y| (-y).div_euclid(by));
@@ -338,8 +332,9 @@ impl Search<'_> {
             }
             // 0 <= y - c * (y // c) <= c - 1
             BinOp::FloorDiv => {
-                let by = b.as_int().filter(|c| *c > 0).map(i128::from);
-                let (Some(by), Some(y)) = (by, self.known.exact(a)) else { return };
+                let quotient = divided(atom, BinOp::FloorDiv);
+                let exact = quotient.and_then(|(y, by)| Some((self.known.exact(y)?, by)));
+                let Some((y, by)) = exact else { return };
                 let last = Linear::constant(by - 1, DType::I64);
                 out.extend(own(-by).plus(&y, 1));
                 out.extend(own(by).plus(&y, -1).and_then(|x| x.plus(&last, 1)));
