@@ -18,14 +18,16 @@
 //!
 //! Sums are added up in another order than in other columns.
 
-use tilewright_ir::{Attr, Error, Expr, Result};
-use tilewright_schedule::value::{Lambda, LambdaItem, Value};
-use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
+use tilewright_ir::{Error, Expr, Result};
+use tilewright_schedule::value::Lambda;
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::partial::{begun, combined, in_registers};
-use crate::parts::{TileBlocks, blocks, number, partition};
+use crate::parts::{
+    TileBlocks, blocks, in_groups, loop_at, no_unroll, number, packed, partition, split,
+};
 use crate::tile::{Tile, rows_at_once};
 
 /// The columns that are left over, apart from whole vectors.
@@ -140,11 +142,7 @@ impl Columns<'_> {
             let buffer = BufferArg::Name(operand.buffer.name.clone());
             let Some(first) = readers.first() else { continue };
             let copy = sch.cache_read(first, buffer, "global", &readers)?;
-            sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
-            match operand.free {
-                true => sch.annotate(&copy, PRE, Attr::Str("layout".into()))?,
-                false => sch.transform_block_layout(&copy, &map)?,
-            }
+            packed(sch, &copy, &map, operand.free)?;
         }
         Ok(())
     }
@@ -160,10 +158,7 @@ impl Columns<'_> {
         let rest = (0..rank).filter(|d| *d != axis && *d != last && !batch.contains(d));
         let order: Vec<usize> =
             batch.iter().copied().chain([axis]).chain(rest).chain([last]).collect();
-        let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-        Ok(Lambda::from_fn(names, move |at| {
-            order.iter().map(|d| LambdaItem::from(&at[*d])).collect()
-        }))
+        Ok(in_groups(rank, order.into_iter().map(|d| vec![(d, 1)]).collect()))
     }
 
     /// Makes the loops of the columns that are left over. Returns the first block of them.
@@ -197,11 +192,9 @@ impl Columns<'_> {
     /// Lets the loops inside a tile run over those values alone that there are.
     fn cut(&self, sch: &mut Schedule, block: &BlockRef) -> Result<()> {
         for k in self.outer..sch.get_loops(block)?.len() {
-            let l = &sch.get_loops(block)?[k];
-            let mut trial = sch.clone();
-            if trial.loop_partition(l, None).is_ok() {
-                *sch = trial;
-            }
+            let l = loop_at(sch, block, k)?;
+            // A loop that has nothing to cut stays.
+            let _ = sch.loop_partition(&l, None);
         }
         Ok(())
     }
@@ -218,10 +211,9 @@ impl Columns<'_> {
         }
         let loops = sch.get_loops(block)?;
         let (row, lane) = (&loops[loops.len() - 2], &loops[loops.len() - 1]);
-        let mut split = sch.split(row, &[None, number(few)])?;
-        split.splice(1..1, loops[self.outer..loops.len() - 2].iter().cloned());
-        split.push(lane.clone());
-        sch.reorder(&split)?;
+        let [tiles, row] = split(sch, row, None, few)?;
+        let between = &loops[self.outer..loops.len() - 2];
+        sch.reorder(&[&[tiles], between, &[row, lane.clone()]].concat())?;
         let mut parts = vec![TileBlocks::whole(vec![block.clone()])];
         if rows % few != 0 {
             partition(sch, &mut parts, self.outer, &[number(rows / few), number(1)])?;
@@ -265,9 +257,8 @@ impl Columns<'_> {
                 Some(&[number(steps - steps % lanes), number(steps % lanes)]),
             )?;
         }
-        let mut split = sch.split(along, &[None, number(lanes)])?;
-        let lane = split.split_off(1);
-        sch.reorder(&[&others, &split, tile, &lane].concat())?;
+        let [vectors, lane] = split(sch, along, None, lanes)?;
+        sch.reorder(&[&others[..], &[vectors], tile, std::slice::from_ref(&lane)].concat())?;
         let left = blocks(sch, &block.func)?;
         let left = left.iter().find(|b| before.iter().all(|x| x.name != b.name));
         if let Some(left) = left {
@@ -276,15 +267,12 @@ impl Columns<'_> {
                 sch.unroll(&l)?;
             }
         }
-        let Some(lane) = lane.first() else {
-            return Err(Error::internal("a loop that was split has one part"));
-        };
-        let partial = sch.rfactor(lane, -1)?;
+        let partial = sch.rfactor(&lane, -1)?;
         let [init, update] = begun(sch, &partial, around)?;
         in_registers(sch, &init, around)?;
         in_registers(sch, &update, around + order.len())?;
-        let loops = sch.get_loops(&update)?;
-        sch.annotate(&loops[around + order.len() - 1], "pragma_no_unroll", Attr::Int(1))?;
+        let step = loop_at(sch, &update, around + order.len() - 1)?;
+        no_unroll(sch, &step)?;
         combined(sch, block, around, lanes)?;
         Ok(init)
     }

@@ -28,11 +28,11 @@ use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var};
+use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, IterVar, Range, Result, Var};
 use tilewright_ir::{extent, interval};
 use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
-use crate::value::{Lambda, LambdaBody, LambdaItem};
+use crate::value::{Lambda, LambdaItem};
 
 /// A function from logical indices to physical ones.
 #[derive(Clone, Debug)]
@@ -150,23 +150,6 @@ impl IndexMap {
         self.indices.iter().map(|e| subst.expr(e)).collect()
     }
 
-    /// First this map, then another one over its physical indices.
-    ///
-    /// # Errors
-    /// `Input` where the numbers of indices do not fit.
-    pub fn then(&self, next: &IndexMap) -> Result<IndexMap> {
-        if next.params.len() != self.indices.len() {
-            return Err(Error::input(format!(
-                "a map of {} indices cannot follow one that gives {}",
-                next.params.len(),
-                self.indices.len()
-            )));
-        }
-        let indices = next.apply(&self.indices);
-        let separators = next.separators.clone();
-        Ok(IndexMap { params: self.params.clone(), indices, separators })
-    }
-
     /// The map as a lambda that can be printed; names of parameters are made different.
     pub fn to_lambda(&self) -> Lambda {
         let mut names: HashSet<String> = HashSet::new();
@@ -178,37 +161,15 @@ impl IndexMap {
             }
             params.push(Var::new(name, v.dtype()));
         }
-        let renamed = self.params.iter().cloned().zip(params.iter().map(Var::expr));
-        let mut named = Subst::vars(renamed);
-        let mut items: Vec<LambdaItem> =
-            self.indices.iter().map(|e| LambdaItem::Expr(named.expr(e))).collect();
-        for at in self.separators.iter().rev() {
-            items.insert((*at).min(items.len()), LambdaItem::Separator);
-        }
-        let text = |item: &LambdaItem| match item {
-            LambdaItem::Expr(e) => e.to_string(),
-            _ => "AXIS_SEPARATOR".to_owned(),
-        };
-        let list = |l: Vec<String>| l.join(", ");
-        let text = format!(
-            "lambda {}: [{}]",
-            list(params.iter().map(|p| p.name().to_string()).collect()),
-            list(items.iter().map(text).collect())
-        );
-        Lambda::new(text, move |dtypes| {
-            if dtypes.len() != params.len() {
-                return Err(Error::input(format!("the map takes {} indices", params.len())));
+        let map = self.clone();
+        Lambda::over_vars(params, move |at| {
+            let at = at.iter().zip(&map.params).map(|(e, p)| e.clone().cast(p.dtype()));
+            let indices = map.apply(&at.collect::<Vec<_>>());
+            let mut items: Vec<LambdaItem> = indices.into_iter().map(LambdaItem::Expr).collect();
+            for at in map.separators.iter().rev() {
+                items.insert((*at).min(items.len()), LambdaItem::Separator);
             }
-            let new: Vec<Var> =
-                params.iter().zip(dtypes).map(|(p, d)| Var::new(p.name().clone(), *d)).collect();
-            let values = new.iter().zip(&params).map(|(n, p)| n.expr().cast(p.dtype()));
-            let mut subst = Subst::vars(params.iter().cloned().zip(values));
-            let item = |item: &LambdaItem| match item {
-                LambdaItem::Expr(e) => LambdaItem::Expr(subst.expr(e)),
-                other => other.clone(),
-            };
-            let items = items.iter().map(item).collect();
-            Ok(LambdaBody { params: new, items })
+            items
         })
     }
 
@@ -464,15 +425,18 @@ impl IndexMap {
 }
 
 impl Layout {
-    /// Whether every cell of the box is reached; `None` where it is not known.
-    pub fn is_padded(&self) -> Option<bool> {
-        self.known.as_ref().ok().map(|k| !k.padding.is_false())
-    }
-
     /// The cells with the range of each.
     pub fn ranges(&self) -> Vec<(Var, Range)> {
         let range = |(c, e): (&Var, &Expr)| (c.clone(), Range::upto(e.clone().cast(c.dtype())));
         self.cells.iter().zip(&self.physical).map(range).collect()
+    }
+
+    /// Iteration variables over the cells, named after them.
+    pub(crate) fn iters(&self) -> Vec<IterVar> {
+        let iter = |(c, domain): (Var, Range)| {
+            IterVar::spatial(&Var::new(format!("v_{}", c.name()), c.dtype()), domain)
+        };
+        self.ranges().into_iter().map(iter).collect()
     }
 }
 
@@ -498,6 +462,7 @@ fn by_symbol(e: &Expr, wanted: BinOp) -> Option<(Var, Expr)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::LambdaBody;
     use expect_test::{Expect, expect};
 
     fn lambda(text: &str, build: impl Fn(&[Var]) -> Vec<Expr> + Send + Sync + 'static) -> Lambda {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::fold_block_children;
 use tilewright_ir::{Block, Error, Fold, Result, Stmt, TensorFunc};
 
-use crate::cursor::{as_block, as_loop, block_cursor, find, loop_cursor};
+use crate::cursor::{as_block, as_loop, block_cursor, blocks, find, loop_cursor};
 use crate::schedule::Schedule;
 use crate::value::{BlockRef, LoopRef};
 
@@ -66,7 +66,7 @@ impl Schedule {
         let cursors = find(&self.func(&func)?.body, is_meant);
         match (cursors.len(), cursors.first().and_then(|s| as_loop(&s.stmt))) {
             (1, Some((var, ..))) => {
-                let l = LoopRef { func: func.clone(), var: var.clone() };
+                let l = LoopRef::new(&func, var);
                 loop_cursor(self.func(&func)?, &l).map(|_| l)
             }
             (0, _) => Err(Error::refused(format!("there is no loop `{name}`"))),
@@ -104,6 +104,18 @@ impl UniqueNames {
             }
         }
     }
+}
+
+/// The names of the blocks of a function, all of which are taken.
+pub(crate) fn block_names(func: &TensorFunc) -> UniqueNames {
+    let mut names = UniqueNames::default();
+    blocks(func).iter().for_each(|b| names.reserve(b.name.clone()));
+    names
+}
+
+/// A name for a new block that no block of the function has: `base`, `base_1`, ...
+pub(crate) fn fresh_block_name(func: &TensorFunc, base: &str) -> Arc<str> {
+    block_names(func).take(base)
 }
 
 /// The function with a different name for each block, by which schedules find them.

@@ -14,13 +14,14 @@ use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Param, Result,
-    Stmt, StmtKind, TensorFunc, Var, Visit, extent,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, Param, Result, Stmt,
+    StmtKind, TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::cursor::{as_block, as_loop, find, fresh_block_name, replace_in};
+use crate::cursor::{as_block, as_loop, blocks, find, replace_in};
 use crate::index_map::{Known, Layout};
+use crate::names::fresh_block_name;
 use crate::value::{LambdaItem, Value};
 
 /// The padding of one buffer.
@@ -228,11 +229,9 @@ fn known_everywhere(func: &TensorFunc) -> Vec<Var> {
 /// The buffer and what views it by `T.match_buffer` in a block.
 pub(crate) fn views(func: &TensorFunc, buffer: &Buffer) -> Vec<Buffer> {
     let mut all = vec![buffer.clone()];
-    for s in find(&func.body, |s| as_block(s).is_some_and(|b| !b.matches.is_empty())) {
-        for m in as_block(&s.stmt).iter().flat_map(|b| &b.matches) {
-            if all.contains(&m.source.buffer) {
-                all.push(m.buffer.clone());
-            }
+    for m in blocks(func).iter().flat_map(|b| &b.matches) {
+        if all.contains(&m.source.buffer) {
+            all.push(m.buffer.clone());
         }
     }
     all
@@ -300,14 +299,7 @@ impl Padding<'_> {
         body: impl FnOnce(&mut Subst, Vec<Expr>) -> Stmt,
     ) -> Stmt {
         let cells = &self.layout.cells;
-        let iters: Vec<IterVar> = self
-            .layout
-            .ranges()
-            .into_iter()
-            .map(|(c, domain)| {
-                IterVar::spatial(&Var::new(format!("v_{}", c.name()), c.dtype()), domain)
-            })
-            .collect();
+        let iters = self.layout.iters();
         let at: Vec<Expr> = iters.iter().map(|i| i.var.expr()).collect();
         let mut to_iters = Subst::vars(cells.iter().cloned().zip(at.iter().cloned()));
         let body = body(&mut to_iters, at);

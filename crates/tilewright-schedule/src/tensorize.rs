@@ -40,7 +40,8 @@ use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
-use crate::cursor::{Cursor, as_block, as_loop, find, fresh_block_name, replace_in};
+use crate::cursor::{Cursor, InFunction, as_block, as_loop, find, replace_in};
+use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;
@@ -95,11 +96,10 @@ primitives! {
         sch.edit(&target, step, |f| {
             let cursor = target.cursor(f)?;
             // What is refused is said of the description as it is written.
-            let done = tensorize(f, &cursor, &intrinsic).or_else(|e| {
+            tensorize(f, &cursor, &intrinsic).or_else(|e| {
                 let desc = Arc::new(fold_func(&mut Exchanged, &intrinsic.desc));
                 tensorize(f, &cursor, &Intrinsic { desc, ..intrinsic }).map_err(|_| e)
-            });
-            done.map_err(|e| e.at(cursor.stmt.span()))
+            })
         })
     };
 }
@@ -147,9 +147,7 @@ impl Visit for AccessSequence {
         self.accesses.push((b.clone(), indices.to_vec()));
     }
     fn stmt(&mut self, s: &Stmt) {
-        if let Some((v, ..)) = as_loop(s) {
-            self.loops.push(v.clone());
-        }
+        self.loops.extend(s.loop_var().cloned());
         walk_stmt(self, s);
     }
 }
@@ -303,13 +301,10 @@ impl Fold for InSlices<'_> {
 fn unconditional(nest: &Stmt) -> (Stmt, Expr) {
     fn inside(s: &Stmt, loops: &mut Vec<Var>) -> Option<(Stmt, Expr)> {
         match s.kind() {
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, body, .. } => {
                 loops.push(var.clone());
                 let (body, predicate) = inside(body, loops)?;
-                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
-                let annotations = annotations.clone();
-                let nest = StmtKind::For { var, range, kind, annotations, body };
-                Some((Stmt::spanned(nest, s.span()), predicate))
+                Some((s.with_body(body), predicate))
             }
             StmtKind::Block { bindings, predicate, block } if !predicate.is_true() => {
                 let same = !predicate.mentions_any(loops.iter()) && !touches_memory(predicate);
@@ -394,12 +389,12 @@ fn holder(
     let used: Vec<Var> = corners.flat_map(free_vars).collect();
     // What the loops outside mean to the blocks inside.
     let mut kinds: Vec<(Var, IterKind)> = Vec::new();
-    for s in find(&cursor.stmt, |s| as_block(s).is_some()) {
-        if let StmtKind::Block { bindings, block, .. } = s.stmt.kind() {
+    cursor.stmt.for_each(|s| {
+        if let StmtKind::Block { bindings, block, .. } = s.kind() {
             let vars = block.iters.iter().zip(bindings);
             kinds.extend(vars.flat_map(|(i, e)| free_vars(e).into_iter().map(|v| (v, i.kind))));
         }
-    }
+    });
     let mut iters = Vec::new();
     let mut bindings = Vec::new();
     let mut inside = Subst::default();

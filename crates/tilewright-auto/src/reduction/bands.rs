@@ -23,7 +23,7 @@ use super::tiles::Around;
 use super::window::{Axis, Rows, Split, Windows};
 use super::{Places, Reduction};
 use crate::padding::Iters;
-use crate::parts::{TileBlocks, apart, cut, number, partition};
+use crate::parts::{TileBlocks, apart, cut, loop_at, number, partition, split};
 use crate::share::shared;
 
 /// The blocks of bands of so many rows: what adds up sums and what makes the result of them.
@@ -123,34 +123,34 @@ impl Windows<'_> {
     ) -> Result<(Vec<Ends>, Option<usize>)> {
         let Band { axis, rows: Rows { each, count, .. }, place } = band;
         let loops = sch.get_loops(&places.block)?;
-        let split = sch.split(&loops[depth], &[None, number(*each)])?;
+        let [bands, row] = split(sch, &loops[depth], None, *each)?;
         let mut inner = loops[depth + 1..all].to_vec();
-        inner.insert(place, last(&split)?);
-        sch.reorder(&[&split[..1], &inner, &loops[all..]].concat())?;
+        inner.insert(place, row);
+        sch.reorder(&[&[bands], &inner[..], &loops[all..]].concat())?;
         self.pad(sch, places, depth + 1, Some(band.rows))?;
         let (full, rest) = (count / each, count % each);
-        let row = beside + tiling.of_sums().iter().position(|k| *k == axis).unwrap_or(0);
+        let at = beside + tiling.of_sums().iter().position(|k| *k == axis).unwrap_or(0);
         let mut ends = Vec::new();
         let mut parts = vec![TileBlocks::whole(vec![places.block.clone()])];
         let mut results = vec![places.finish.clone()];
         if rest != 0 {
             let sizes = [number(full * each), number(rest)];
-            results = apart(sch, &places.finish, (0, row), &sizes)?;
+            results = apart(sch, &places.finish, (0, at), &sizes)?;
             partition(sch, &mut parts, depth, &[number(full), number(1)])?;
         }
         for ((part, finish), size) in parts.into_iter().zip(results).zip([*each, rest]) {
-            let block = last(&part.blocks)?;
+            let Some(block) = part.blocks.last().cloned() else {
+                return Err(Error::internal("a loop that was taken apart is gone"));
+            };
             if part.ragged {
-                let Some(rows) = sch.get_loops(&block)?.into_iter().nth(depth + 1 + place) else {
-                    return Err(Error::internal("a band without rows"));
-                };
+                let rows = loop_at(sch, &block, depth + 1 + place)?;
                 sch.loop_partition(&rows, Some(&[number(rest), number(each - rest)]))?;
             }
             let loops = sch.get_loops(&finish)?;
-            let split = sch.split(&loops[row], &[None, number(size)])?;
+            let [bands, row] = split(sch, &loops[at], None, size)?;
             let mut order: Vec<LoopRef> = loops[beside..].to_vec();
-            order[row - beside] = last(&split)?;
-            sch.reorder(&[&split[..1], &order].concat())?;
+            order[at - beside] = row;
+            sch.reorder(&[&[bands], &order[..]].concat())?;
             ends.push(Ends { block, finish, rows: Some((axis, size)) });
         }
         Ok((ends, (rest != 0).then_some(depth)))
@@ -201,9 +201,4 @@ impl Windows<'_> {
         }
         Some(read)
     }
-}
-
-/// The last one of several.
-fn last<T: Clone>(all: &[T]) -> Result<T> {
-    all.last().cloned().ok_or_else(|| Error::internal("a loop that was taken apart is gone"))
 }

@@ -97,8 +97,7 @@ impl Reduction<'_> {
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
     pub(crate) fn vector_axis(&self, target: &Target) -> Option<usize> {
         let lanes = self.lanes(target);
-        let spatial = self.spatial().map(|k| self.len(k)).fold(1, i64::saturating_mul);
-        let reduced = self.reduce().map(|k| self.len(k)).fold(1, i64::saturating_mul);
+        let (spatial, reduced) = (self.count(self.spatial()), self.count(self.reduce()));
         let mut best: Option<(f64, usize)> = None;
         for k in 0..self.axes.len() {
             let extent = self.len(k);
@@ -229,7 +228,7 @@ impl Reduction<'_> {
         let per_row = balanced(vectors, most);
         let rows = match u {
             Some(u) if overlap.is_some() => {
-                let steps = self.reduce().map(|k| self.len(k)).fold(per_row, i64::saturating_mul);
+                let steps = self.count(self.reduce()).saturating_mul(per_row);
                 // What is read, weights and masks need some as well.
                 let budget = target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
@@ -243,7 +242,7 @@ impl Reduction<'_> {
             None => per_row * lanes,
         };
         let order = self.order(v, width, u, rows);
-        let steps = self.reduce().map(|k| self.len(k)).fold(rows * per_row, i64::saturating_mul);
+        let steps = self.count(self.reduce()).saturating_mul(rows * per_row);
         let overlap = overlap.filter(|_| rows > 1 && steps <= OVERLAPPING);
         Tiling { v, width, u, rows, lanes, order, overlap }
     }
@@ -274,9 +273,8 @@ impl Reduction<'_> {
         let along_u = along(&near_u, Level::Rows);
         // Bytes that are read if the tiles of one are inside of those of the other.
         let read = |outside: (usize, i64), near: &[usize], inside: usize| {
-            let extents = near.iter().map(|&k| self.len(k));
             let tiles = (self.len(outside.0) as u64).div_ceil(outside.1 as u64) as i64;
-            let count = extents.fold(tiles, i64::saturating_mul);
+            let count = self.count(near.iter().copied()).saturating_mul(tiles);
             count.saturating_mul(self.footprint(inside, |k| self.len(k)))
         };
         match read((v, width), &near_v, u) <= read((u, rows), &near_u, v) {

@@ -10,6 +10,7 @@ use tilewright_target::Target;
 
 use crate::axes::{Access, Axis, deciding_vars, fuse, loose_vars};
 use crate::canonical::follows;
+use crate::padding::iters;
 
 /// A reduction, and the stage that maps its result where there is one.
 pub(crate) struct Reduction<'a> {
@@ -34,11 +35,9 @@ pub(crate) struct Reduction<'a> {
 impl<'a> Reduction<'a> {
     /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
     pub(super) fn of(stage: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
-        let all: Vec<(Var, Dim, IterKind)> =
-            stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         let value = stage.reduction()?.value;
         let none = HashSet::new();
-        Reduction::over(stage, epilogue, &all, &value, (&none, &none))
+        Reduction::over(stage, epilogue, &iters(stage), &value, (&none, &none))
     }
 
     /// The same over iterations with other extents, with another value, and with variables whose values are
@@ -66,10 +65,10 @@ impl<'a> Reduction<'a> {
         let mut accesses = loads.clone();
         accesses.extend(Access::loads(init));
         accesses.push(store.clone());
-        let mut loose = loose_vars(value);
-        loose.extend(used.iter().cloned());
-        let mut deciding = deciding_vars(value);
-        deciding.extend(used.iter().cloned());
+        let [loose, deciding] = [loose_vars(value), deciding_vars(value)].map(|mut vars| {
+            vars.extend(used.iter().cloned());
+            vars
+        });
         let mut pinned = loose.clone();
         pinned.extend(loose_vars(init).into_iter().chain(alone.iter().cloned()));
         if let Some(finished) = &finished {
@@ -77,21 +76,18 @@ impl<'a> Reduction<'a> {
             accesses.extend(others);
             pinned.extend(loose_vars(finished));
         }
-        let axes = fuse(iters, &accesses, &pinned);
-        let dtype = stage.buffer.dtype();
-        let (store, is_bounded) = (store.offset, false);
         Some(Reduction {
             stage,
             epilogue,
             op,
-            axes,
+            axes: fuse(iters, &accesses, &pinned),
             loads,
-            store,
-            dtype,
+            store: store.offset,
+            dtype: stage.buffer.dtype(),
             function: narrowest_function(value),
             loose,
             deciding,
-            is_bounded,
+            is_bounded: false,
         })
     }
 
@@ -105,7 +101,12 @@ impl<'a> Reduction<'a> {
 
     /// Product of all extents, to decide whether threads share it.
     pub(super) fn work(&self) -> i64 {
-        (0..self.axes.len()).map(|k| self.len(k)).fold(1, i64::saturating_mul)
+        self.count(0..self.axes.len())
+    }
+
+    /// Product of the extents of some axes, for decisions.
+    pub(super) fn count(&self, axes: impl Iterator<Item = usize>) -> i64 {
+        axes.map(|k| self.len(k)).fold(1, i64::saturating_mul)
     }
 
     /// The extent of an axis, for decisions.

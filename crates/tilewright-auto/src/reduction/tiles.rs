@@ -13,14 +13,14 @@
 //! a tile; an open one leaves vectors of half as many lanes, a quarter, and so on.
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::{Attr, DType, Dim, Error, Expr, Result};
+use tilewright_ir::{DType, Dim, Error, Expr, Result};
 use tilewright_schedule::value::{Lambda, LambdaItem};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{apart, cut, halves, number};
+use crate::parts::{apart, cut, halves, no_unroll, number, split, vectors};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -183,12 +183,11 @@ impl Reduction<'_> {
                 continue;
             }
             let at = units + depth;
-            let mut split = sch.split(&outer[at], &[None, number(size)])?.into_iter();
-            outer[at] =
-                split.next().ok_or_else(|| Error::internal("a loop that was split is gone"))?;
+            let [tiles, one] = split(sch, &outer[at], None, size)?;
+            outer[at] = tiles;
             match level {
-                Level::Rows => rows = split.next(),
-                _ => lane = split.next(),
+                Level::Rows => rows = Some(one),
+                _ => lane = Some(one),
             }
         }
         let inner: Vec<LoopRef> = rows.iter().chain(&lane).cloned().collect();
@@ -205,8 +204,7 @@ impl Reduction<'_> {
         let wide = inner.len() - usize::from(rows.is_some());
         let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
         let vectors = (one.width as u64).div_ceil(tiling.lanes as u64) as i64;
-        let updates =
-            self.reduce().map(|k| self.len(k)).fold(one.rows * vectors, i64::saturating_mul);
+        let updates = self.count(self.reduce()).saturating_mul(one.rows * vectors);
         let mut shared = false;
         match tiling.overlap.as_ref().filter(|_| rows.is_some() && known) {
             Some(overlap) => {
@@ -216,10 +214,7 @@ impl Reduction<'_> {
             None if known && updates <= UNROLLED => {
                 reduce.iter().try_for_each(|l| sch.unroll(l))?
             }
-            None => {
-                let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
-                reduce.iter().try_for_each(no)?;
-            }
+            None => reduce.iter().try_for_each(|l| no_unroll(sch, l))?,
         }
         let blocks = vec![init, update, one.finish.clone()];
         for (k, block) in blocks.iter().enumerate() {
@@ -251,7 +246,7 @@ impl Reduction<'_> {
             steps.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, l)| l.clone()).collect();
         sch.reorder(&[&[window.clone(), row.clone()], &others[..], lane].concat())?;
         let by = overlap.by;
-        let map = Lambda::from_fn(["step", "row"].map(String::from).to_vec(), move |i| {
+        let map = Lambda::from_fn(["step", "row"], move |i| {
             vec![LambdaItem::from(i[1].clone() * by + &i[0]), LambdaItem::from(&i[1])]
         });
         let made = sch.transform_loops(&[window, row.clone()], &map)?;
@@ -280,7 +275,7 @@ impl Reduction<'_> {
         for (k, part) in parts.iter().enumerate() {
             let mut loops = sch.get_loops(part)?.split_off(depth);
             if k == 0 && whole > lanes {
-                loops.splice(0..1, sch.split(&loops[0], &[None, number(lanes)])?);
+                loops.splice(0..1, split(sch, &loops[0], None, lanes)?);
             }
             let last = loops.len() - 1;
             loops.swap(last - 1, last);
@@ -321,16 +316,9 @@ impl Reduction<'_> {
             parts = sch.loop_partition(&parts[0], Some(&[number(whole), number(rest)]))?;
         }
         for (k, part) in parts.iter().enumerate() {
-            match whole > lanes && k == 0 {
-                true => {
-                    let split = sch.split(part, &[None, number(lanes)])?;
-                    split.split_last().map_or(Ok(()), |(lane, vectors)| {
-                        sch.vectorize(lane)?;
-                        vectors.iter().try_for_each(|l| sch.unroll(l))
-                    })?;
-                }
-                false => sch.vectorize(part)?,
-            }
+            let (lane, several) = vectors(sch, part, if k == 0 { whole } else { rest }, lanes)?;
+            sch.vectorize(&lane)?;
+            several.iter().try_for_each(|l| sch.unroll(l))?;
         }
         Ok(())
     }

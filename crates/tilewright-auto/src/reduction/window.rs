@@ -37,7 +37,7 @@ use tilewright_target::Target;
 use super::stage::Reduction;
 use crate::axes::balanced;
 use crate::canonical::Stages;
-use crate::padding::{Iters, padding};
+use crate::padding::{iters, padding};
 
 /// Most bytes of a band: with the results it stays in the first cache, and on the stack.
 const BAND_BYTES: i64 = 12 * 1024;
@@ -169,12 +169,11 @@ pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize,
 impl<'a> Windows<'a> {
     /// `None` where one of the stages is of another form, or has an extent that is open or zero.
     fn of(pad: &'a Stage, reader: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
-        let iters: Iters = pad.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         let is_whole = |s: &Stage| s.is_fixed() && s.dims().all(|i| i.1 != 0);
         if pad.is_reduction() || !is_whole(pad) || !is_whole(reader) {
             return None;
         }
-        let (inside, value, outside) = padding(&iters, &pad.value)?;
+        let (inside, value, outside) = padding(&iters(pad), &pad.value)?;
         let reduction = reader.reduction()?;
         let of_padded = |(b, _): &(Buffer, Vec<Expr>)| *b == pad.buffer;
         let mut loads = reader.loads().into_iter().filter(of_padded);
@@ -255,10 +254,9 @@ impl<'a> Windows<'a> {
 
     /// The reduction of another value, with bounds.
     fn with(&self, value: &Expr, guards: &[Guard]) -> Option<Reduction<'a>> {
-        let all: Iters = self.reader.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         let vars: HashSet<Var> = guards.iter().flat_map(Guard::vars).collect();
-        let found =
-            Reduction::over(self.reader, self.epilogue, &all, value, (&vars, &HashSet::new()))?;
+        let (reader, alone) = (self.reader, HashSet::new());
+        let found = Reduction::over(reader, self.epilogue, &iters(reader), value, (&vars, &alone))?;
         Some(Reduction { is_bounded: true, ..found })
     }
 
@@ -303,7 +301,10 @@ impl<'a> Windows<'a> {
             .filter_map(|a| a.var.clone().map(|v| (v.clone(), a.index.clone().cast(v.dtype()))));
         let mut moved = Subst::vars(given.collect::<HashMap<Var, Expr>>());
         let at: Vec<Expr> = at.iter().map(|i| moved.expr(i)).collect();
-        let value = Instead { from: self.padded, to: (image, &at) }.expr(&self.combined);
+        let value = self.combined.replace(|e| match e.kind() {
+            ExprKind::Load(b, _) if b == self.padded => Some(image.load(at.clone())),
+            _ => None,
+        });
         Some((value, guards))
     }
 
@@ -390,17 +391,5 @@ impl<'a> Windows<'a> {
         let padded = (each - 1) * step + reach;
         let rows = Rows { var, count, each };
         (each > 0 && 2 * padded <= 3 * each * step).then_some(Some(rows))
-    }
-}
-
-/// Accesses of one buffer become accesses of another one at given indices.
-struct Instead<'a> {
-    from: &'a Buffer,
-    to: (&'a Buffer, &'a [Expr]),
-}
-
-impl Fold for Instead<'_> {
-    fn access(&mut self, b: &Buffer, _: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-        (b == self.from).then(|| (self.to.0.clone(), self.to.1.to_vec()))
     }
 }
