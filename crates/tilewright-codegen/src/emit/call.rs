@@ -74,8 +74,7 @@ impl Func<'_> {
         let x = values.next()?;
         let in_width = amount.lo >= 0 && amount.hi < i128::from(x.ty.scalar.bits());
         let y = values.next().unwrap_or_else(|| x.clone());
-        let build = intrinsic::ints(op)?;
-        Some(build(&mut self.code, &Whole { x, y, dtype, in_width }))
+        intrinsic::of_ints(&mut self.code, op, &Whole { x, y, dtype, in_width })
     }
 
     /// Text as a pointer to a constant that ends with a zero byte.

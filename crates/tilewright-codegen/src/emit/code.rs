@@ -490,6 +490,27 @@ impl<'m> Code<'m> {
         }
     }
 
+    /// A value whose lanes are made one after the other.
+    pub fn lane_by_lane(&mut self, ty: Ty, mut make: impl FnMut(&mut Self, u16) -> Val) -> Val {
+        if ty.lanes == 1 {
+            return make(self, 0);
+        }
+        let mut all = Val::new(ty, "poison");
+        for lane in 0..ty.lanes {
+            let v = make(self, lane);
+            all = self.emit(ty, format_args!("insertelement {all}, {v}, i64 {lane}"));
+        }
+        all
+    }
+
+    /// A number that is not below one bound and not above another, which may be `NaN`.
+    pub fn clamp(&mut self, x: &Val, low: &Val, high: &Val) -> Val {
+        let below = self.cmp("fcmp ogt", low, x);
+        let x = self.select(&below, low, x);
+        let above = self.cmp("fcmp olt", high, &x);
+        self.select(&above, high, &x)
+    }
+
     /// A call of an overloaded intrinsic; `over` are the types in its name.
     pub fn intrinsic(&mut self, base: &str, over: &[Ty], ret: Ty, args: &[&Val]) -> Val {
         let name = self.declare_intrinsic(base, over, &ret.to_string(), args);

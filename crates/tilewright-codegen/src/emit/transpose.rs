@@ -88,14 +88,11 @@ impl Func<'_> {
     fn columns(&mut self, load: &Across<'_>) -> Result<Vec<Val>> {
         let ty = register(load.load.dtype())?;
         let first = self.element_place(load.buffer, load.at)?;
-        let alias = self.aliases.of(load.buffer).to_owned();
         let mut rows = Vec::new();
         for row in 0..i64::from(ty.lanes) {
             let at = self.code.add64(&first, &Val::int(Ty::I64, row * load.step));
-            let (address, element) = self.address(load.buffer, &at)?;
-            let align = element.bytes();
-            let text = format_args!("load {ty}, {address}, align {align}{alias}");
-            rows.push(self.code.emit(ty, text));
+            let cells = self.cells(load.buffer, &at)?;
+            rows.push(self.code.load(ty, &cells));
         }
         let lanes = usize::from(ty.lanes);
         let mut columns = rows.clone();

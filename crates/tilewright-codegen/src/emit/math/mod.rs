@@ -60,17 +60,10 @@ fn library(c: &mut Code<'_>, name: &str, args: &[&Val]) -> Val {
     let params = vec!["double"; args.len()].join(", ");
     c.shared.declare(name, || format!("declare double @{name}({params}) #2"));
     let lanes = args.first().map_or(1, |a| a.lanes());
-    if lanes == 1 {
-        return c.call(name, one, args);
-    }
-    let ty = one.with_lanes(lanes);
-    let mut result = Val::new(ty, "poison");
-    for lane in 0..lanes {
+    c.lane_by_lane(one.with_lanes(lanes), |c, lane| {
         let parts: Vec<Val> = args.iter().map(|a| c.extract(a, lane)).collect();
-        let v = c.call(name, one, &parts.iter().collect::<Vec<_>>());
-        result = c.emit(ty, format_args!("insertelement {result}, {v}, i64 {lane}"));
-    }
-    result
+        c.call(name, one, &parts.iter().collect::<Vec<_>>())
+    })
 }
 
 /// `1 / (1 + e^-x)`, without the loss of small results: the exponential is of `-|x|`.
@@ -100,16 +93,10 @@ fn integer_power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
         false => |c, v| power(c, &v[0], &v[1], false),
     };
     let name = if signed { "spow" } else { "upow" };
-    if x.lanes() == 1 {
-        return helper(c, name, &[x, y], build);
-    }
-    let mut result = Val::new(x.ty, "poison");
-    for lane in 0..x.lanes() {
+    c.lane_by_lane(x.ty, |c, lane| {
         let (a, b) = (c.extract(x, lane), c.extract(y, lane));
-        let v = helper(c, name, &[&a, &b], build);
-        result = c.emit(x.ty, format_args!("insertelement {result}, {v}, i64 {lane}"));
-    }
-    result
+        helper(c, name, &[&a, &b], build)
+    })
 }
 
 fn power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {

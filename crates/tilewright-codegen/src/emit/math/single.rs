@@ -69,10 +69,7 @@ fn constant(x: &Val, value: f64) -> Val {
 pub(super) fn exp(c: &mut Code<'_>, x: &Val) -> Val {
     // Beyond these bounds the result is 0 or infinite. NaN fails both comparisons and stays.
     let (low, high) = (constant(x, -104.0), constant(x, 89.0));
-    let below = c.cmp("fcmp ogt", &low, x);
-    let x = c.select(&below, &low, x);
-    let above = c.cmp("fcmp olt", &high, &x);
-    let x = c.select(&above, &high, &x);
+    let x = c.clamp(x, &low, &high);
     let rounder = constant(&x, ROUNDER);
     let shifted = c.fma(&x, &constant(&x, std::f64::consts::LOG2_E), &rounder);
     let n = c.bin("fsub", &shifted, &rounder);

@@ -71,21 +71,15 @@ fn reduce(c: &mut Code<'_>, x: &Val) -> (Val, Val) {
 /// One of the two numbers of each exponent, lane by lane.
 fn entry(c: &mut Code<'_>, exponent: &Val, which: usize) -> Val {
     let one = Ty { scalar: Scalar::F64, lanes: 1 };
-    let mut result = Val::new(one.with_lanes(exponent.lanes()), "poison");
-    for lane in 0..exponent.lanes() {
+    c.lane_by_lane(one.with_lanes(exponent.lanes()), |c, lane| {
         let e = c.extract(exponent, lane);
         let at = c.widen(&e, false);
         let text = format_args!(
             "getelementptr inbounds [256 x [2 x double]], ptr @{TABLE}, i64 0, {at}, i64 {which}"
         );
         let address = c.emit(Ty::PTR, text);
-        let v = c.emit(one, format_args!("load double, {address}, align 8"));
-        if exponent.lanes() == 1 {
-            return v;
-        }
-        result = c.emit(result.ty, format_args!("insertelement {result}, {v}, i64 {lane}"));
-    }
-    result
+        c.emit(one, format_args!("load double, {address}, align 8"))
+    })
 }
 
 /// The sine of r in even quadrants, the cosine in odd ones.

@@ -66,10 +66,7 @@ fn log2_of(c: &mut Code<'_>, x: &Val) -> Val {
 /// 2^x of a `float64`: 0 or too large for a `float32` where |x| is above 200, `NaN` of `NaN`.
 fn exp2_of(c: &mut Code<'_>, x: &Val) -> Val {
     let (low, high) = (Val::float(x.ty, -200.0), Val::float(x.ty, 200.0));
-    let below = c.cmp("fcmp ogt", &low, x);
-    let x = c.select(&below, &low, x);
-    let above = c.cmp("fcmp olt", &high, &x);
-    let x = c.select(&above, &high, &x);
+    let x = c.clamp(x, &low, &high);
     let rounder = Val::float(x.ty, ROUNDER);
     let shifted = c.bin("fadd", &x, &rounder);
     let n = c.bin("fsub", &shifted, &rounder);
