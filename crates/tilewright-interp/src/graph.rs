@@ -411,26 +411,14 @@ impl GraphRun<'_, '_> {
 pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
-    let mut frame = Vec::new();
-    for (v, value) in vars {
+    let define = |v: &Var| {
         let (lo, hi) = range_of(v.dtype());
-        c.define(v, lo, hi);
-        frame.push(*value as u64);
-    }
-    let code = c.value(e)?.cell();
-    frame.resize(c.slots, 0);
-    let mut m = Machine {
-        undef: vec![false; frame.len()],
-        frame,
-        memories: Vec::new(),
-        lane: 0,
-        trap: None,
-        steps: u64::MAX,
-        budget: 0,
-        fill: options.fill,
-        ret: None,
-        watches: Vec::new(),
+        c.define(v, lo, hi)
     };
+    let slots: Vec<usize> = vars.keys().map(define).collect();
+    let code = c.value(e)?.cell();
+    let mut m = Machine::new(c.slots, 0, 0, &options);
+    slots.iter().zip(vars.values()).for_each(|(slot, value)| m.frame[*slot] = *value as u64);
     let cell = code(&mut m);
     match m.trap {
         None => Ok(Scalar::from_bits(cell.bits, e.dtype())),

@@ -11,9 +11,8 @@ use crate::alias::{Memories, Mode};
 use crate::code::Code;
 use crate::code::range_of;
 use crate::compile::{Compiler, Run};
-use crate::machine::{Machine, Memory, UNDEF, UNWRITTEN, WRITTEN};
+use crate::machine::{Machine, UNDEF, UNWRITTEN, WRITTEN};
 use crate::place::BufferView;
-use crate::race::Watch;
 use crate::scalar::Scalar;
 use crate::{Arg, Outcome, Output, RunOptions, State};
 
@@ -160,18 +159,8 @@ impl Program {
                 self.params.len()
             )));
         }
-        let mut m = Machine {
-            frame: vec![0; self.slots],
-            undef: vec![false; self.slots],
-            memories: (0..self.memories.info.len()).map(|_| Memory::default()).collect(),
-            lane: 0,
-            trap: None,
-            steps: self.options.steps.unwrap_or(u64::MAX),
-            budget: self.options.memory,
-            fill: self.options.fill,
-            ret: None,
-            watches: (0..self.watches).map(|_| Watch::default()).collect(),
-        };
+        let memories = self.memories.info.len();
+        let mut m = Machine::new(self.slots, memories, self.watches, &self.options);
         let steps = m.steps;
         for (p, arg) in self.params.iter().zip(args) {
             match (p, arg) {

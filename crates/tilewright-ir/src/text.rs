@@ -340,7 +340,9 @@ impl Printer<'_> {
     }
 }
 
-fn infix(op: BinOp) -> Option<&'static str> {
+/// An operator as it stands between its operands, with blanks; `None` for those that are written as
+/// calls.
+pub fn infix(op: BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::Add => " + ",
         BinOp::Sub => " - ",

@@ -9,7 +9,7 @@ use crate::machine::{Fill, decode, encode};
 use crate::{Arg, Interpreter, RunOptions, Scalar, State};
 
 use super::verdict::{Difference, Port, VerifyOptions};
-use super::witness::{agree, draw, index_of, index_text};
+use super::witness::{agree, draw, index_text};
 
 /// Sets of data that are tried: whole numbers, then fractions for floats.
 const SETS: u64 = 2;
@@ -179,7 +179,7 @@ impl Pair<'_> {
                     [Some(x), Some(y)] => agree(x, y, dtype, self.reassociate),
                 };
                 if !same {
-                    let index = index_text(&index_of(at, x.tensor.shape()));
+                    let index = index_text(at, x.tensor.shape());
                     let numbered = x.name.starts_with("result ");
                     let name = if only && numbered { "the result" } else { &x.name };
                     return Some(Found { cell: format!("{name}{index}"), dtype, values });
@@ -234,7 +234,7 @@ impl Pair<'_> {
         }
         let listed = |&(i, at): &(usize, usize)| {
             let (p, bits) = (self.ports.get(i)?, data.get(i)?.get(at)?);
-            let index = index_text(&index_of(at, p.shape.as_deref().unwrap_or(&[])));
+            let index = index_text(at, p.shape.as_deref().unwrap_or(&[]));
             let value = Scalar::from_bits(*bits, p.dtype).to_string();
             Some((format!("{}{index}", p.name), value))
         };

@@ -12,46 +12,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::{BinOp, DType, Intrin};
 
 use crate::scalar::{self, Fault, Scalar};
 
-/// A hasher for small keys of integers: multiply and rotate each word.
-#[derive(Default)]
-pub struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
-    }
-    fn write_u8(&mut self, v: u8) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u16(&mut self, v: u16) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u32(&mut self, v: u32) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u64(&mut self, v: u64) {
-        // The odd multiplier is 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4).
-        self.0 = (self.0.rotate_left(23) ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn write_usize(&mut self, v: usize) {
-        self.write_u64(v as u64);
-    }
-    fn write_isize(&mut self, v: isize) {
-        self.write_u64(v as u64);
-    }
-}
-
-/// A map with [`Mix`].
-pub type Fast<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+/// A map whose keys are few integers.
+pub type Fast<K, V> = FxHashMap<K, V>;
 
 /// Number of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

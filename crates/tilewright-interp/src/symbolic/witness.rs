@@ -3,9 +3,11 @@
 //! Terms of another form may still be equal. That they are not is only said with inputs, within
 //! what the programs assume, for which the interpreter's arithmetic gives different results.
 
+use tilewright_ir::text::infix;
 use tilewright_ir::{BinOp, DType, TypeKind};
 
 use crate::machine::Fill;
+use crate::run::index_of;
 use crate::scalar::{self, Scalar};
 
 use super::term::{Fast, Node, Term, Terms, Val};
@@ -202,8 +204,8 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
         Node::Const(bits) => Worth::Bits(bits),
         Node::Input(..) | Node::Undef | Node::Unwritten => Worth::Undef,
         Node::Binary(op, dtype, a, b) => match (op, of(a), of(b)) {
-            (tilewright_ir::BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
-            (tilewright_ir::BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
+            (BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
+            (BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
             (_, a, b) => both(a, b, &|x, y| scalar::binary(op, dtype, x, y)),
         },
         Node::Not(a) => both(of(a), of(a), &|x, _| Ok(u64::from(x == 0))),
@@ -259,7 +261,7 @@ fn write(
             let Some((name, shape)) = names.get(param as usize) else {
                 return format!("input {param}");
             };
-            format!("{name}{}", index_text(&index_of(at as usize, shape)))
+            format!("{name}{}", index_text(at as usize, shape))
         }
         Node::Undef => "undef".to_owned(),
         Node::Unwritten => "never written".to_owned(),
@@ -292,47 +294,21 @@ fn write(
     }
 }
 
-fn binary_text(op: tilewright_ir::BinOp, parts: &[String]) -> String {
-    use tilewright_ir::BinOp::*;
-    let symbol = match op {
-        Add => "+",
-        Sub => "-",
-        Mul => "*",
-        Div => "/",
-        FloorDiv => "//",
-        FloorMod => "%",
-        TruncDiv => return format!("truncdiv({})", parts.join(", ")),
-        TruncMod => return format!("truncmod({})", parts.join(", ")),
-        Min => return format!("min({})", parts.join(", ")),
-        Max => return format!("max({})", parts.join(", ")),
-        Eq => "==",
-        Ne => "!=",
-        Lt => "<",
-        Le => "<=",
-        Gt => ">",
-        Ge => ">=",
-        And => "and",
-        Or => "or",
+fn binary_text(op: BinOp, parts: &[String]) -> String {
+    let name = match op {
+        BinOp::TruncDiv => "truncdiv",
+        BinOp::TruncMod => "truncmod",
+        BinOp::Min => "min",
+        BinOp::Max => "max",
+        _ => return format!("({})", parts.join(infix(op).unwrap_or_default())),
     };
-    format!("({})", parts.join(&format!(" {symbol} ")))
+    format!("{name}({})", parts.join(", "))
 }
 
-/// The indices of a position in row-major order.
-pub fn index_of(at: usize, shape: &[usize]) -> Vec<usize> {
-    let mut rest = at;
-    let mut index = Vec::new();
-    for &n in shape.iter().rev() {
-        index.push(rest % n.max(1));
-        rest /= n.max(1);
-    }
-    index.reverse();
-    index
-}
-
-/// `[1, 2]`, or nothing for a scalar.
-pub fn index_text(index: &[usize]) -> String {
-    match index {
+/// The indices of a position in row-major order, as in `[1, 2]`, or nothing for a scalar.
+pub fn index_text(at: usize, shape: &[usize]) -> String {
+    match shape {
         [] => String::new(),
-        _ => format!("{index:?}"),
+        _ => format!("{:?}", index_of(at, shape)),
     }
 }
