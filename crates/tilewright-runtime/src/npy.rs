@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
-use tilewright_ir::tensor::byte_count;
+use tilewright_ir::tensor::{byte_count, positions};
 use tilewright_ir::{DType, Error, Result, Tensor};
 
 use crate::file::Output;
@@ -182,26 +182,15 @@ fn read_growing(from: &mut (impl Read + ?Sized), len: usize, info: &Info) -> Res
 fn row_major(tensor: &Tensor) -> Result<Tensor> {
     let (shape, size) = (tensor.shape(), tensor.dtype().bytes());
     let mut result = Tensor::zeros(tensor.dtype(), shape)?;
-    let mut strides = Vec::with_capacity(shape.len());
     let mut stride = 1;
-    for extent in shape {
-        strides.push(stride);
-        stride *= extent;
-    }
-    let source = tensor.bytes();
-    let mut index = vec![0; shape.len()];
-    let mut from = 0;
-    for to in result.bytes_mut().chunks_exact_mut(size) {
-        to.copy_from_slice(&source[from * size..][..size]);
-        for axis in (0..shape.len()).rev() {
-            index[axis] += 1;
-            from += strides[axis];
-            if index[axis] < shape[axis] {
-                break;
-            }
-            from -= strides[axis] * index[axis];
-            index[axis] = 0;
-        }
+    let axis = |&extent: &usize| {
+        stride *= extent as i64;
+        (extent, stride / extent.max(1) as i64)
+    };
+    let axes: Vec<(usize, i64)> = shape.iter().map(axis).collect();
+    let elements = result.bytes_mut().chunks_exact_mut(size);
+    for (to, from) in elements.zip(positions(axes.into_iter(), 0)) {
+        to.copy_from_slice(&tensor.bytes()[from as usize * size..][..size]);
     }
     Ok(result)
 }

@@ -185,8 +185,7 @@ fn constant_power(c: &mut super::code::Code<'_>, x: &Val, exponent: &Expr) -> Op
             let root = c.bin("fadd", &root, &Val::float(x.ty, 0.0));
             let infinity = Val::float(x.ty, f64::INFINITY);
             let negative = Val::float(x.ty, f64::NEG_INFINITY);
-            let lowest = c.cmp("fcmp oeq", x, &negative);
-            c.select(&lowest, &infinity, &root)
+            c.select_cmp("fcmp oeq", x, &negative, &infinity, &root)
         }
         _ => return None,
     })

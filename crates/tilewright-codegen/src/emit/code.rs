@@ -399,6 +399,12 @@ impl<'m> Code<'m> {
         self.emit(t.ty, format_args!("select {cond}, {t}, {f}"))
     }
 
+    /// `t` where a comparison of `a` and `b` holds, `f` elsewhere.
+    pub fn select_cmp(&mut self, op: &str, a: &Val, b: &Val, t: &Val, f: &Val) -> Val {
+        let cond = self.cmp(op, a, b);
+        self.select(&cond, t, f)
+    }
+
     /// A conversion instruction.
     pub fn convert(&mut self, op: &str, v: &Val, to: Scalar) -> Val {
         let ty = v.ty.of(to);
@@ -505,10 +511,8 @@ impl<'m> Code<'m> {
 
     /// A number that is not below one bound and not above another, which may be `NaN`.
     pub fn clamp(&mut self, x: &Val, low: &Val, high: &Val) -> Val {
-        let below = self.cmp("fcmp ogt", low, x);
-        let x = self.select(&below, low, x);
-        let above = self.cmp("fcmp olt", high, &x);
-        self.select(&above, high, &x)
+        let x = self.select_cmp("fcmp ogt", low, x, low, x);
+        self.select_cmp("fcmp olt", high, &x, high, &x)
     }
 
     /// A call of an overloaded intrinsic; `over` are the types in its name.

@@ -132,10 +132,7 @@ impl Func<'_> {
             }
             ExprKind::Call(CallTarget::Opaque(name), args) => self.call_opaque(name, args),
             ExprKind::Let(var, value, body) => {
-                let range = self.ranges.of(value);
-                let value = self.expr(value)?;
-                self.ranges.bind(var, range);
-                self.bind(var, value);
+                self.bind_to(var, value)?;
                 self.expr(body)
             }
             ExprKind::Ramp(base, stride) => {

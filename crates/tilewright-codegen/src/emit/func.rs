@@ -108,6 +108,15 @@ impl<'m> Func<'m> {
         self.env.insert(var.clone(), value);
     }
 
+    /// Gives a variable the value of an expression.
+    pub fn bind_to(&mut self, var: &Var, value: &Expr) -> Result<()> {
+        let range = self.ranges.of(value);
+        let value = self.expr(value)?;
+        self.ranges.bind(var, range);
+        self.bind(var, value);
+        Ok(())
+    }
+
     pub fn known(&self, e: &Expr) -> Option<Val> {
         self.scopes.iter().rev().find_map(|s| s.values.get(&e.address())).map(|(_, v)| v.clone())
     }

@@ -65,10 +65,7 @@ impl Func<'_> {
                 self.forget();
             }
             StmtKind::Let { var, value, body } => {
-                let range = self.ranges.of(value);
-                let value = self.expr(value)?;
-                self.ranges.bind(var, range);
-                self.bind(var, value);
+                self.bind_to(var, value)?;
                 self.stmt(body)?;
             }
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
@@ -253,10 +250,7 @@ impl Func<'_> {
             return Ok(());
         }
         if range.extent.as_int() == Some(1) {
-            let values = self.ranges.of(&range.min);
-            let value = self.expr(&range.min)?;
-            self.ranges.bind(var, values);
-            self.bind(var, value);
+            self.bind_to(var, &range.min)?;
             self.forget();
             return self.stmt(body);
         }

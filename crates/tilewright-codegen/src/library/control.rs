@@ -249,22 +249,31 @@ impl<'a> Writer<'a> {
         *out += "    }\n";
     }
 
-    fn operation(&mut self, Operation { what, free }: &Operation, out: &mut String) -> Result<()> {
-        let clear = |r: &Register, out: &mut String| {
+    /// Forgets the values of registers.
+    fn clear<'r>(registers: impl IntoIterator<Item = &'r Register>, out: &mut String) {
+        for r in registers {
             let _ = writeln!(out, "    set(&m->r[{r}], NULL);");
-        };
+        }
+    }
+
+    /// Puts what a call makes at `made` into a register; `site` is the result where it does not fit.
+    fn make(call: &str, site: &str, to: Register, out: &mut String) {
+        let _ = write!(
+            out,
+            "    {{\n        value *made = NULL;\n        TRY({call}, {site});\n        set(&m->r[{to}], made);\n    }}\n"
+        );
+    }
+
+    fn operation(&mut self, Operation { what, free }: &Operation, out: &mut String) -> Result<()> {
         match what {
             What::Constant(t, to) => {
                 let at = self.places.get(self.used).copied().unwrap_or(0);
                 self.used += 1;
                 let extents = array(t.shape().iter().map(usize::to_string));
-                let _ = write!(
-                    out,
-                    "    {{\n        value *made;\n        TRY(tensor({}, {}, {extents}, {}_constants + {at}, &made), 0);\n        set(&m->r[{to}], made);\n    }}\n",
-                    type_of(t.dtype()),
-                    t.shape().len(),
-                    self.name,
-                );
+                let (ty, rank, name) = (type_of(t.dtype()), t.shape().len(), self.name);
+                let call =
+                    format!("tensor({ty}, {rank}, {extents}, {name}_constants + {at}, &made)");
+                Self::make(&call, "0", *to, out);
             }
             What::Copy(from, to) => Self::copy(&[*from], &[*to], out),
             What::Piece { piece, args, sizes, outs } => {
@@ -330,7 +339,7 @@ impl<'a> Writer<'a> {
             }
             What::Loop { .. } => self.repeat(what, free, out)?,
         }
-        free.iter().for_each(|r| clear(r, out));
+        Self::clear(free, out);
         Ok(())
     }
 
@@ -452,10 +461,7 @@ impl<'a> Writer<'a> {
             true => "0".to_owned(),
             false => self.site(format!("{name}: {reason}")),
         };
-        let _ = write!(
-            out,
-            "    {{\n        value *made = NULL;\n        TRY({call}, {site});\n        set(&m->r[{to}], made);\n    }}\n"
-        );
+        Self::make(&call, &site, to, out);
     }
 
     fn repeat(&mut self, what: &What, free: &[Register], out: &mut String) -> Result<()> {
@@ -474,15 +480,8 @@ impl<'a> Writer<'a> {
         }
         Self::copy(carried, &held, out);
         let lost = carried.iter().filter(|r| free.contains(r) && !captured.contains(r));
-        for r in lost {
-            let _ = writeln!(out, "    set(&m->r[{r}], NULL);");
-        }
-        for list in &lists {
-            let _ = write!(
-                out,
-                "    {{\n        value *made;\n        TRY(list_of(0, NULL, 0, &made), 0);\n        set(&m->r[{list}], made);\n    }}\n"
-            );
-        }
+        Self::clear(lost, out);
+        lists.iter().for_each(|list| Self::make("list_of(0, NULL, 0, &made)", "0", *list, out));
         let _ = write!(
             out,
             "    for (int64_t i = 0; go != 0 && i < trip; i++) {{\n        value *count;\n        TRY(scalar({}, i, &count), 0);\n        set(&m->r[{}], count);\n",
@@ -508,9 +507,7 @@ impl<'a> Writer<'a> {
         let is_own = |r: &&Register| {
             params.contains(r) || body.operations.iter().any(|o| o.what.writes().contains(r))
         };
-        for r in body.results.iter().filter(is_own) {
-            let _ = writeln!(out, "        set(&m->r[{r}], NULL);");
-        }
+        Self::clear(body.results.iter().filter(is_own), out);
         *out += "    }\n";
         Self::copy(&held, &outs[..carried.len()], out);
         for ((list, (dtype, shape)), to) in lists.iter().zip(stacked).zip(&outs[carried.len()..]) {
@@ -529,17 +526,11 @@ impl<'a> Writer<'a> {
                     }
                 });
             }
-            let _ = write!(
-                out,
-                "    {{\n        value *made;\n        TRY(stack(m->r[{list}], {}, {}, {}, &made), {site});\n        set(&m->r[{to}], made);\n    }}\n",
-                type_of(*dtype),
-                extents.len(),
-                array(extents)
-            );
+            let (ty, rank, extents) = (type_of(*dtype), extents.len(), array(extents));
+            let call = format!("stack(m->r[{list}], {ty}, {rank}, {extents}, &made)");
+            Self::make(&call, &site, *to, out);
         }
-        for r in held.iter().chain(&lists) {
-            let _ = writeln!(out, "    set(&m->r[{r}], NULL);");
-        }
+        Self::clear(held.iter().chain(&lists), out);
         *out += "    }\n";
         Ok(())
     }

@@ -125,7 +125,7 @@ impl Run<'_> {
                 let e = format!("argument `{name}` has shape {shape:?}, and another is declared");
                 return Err(Error::input(e).into());
             }
-            for (at, v) in offsets(&place, &c.shape).into_iter().zip(c.cells.iter()) {
+            for (at, v) in offsets(&place, &c.shape).zip(c.cells.iter()) {
                 let cells = self.memories.get_mut(memory);
                 let cell = usize::try_from(at).ok().and_then(|at| cells?.cells.get_mut(at));
                 if let Some(cell) = cell {

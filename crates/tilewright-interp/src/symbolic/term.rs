@@ -37,7 +37,7 @@ pub enum Node {
     /// What is in memory that was never written.
     Unwritten,
     /// An operator on two operands of the type that is given.
-    Binary(BinOp, DType, Term, Term),
+    Binary(BinOp, DType, [Term; 2]),
     /// Negation of a `bool`.
     Not(Term),
     /// Conversion from a type.
@@ -47,7 +47,7 @@ pub enum Node {
     /// A selection.
     Ite(Term, Term, Term),
     /// An intrinsic of operands of a type; functions of one argument have it twice.
-    Intrin(Intrin, DType, Term, Term),
+    Intrin(Intrin, DType, [Term; 2]),
     /// An associative and commutative operator on many operands, by number.
     Many(BinOp, u32),
 }
@@ -120,6 +120,23 @@ impl Terms {
     /// The type of its value.
     pub fn dtype(&self, t: Term) -> DType {
         self.nodes.get(t.0 as usize).map_or(DType::VOID, |n| n.1)
+    }
+
+    /// The integer or truth value that a constant is.
+    pub fn constant(&self, t: Term) -> Option<i128> {
+        match self.node(t) {
+            Node::Const(bits) => Some(Scalar::from_bits(bits, self.dtype(t)).as_i128()),
+            _ => None,
+        }
+    }
+
+    /// The operator that a term is, with the type of its operands; of more than two it is associative.
+    pub fn operator(&self, t: Term) -> Option<(BinOp, DType, &[Term])> {
+        match &self.nodes.get(t.0 as usize)?.0 {
+            Node::Binary(op, dtype, operands) => Some((*op, *dtype, operands)),
+            Node::Many(op, list) => Some((*op, self.dtype(t), self.list(*list))),
+            _ => None,
+        }
     }
 
     /// The operands of [`Node::Many`].
@@ -210,7 +227,7 @@ impl Terms {
             std::mem::swap(&mut x, &mut y);
         }
         let to = if op.is_compare() || op.is_logic() { DType::BOOL } else { dtype };
-        self.made(Node::Binary(op, dtype, x, y), to)
+        self.made(Node::Binary(op, dtype, [x, y]), to)
     }
 
     /// `a < b` or `a <= b` of integers.
@@ -241,7 +258,7 @@ impl Terms {
                     }
                     c => {
                         let c = self.term(known(c), dtype)?;
-                        self.made(Node::Binary(BinOp::Le, dtype, x, c), DType::BOOL)
+                        self.made(Node::Binary(BinOp::Le, dtype, [x, c]), DType::BOOL)
                     }
                 }
             }
@@ -249,7 +266,7 @@ impl Terms {
             (Val::Term(x), Val::Term(y)) if y < x => reversed(self),
             (Val::Term(x), Val::Term(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
-                self.made(Node::Binary(op, dtype, x, y), DType::BOOL)
+                self.made(Node::Binary(op, dtype, [x, y]), DType::BOOL)
             }
         }
     }
@@ -376,7 +393,7 @@ impl Terms {
             std::mem::swap(&mut x, &mut y);
         }
         let to = op.result(dtype);
-        self.made(Node::Intrin(op, dtype, x, y), to)
+        self.made(Node::Intrin(op, dtype, [x, y]), to)
     }
 
     /// An associative and commutative operator on operands in order, of which there are two or
@@ -399,15 +416,8 @@ impl Terms {
         match self.node(t) {
             Node::Const(_) | Node::Input(..) | Node::Undef | Node::Unwritten => {}
             Node::Not(a) | Node::Cast(_, a) | Node::Bits(_, a) => f(a),
-            Node::Binary(_, _, a, b) | Node::Intrin(_, _, a, b) => {
-                f(a);
-                f(b);
-            }
-            Node::Ite(a, b, c) => {
-                f(a);
-                f(b);
-                f(c);
-            }
+            Node::Binary(_, _, both) | Node::Intrin(_, _, both) => both.into_iter().for_each(f),
+            Node::Ite(a, b, c) => [a, b, c].into_iter().for_each(f),
             Node::Many(_, list) => self.list(list).iter().copied().for_each(f),
         }
     }

@@ -203,7 +203,7 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
     match terms.node(t) {
         Node::Const(bits) => Worth::Bits(bits),
         Node::Input(..) | Node::Undef | Node::Unwritten => Worth::Undef,
-        Node::Binary(op, dtype, a, b) => match (op, of(a), of(b)) {
+        Node::Binary(op, dtype, [a, b]) => match (op, of(a), of(b)) {
             (BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
             (BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
             (_, a, b) => both(a, b, &|x, y| scalar::binary(op, dtype, x, y)),
@@ -220,7 +220,7 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
             Worth::Bits(_) => of(x),
             other => other,
         },
-        Node::Intrin(op, dtype, a, b) => {
+        Node::Intrin(op, dtype, [a, b]) => {
             both(of(a), of(b), &|x, y| scalar::intrinsic(op, dtype, x, y))
         }
         Node::Many(op, list) => {
@@ -265,9 +265,8 @@ fn write(
         }
         Node::Undef => "undef".to_owned(),
         Node::Unwritten => "never written".to_owned(),
-        Node::Binary(op, _, a, b) => binary_text(op, &[sub(a), sub(b)]),
         Node::Not(a) => match terms.node(a) {
-            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, a, b) if dtype.is_int() => {
+            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, [a, b]) if dtype.is_int() => {
                 let op = if op == BinOp::Lt { BinOp::Ge } else { BinOp::Gt };
                 binary_text(op, &[sub(a), sub(b)])
             }
@@ -279,12 +278,12 @@ fn write(
             let (c, a, b) = (sub(c), sub(a), sub(b));
             format!("({a} if {c} else {b})")
         }
-        Node::Intrin(op, _, a, b) => match op.arity() {
+        Node::Intrin(op, _, [a, b]) => match op.arity() {
             1 => format!("{}({})", op.name(), sub(a)),
             _ => format!("{}({}, {})", op.name(), sub(a), sub(b)),
         },
-        Node::Many(op, list) => {
-            let list = terms.list(list);
+        Node::Binary(op, ..) | Node::Many(op, _) => {
+            let list = terms.operator(t).map_or(&[][..], |(_, _, list)| list);
             let mut parts: Vec<String> = list.iter().take(6).map(|t| sub(*t)).collect();
             if list.len() > 6 {
                 parts.push("...".to_owned());

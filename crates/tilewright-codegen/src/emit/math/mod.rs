@@ -72,8 +72,7 @@ fn sigmoid(c: &mut Code<'_>, x: &Val, exp: impl FnOnce(&mut Code<'_>, &Val) -> V
     let magnitude = c.math("fabs", &[x]);
     let negative = c.emit(x.ty, format_args!("fneg {magnitude}"));
     let e = exp(c, &negative);
-    let positive = c.cmp("fcmp oge", x, &Val::zero(x.ty));
-    let numerator = c.select(&positive, &one, &e);
+    let numerator = c.select_cmp("fcmp oge", x, &Val::zero(x.ty), &one, &e);
     let denominator = c.bin("fadd", &one, &e);
     c.bin("fdiv", &numerator, &denominator)
 }
@@ -132,8 +131,7 @@ fn power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
     let is_one = c.cmp("icmp eq", x, &one);
     let is_minus_one = c.cmp("icmp eq", x, &Val::int(ty, -1));
     let odd = c.bin("and", y, &one);
-    let odd = c.cmp("icmp ne", &odd, &zero);
-    let sign = c.select(&odd, &Val::int(ty, -1), &one);
+    let sign = c.select_cmp("icmp ne", &odd, &zero, &Val::int(ty, -1), &one);
     let small = c.select(&is_minus_one, &sign, &zero);
     let small = c.select(&is_one, &one, &small);
     c.select(&negative, &small, &bigger)

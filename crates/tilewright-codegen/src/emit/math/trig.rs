@@ -32,8 +32,7 @@ pub(super) fn sin(c: &mut Code<'_>, x: &Val) -> Val {
     let y = flip(c, &y, &quadrant, Some(&sign));
     // For these, including the subnormal ones and -0, the sine is the number itself.
     let magnitude = c.math("fabs", &[x]);
-    let tiny = c.cmp("fcmp olt", &magnitude, &Val::float(x.ty, 1.0 / 4096.0));
-    c.select(&tiny, x, &y)
+    c.select_cmp("fcmp olt", &magnitude, &Val::float(x.ty, 1.0 / 4096.0), x, &y)
 }
 
 pub(super) fn cos(c: &mut Code<'_>, x: &Val) -> Val {
@@ -93,8 +92,7 @@ fn either(c: &mut Code<'_>, quadrant: &Val, r: &Val) -> Val {
     let half = c.fma(&square, &Val::float(r.ty, -0.5), &Val::float(r.ty, 1.0));
     let cosine = c.fma(&p, &fourth, &half);
     let odd = c.bin("and", quadrant, &Val::int(quadrant.ty, 1));
-    let odd = c.cmp("icmp ne", &odd, &Val::zero(quadrant.ty));
-    c.select(&odd, &cosine, &sine)
+    c.select_cmp("icmp ne", &odd, &Val::zero(quadrant.ty), &cosine, &sine)
 }
 
 /// Negates in the quadrants 2 and 3, and where `sign` has its highest bit set.
