@@ -209,27 +209,17 @@ impl Shared {
 
     /// Declares a function, unless one of this name is.
     pub fn declare(&self, name: &str, declaration: impl FnOnce() -> String) {
-        let mut declares = self.declares.borrow_mut();
-        if !declares.contains_key(name) {
-            declares.insert(name.to_owned(), declaration());
-        }
+        once(&self.declares, name, declaration);
     }
 
     /// Makes a helper function, unless it is there. `build` may ask for further ones.
     pub fn helper(&self, name: &str, build: impl FnOnce(&Shared) -> String) {
-        if self.helpers.borrow().contains_key(name) {
-            return;
-        }
-        let text = build(self);
-        self.helpers.borrow_mut().insert(name.to_owned(), text);
+        once(&self.helpers, name, || build(self));
     }
 
     /// Makes a constant, unless it is there.
     pub fn global(&self, name: &str, build: impl FnOnce() -> String) {
-        let mut globals = self.globals.borrow_mut();
-        if !globals.contains_key(name) {
-            globals.insert(name.to_owned(), build());
-        }
+        once(&self.globals, name, build);
     }
 
     /// Adds a function definition.
@@ -266,6 +256,14 @@ impl Shared {
             line(&format!("!{id} = {text}"));
         }
         out
+    }
+}
+
+/// Makes a text, unless one of this name is there.
+fn once(texts: &RefCell<BTreeMap<String, String>>, name: &str, build: impl FnOnce() -> String) {
+    if !texts.borrow().contains_key(name) {
+        let text = build();
+        texts.borrow_mut().insert(name.to_owned(), text);
     }
 }
 
@@ -420,16 +418,6 @@ impl<'m> Code<'m> {
         }
     }
 
-    /// `a + b` of 64-bit index arithmetic, without the trivial cases.
-    pub fn add64(&mut self, a: &Val, b: &Val) -> Val {
-        self.add_index(a, b, true)
-    }
-
-    /// `a * b` of 64-bit index arithmetic, without the trivial cases.
-    pub fn mul64(&mut self, a: &Val, b: &Val) -> Val {
-        self.mul_index(a, b, true)
-    }
-
     /// Lanes of two vectors of one type, by their places in both.
     pub fn shuffle(&mut self, a: &Val, b: &Val, lanes: &[usize]) -> Val {
         let order: Vec<String> = lanes.iter().map(|l| format!("i32 {l}")).collect();
@@ -518,8 +506,7 @@ impl<'m> Code<'m> {
     /// A call of an overloaded intrinsic; `over` are the types in its name.
     pub fn intrinsic(&mut self, base: &str, over: &[Ty], ret: Ty, args: &[&Val]) -> Val {
         let name = self.declare_intrinsic(base, over, &ret.to_string(), args);
-        let args = arguments(args);
-        self.emit(ret, format_args!("call {ret} @{name}({args})"))
+        self.call(&name, ret, args)
     }
 
     /// Minimum or maximum of floats, `NaN` if either is, and either of `-0.0` and `0.0`.

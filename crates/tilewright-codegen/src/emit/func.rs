@@ -272,7 +272,7 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
                     e.note(format!("it is in the offset of parameter `{}`", buffer.name))
                 })?;
                 let size = buffer.dtype().bytes() * usize::from(buffer.dtype().lanes);
-                let back = inner.code.mul64(&at, &Val::int(Ty::I64, -(size as i64)));
+                let back = inner.code.mul_index(&at, &Val::int(Ty::I64, -(size as i64)), true);
                 first = inner.code.emit(Ty::PTR, format_args!("getelementptr i8, {first}, {back}"));
             }
             inner.env.insert(buffer.data.clone(), first);

@@ -274,7 +274,7 @@ impl Func<'_> {
             (1, at) => Ok(at),
             (n, Addresses::One(at)) => {
                 let n = Val::int(Ty::I64, n.into());
-                let base = self.code.mul64(&at, &n);
+                let base = self.code.mul_index(&at, &n, true);
                 Ok(Addresses::Strided { base, stride: Val::int(Ty::I64, 1) })
             }
             _ => Err(Error::unsupported(format!(
@@ -297,7 +297,7 @@ impl Func<'_> {
 
     /// The elements up to one, which is the last of so many lanes.
     fn cells_before(&mut self, buffer: &Buffer, last: &Val, lanes: u16) -> Result<Cells> {
-        let first = self.code.add64(last, &Val::int(Ty::I64, 1 - i64::from(lanes)));
+        let first = self.code.add_index(last, &Val::int(Ty::I64, 1 - i64::from(lanes)), true);
         self.cells(buffer, &first)
     }
 
