@@ -508,11 +508,8 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
         let fits = wide(least) <= lo && hi <= wide(most);
         fits.then_some((lo as i64, hi as i64))
     };
-    macro_rules! compare {
-        ($op:tt) => {{
-            let (a, b) = (a.code(), b.code());
-            truth(Box::new(move |m| i64::from(a(m) $op b(m))))
-        }};
+    if op.is_compare() {
+        return compare(op, a.code(), b.code());
     }
     macro_rules! arithmetic {
         ($range:expr, $affine:expr, $method:ident) => {{
@@ -557,12 +554,6 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             let (a, b) = (a.code(), b.code());
             Int::computed(range, Box::new(move |m| a(m).max(b(m))))
         }
-        BinOp::Eq => compare!(==),
-        BinOp::Ne => compare!(!=),
-        BinOp::Lt => compare!(<),
-        BinOp::Le => compare!(<=),
-        BinOp::Gt => compare!(>),
-        BinOp::Ge => compare!(>=),
         BinOp::And => {
             let (a, b) = (a.code(), b.code());
             truth(Box::new(move |m| if a(m) != 0 { b(m) } else { 0 }))
@@ -571,11 +562,23 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             let (a, b) = (a.code(), b.code());
             truth(Box::new(move |m| if a(m) != 0 { 1 } else { b(m) }))
         }
-        BinOp::Div => truth(Box::new(|m| {
+        _ => truth(Box::new(|m| {
             m.fail(scalar::Fault::NoSuchOperator.text());
             0
         })),
     }
+}
+
+/// A comparison of two values of one form.
+fn compare<T: PartialOrd + 'static>(op: BinOp, a: Code<T>, b: Code<T>) -> Int {
+    truth(match op {
+        BinOp::Eq => Box::new(move |m| i64::from(a(m) == b(m))),
+        BinOp::Ne => Box::new(move |m| i64::from(a(m) != b(m))),
+        BinOp::Lt => Box::new(move |m| i64::from(a(m) < b(m))),
+        BinOp::Le => Box::new(move |m| i64::from(a(m) <= b(m))),
+        BinOp::Gt => Box::new(move |m| i64::from(a(m) > b(m))),
+        _ => Box::new(move |m| i64::from(a(m) >= b(m))),
+    })
 }
 
 fn divide(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
@@ -620,24 +623,14 @@ fn divide(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
 macro_rules! float_binary {
     ($name:ident, $t:ty, $variant:ident, $min:path, $max:path) => {
         fn $name(op: BinOp, a: Code<$t>, b: Code<$t>) -> ValueCode {
-            macro_rules! compare {
-                ($op2:tt) => {
-                    ValueCode::Int(truth(Box::new(move |m| i64::from(a(m) $op2 b(m)))))
-                };
-            }
             match op {
+                _ if op.is_compare() => ValueCode::Int(compare(op, a, b)),
                 BinOp::Add => ValueCode::$variant(Box::new(move |m| a(m) + b(m))),
                 BinOp::Sub => ValueCode::$variant(Box::new(move |m| a(m) - b(m))),
                 BinOp::Mul => ValueCode::$variant(Box::new(move |m| a(m) * b(m))),
                 BinOp::Div => ValueCode::$variant(Box::new(move |m| a(m) / b(m))),
                 BinOp::Min => ValueCode::$variant(Box::new(move |m| $min(a(m), b(m)))),
                 BinOp::Max => ValueCode::$variant(Box::new(move |m| $max(a(m), b(m)))),
-                BinOp::Eq => compare!(==),
-                BinOp::Ne => compare!(!=),
-                BinOp::Lt => compare!(<),
-                BinOp::Le => compare!(<=),
-                BinOp::Gt => compare!(>),
-                BinOp::Ge => compare!(>=),
                 _ => ValueCode::$variant(Box::new(|m| {
                     m.fail(scalar::Fault::NoSuchOperator.text());
                     0.0

@@ -403,13 +403,10 @@ impl<'a> Writer<'a> {
         to: Register,
         out: &mut String,
     ) {
-        let arg = |k: usize| match args.get(k) {
-            Some(r) => format!("m->r[{r}]"),
-            None => "NULL".to_owned(),
-        };
-        let is_given = |k: usize| usize::from(args.len() > k);
-        let axis = attr(attrs, "axis", 0);
-        let name = op.name();
+        let arg = |k: usize| args.get(k).map_or("NULL".to_owned(), |r| format!("m->r[{r}]"));
+        let given = |k: usize| usize::from(args.len() > k);
+        let (a, b, c, axis) = (arg(0), arg(1), arg(2), attr(attrs, "axis", 0));
+        let position = "there is no such position in the list";
         let (call, reason) = match op {
             ListOp::Of => {
                 let items: Vec<String> = (0..args.len()).map(arg).collect();
@@ -419,47 +416,30 @@ impl<'a> Writer<'a> {
                 };
                 (format!("list_of({}, {items}, 0, &made)", args.len()), "")
             }
-            ListOp::At => {
-                let call = format!("list_at({}, {}, &made)", arg(0), arg(1));
-                (call, "there is no such position in the list")
-            }
+            ListOp::At => (format!("list_at({a}, {b}, &made)"), position),
             ListOp::Insert => {
-                let (placed, at) = (is_given(2), arg(2));
-                let call = format!("list_insert({}, {}, {placed}, {at}, &made)", arg(0), arg(1));
-                (call, "there is no such position in the list")
+                (format!("list_insert({a}, {}, {c}, {b}, &made)", given(2)), position)
             }
-            ListOp::Erase => {
-                let call = format!("list_erase({}, {}, {}, &made)", arg(0), is_given(1), arg(1));
-                (call, "there is no such position in the list")
-            }
+            ListOp::Erase => (format!("list_erase({a}, {}, {b}, &made)", given(1)), position),
             ListOp::Length => {
-                let call = format!("list_length({}, {}, &made)", arg(0), type_of(DType::I64));
-                (call, "there is no list")
+                (format!("list_length({a}, {}, &made)", type_of(DType::I64)), "there is no list")
             }
             ListOp::Split => {
-                let keeps = attr(attrs, "keepdims", 1);
-                let (listed, lengths) = (is_given(1), arg(1));
-                let call =
-                    format!("list_split({}, {listed}, {lengths}, {axis}, {keeps}, &made)", arg(0));
+                let (listed, keeps) = (given(1), attr(attrs, "keepdims", 1));
+                let call = format!("list_split({a}, {listed}, {b}, {axis}, {keeps}, &made)");
                 (call, "the lengths of the parts do not fit the tensor")
             }
             ListOp::Join => {
                 let new = usize::from(attr(attrs, "new_axis", 0) != 0);
-                let call = format!("list_join({}, {axis}, {new}, &made)", arg(0));
-                (call, "the tensors cannot be joined")
+                (format!("list_join({a}, {axis}, {new}, &made)"), "the tensors cannot be joined")
             }
             ListOp::Nothing => ("0".to_owned(), ""),
-            ListOp::Has => {
-                let call = format!("scalar({}, {} != NULL, &made)", type_of(DType::BOOL), arg(0));
-                (call, "")
-            }
-            ListOp::Get => {
-                (format!("optional_get({}, &made)", arg(0)), "the optional has no value")
-            }
+            ListOp::Has => (format!("scalar({}, {a} != NULL, &made)", type_of(DType::BOOL)), ""),
+            ListOp::Get => (format!("optional_get({a}, &made)"), "the optional has no value"),
         };
         let site = match reason.is_empty() {
             true => "0".to_owned(),
-            false => self.site(format!("{name}: {reason}")),
+            false => self.site(format!("{}: {reason}", op.name())),
         };
         Self::make(&call, &site, to, out);
     }

@@ -168,10 +168,7 @@ impl Forms {
                     Expr::binary(BinOp::Mul, product, c)
                 }
             };
-            sum = Some(match sum {
-                Some(sum) => Expr::binary(BinOp::Add, sum, part),
-                None => part,
-            });
+            sum = sum.map(|sum| Expr::binary(BinOp::Add, sum, part.clone())).or(Some(part));
         }
         let sum = sum.unwrap_or_else(|| Expr::int(0, of));
         self.reduced(terms, t, sum, range, dtype)
@@ -249,15 +246,8 @@ impl Forms {
     }
 
     fn chain(&mut self, terms: &Terms, op: BinOp, list: &[Term], depth: usize) -> Option<Expr> {
-        let mut chain: Option<Expr> = None;
-        for t in list {
-            let part = self.at(terms, *t, depth)?;
-            chain = Some(match chain {
-                Some(sum) => Expr::binary(op, sum, part),
-                None => part,
-            });
-        }
-        chain
+        let parts: Option<Vec<Expr>> = list.iter().map(|t| self.at(terms, *t, depth)).collect();
+        parts?.into_iter().reduce(|all, part| Expr::binary(op, all, part))
     }
 
     /// The value that a type makes of an integer in a range.
