@@ -3,15 +3,16 @@
 //! Each function is a module of LLVM IR of its own: so that they compile at the same time, and one
 //! that several models have is compiled once (see [`crate::cache`]).
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tilewright_ir::{Error, Lowered, Result, Source};
+use tilewright_ir::{Error, Lowered, Result, Source, parallel};
 use tilewright_target::abi::Workers;
-use tilewright_target::{Backend, Code, CodeOptions, Target, cores};
+use tilewright_target::{Backend, Code, CodeOptions, Target};
 
 use crate::cache::ObjectCache;
 use crate::emit::{self, Assertion, MAX_VALUES};
@@ -51,25 +52,18 @@ impl Backend for LlvmBackend {
     ) -> Result<Arc<dyn Code>> {
         let llvm = Llvm::get()?;
         llvm.check_host(target)?;
-        self.check(module, functions, target)?;
-        let text =
-            |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
-        let modules = functions.iter().map(text).collect::<Result<Vec<_>>>()?;
+        let objects = objects(llvm, module, functions, target, options)?;
         let jit = Jit::new(llvm)?;
-        for object in objects(llvm, &modules, target, options)? {
-            jit.add_object(&object)?;
-        }
+        objects.iter().try_for_each(|object| jit.add_object(object))?;
         options.link.iter().try_for_each(|file| jit.add_file(file))?;
-        let link = |name: &Arc<str>| {
+        let find = |name: &Arc<str>| {
             let address = jit.lookup(&emit::symbol(emit::PREFIX, name))?;
             // SAFETY: the object was made from this function, or is the cached one for the very
             // same text: the symbol is a kernel.
-            let kernel = unsafe { std::mem::transmute::<NonNull<c_void>, Kernel>(address) };
-            let assertions = emit::assertions(module.tensor(name)?);
-            Ok(Linked { name: name.clone(), kernel, assertions })
+            Ok(unsafe { std::mem::transmute::<NonNull<c_void>, Kernel>(address) })
         };
-        let list = functions.iter().map(link).collect::<Result<Vec<Linked>>>()?;
-        Ok(Arc::new(Kernels::new(list, module.source.clone(), Box::new(jit))))
+        let kernels = functions.iter().map(find).collect::<Result<Vec<Kernel>>>()?;
+        Ok(Arc::new(Kernels::new(module, functions, kernels, Box::new(jit))?))
     }
 }
 
@@ -105,11 +99,11 @@ pub(crate) struct Kernels {
 }
 
 /// A kernel under the name of its function.
-pub(crate) struct Linked {
-    pub name: Arc<str>,
-    pub kernel: Kernel,
+struct Linked {
+    name: Arc<str>,
+    kernel: Kernel,
     /// What its assertions say, in the order of the codes that it returns.
-    pub assertions: Vec<Assertion>,
+    assertions: Vec<Assertion>,
 }
 
 // SAFETY: lowered functions access nothing outside of their buffers, and the code does what they do.
@@ -135,14 +129,20 @@ unsafe impl Code for Kernels {
 }
 
 impl Kernels {
-    /// Kernels in memory that `owner` keeps; `source` is the text of their places.
+    /// The kernels of functions of a module, in memory that `owner` keeps.
     pub fn new(
-        list: Vec<Linked>,
-        source: Option<Arc<Source>>,
+        module: &Lowered,
+        functions: &[Arc<str>],
+        kernels: Vec<Kernel>,
         owner: Box<dyn std::any::Any + Send + Sync>,
-    ) -> Kernels {
-        let numbers = list.iter().enumerate().map(|(k, f)| (f.name.clone(), k)).collect();
-        Kernels { list, numbers, source, _owner: owner }
+    ) -> Result<Kernels> {
+        let link = |(name, kernel): (&Arc<str>, Kernel)| {
+            let assertions = emit::assertions(module.tensor(name)?);
+            Ok(Linked { name: name.clone(), kernel, assertions })
+        };
+        let list = functions.iter().zip(kernels).map(link).collect::<Result<Vec<Linked>>>()?;
+        let numbers = functions.iter().enumerate().map(|(k, name)| (name.clone(), k)).collect();
+        Ok(Kernels { list, numbers, source: module.source.clone(), _owner: owner })
     }
 
     /// The assertion that a kernel failed with.
@@ -168,62 +168,44 @@ impl Kernels {
     }
 }
 
-/// Compiles modules of LLVM IR to object files, as many at a time as there are cores.
+/// Compiles functions to object files, a module of LLVM IR each, as many at a time as there are cores.
 ///
 /// # Errors
-/// Those of [`Llvm::compile`]; the first one in the order of the modules.
+/// Those of [`Backend::check`], [`emit::module`] and [`Llvm::compile`]; the first one in the order of
+/// the functions.
 pub(crate) fn objects(
     llvm: &'static Llvm,
-    modules: &[String],
+    module: &Lowered,
+    functions: &[Arc<str>],
     target: &Target,
     options: &CodeOptions<'_>,
 ) -> Result<Vec<Vec<u8>>> {
+    LlvmBackend.check(module, functions, target)?;
+    let text = |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
+    let modules = functions.iter().map(text).collect::<Result<Vec<String>>>()?;
     let cache = ObjectCache::of(options);
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();
-    order.sort_by_key(|i| std::cmp::Reverse(modules[*i].len()));
-    let objects: Vec<Mutex<Option<Result<Vec<u8>>>>> =
-        modules.iter().map(|_| Mutex::new(None)).collect();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    order.sort_by_key(|i| Reverse(modules[*i].len()));
+    let (failed, done) = (AtomicBool::new(false), AtomicUsize::new(0));
     let tell = |done: usize| {
         if let Some(watch) = options.watch {
             watch(done, modules.len());
         }
     };
     tell(0);
-    let work = || {
-        while let Some(&i) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let object = cache.compile(llvm, &modules[i], target, options.level);
-            let failed = object.is_err();
-            let object = object.map(|object| object.bytes);
-            *objects[i].lock().unwrap_or_else(PoisonError::into_inner) = Some(object);
-            if failed {
-                next.store(order.len(), Ordering::Relaxed);
-            }
-            tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+    let objects = parallel::map(order.len(), |k| {
+        // Where one has failed, the others are not needed.
+        if failed.load(Ordering::Relaxed) {
+            return None;
         }
-    };
-    std::thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for _ in 0..cores().min(modules.len()) {
-            threads.extend(std::thread::Builder::new().spawn_scoped(scope, work));
-        }
-        if threads.is_empty() {
-            work();
-        }
+        let object = cache.compile(llvm, &modules[order[k]], target, options.level);
+        failed.fetch_or(object.is_err(), Ordering::Relaxed);
+        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        Some(object.map(|object| object.bytes))
     });
     cache.tell_warnings(options);
-    let mut results = Vec::with_capacity(objects.len());
-    let mut missing = false;
-    for object in objects {
-        match object.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(object) => results.push(object?),
-            // Not compiled, because another one failed.
-            None => missing = true,
-        }
-    }
-    match missing {
-        false => Ok(results),
-        true => Err(Error::internal("a module was not compiled, and none failed")),
-    }
+    let mut objects: Vec<_> = order.into_iter().zip(objects).collect();
+    objects.sort_by_key(|(i, _)| *i);
+    objects.into_iter().filter_map(|(_, object)| object).collect()
 }

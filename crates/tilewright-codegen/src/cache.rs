@@ -22,7 +22,8 @@ mod private;
 mod private;
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -34,7 +35,7 @@ use tilewright_target::{CodeOptions, OptLevel, Target};
 
 use crate::llvm::{Emit, Llvm, pipeline};
 pub use kept::Kept;
-use private::{Directory, Refused};
+use private::Directory;
 
 /// Environment variable that names the directory of the cache; `off` for no cache.
 pub(crate) const LOCATION: &str = "TILEWRIGHT_CACHE";
@@ -70,6 +71,15 @@ pub struct ObjectCache {
     size: Mutex<Option<u64>>,
     /// What was refused, each once, with whether it was told.
     warnings: Mutex<Vec<(String, bool)>>,
+}
+
+/// Why there is nothing to work with in a cache.
+#[derive(Debug, PartialEq, Eq)]
+enum Refused {
+    /// It is not there.
+    Missing,
+    /// It is not safe to use, or cannot be used, for this reason.
+    Because(String),
 }
 
 /// An object file, and where it came from.
@@ -115,7 +125,7 @@ impl ObjectCache {
     /// Number and total size in bytes of the entries.
     pub fn usage(&self) -> (usize, u64) {
         let directory = self.directory().and_then(|path| Directory::open(path).ok());
-        let entries = directory.as_ref().map(entries).unwrap_or_default();
+        let entries = directory.map(|d| files(&d, ENTRY)).unwrap_or_default();
         (entries.len(), entries.iter().map(|entry| entry.len).sum())
     }
 
@@ -207,11 +217,14 @@ impl ObjectCache {
         let known = match *size {
             Some(before) => before.saturating_add(by),
             // The new entry is among them.
-            None => entries(directory).iter().map(|entry| entry.len).sum(),
+            None => files(directory, ENTRY).iter().map(|entry| entry.len).sum(),
         };
         // Some way below the limit, so that not every write has to list the directory.
         let goal = self.limit - self.limit / 8;
-        *size = Some(if known > self.limit { evict(directory, goal) } else { known });
+        *size = Some(match known > self.limit {
+            true => evict(directory, files(directory, ENTRY), goal, |name| directory.remove(name)),
+            false => known,
+        });
     }
 }
 
@@ -241,20 +254,25 @@ fn key(llvm: &str, ir: &str, target: &Target, level: OptLevel) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// The name of an entry's file.
-fn name(key: &blake3::Hash) -> String {
-    format!("{}.{ENTRY}", key.to_hex())
+/// The name of a file about a key.
+fn name(key: &blake3::Hash, ending: &str) -> String {
+    format!("{}.{ending}", key.to_hex())
+}
+
+/// An entry, if it is there; the warning if it is refused.
+fn find(directory: &Directory, name: &str) -> Result<Option<File>, String> {
+    match directory.read(name) {
+        Ok(file) => Ok(Some(file)),
+        Err(Refused::Missing) => Ok(None),
+        Err(Refused::Because(why)) => Err(format!("the entry {name} is not used: {why}")),
+    }
 }
 
 /// The content of a whole entry, marked as used now; the warning if it is refused. A damaged one is
 /// deleted.
 fn read(directory: &Directory, key: &blake3::Hash) -> Result<Option<Vec<u8>>, String> {
-    let name = name(key);
-    let mut file = match directory.read(&name) {
-        Ok(file) => file,
-        Err(Refused::Missing) => return Ok(None),
-        Err(Refused::Because(why)) => return Err(format!("the entry {name} is not used: {why}")),
-    };
+    let name = name(key, ENTRY);
+    let Some(mut file) = find(directory, &name)? else { return Ok(None) };
     let mut bytes = Vec::new();
     // What is cut off here fails the check.
     let whole = (&mut file).take(MAX_ENTRY).read_to_end(&mut bytes).is_ok()
@@ -271,18 +289,31 @@ fn read(directory: &Directory, key: &blake3::Hash) -> Result<Option<Vec<u8>>, St
     Ok(Some(bytes))
 }
 
-/// Writes an entry, all or nothing.
-fn write(directory: &Directory, key: &blake3::Hash, content: &[u8]) -> std::io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let temporary = format!("{}.{}-{count}.{TEMPORARY}", key.to_hex(), std::process::id());
-    let written = directory.create(&temporary).and_then(|mut file| {
+/// Writes an entry.
+fn write(directory: &Directory, key: &blake3::Hash, content: &[u8]) -> io::Result<()> {
+    replace(directory, &name(key, ENTRY), |file| {
         file.write_all(&MAGIC)?;
         file.write_all(key.as_bytes())?;
         file.write_all(blake3::hash(content).as_bytes())?;
         file.write_all(content)
+    })
+}
+
+/// Writes a file under another name, then gives it its own: all or nothing.
+fn replace(
+    directory: &Directory,
+    name: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let temporary = format!("{name}.{}-{count}.{TEMPORARY}", std::process::id());
+    let written = directory.create(&temporary).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()
     });
-    let renamed = written.and_then(|()| directory.rename(&temporary, &name(key)));
+    let renamed = written.and_then(|()| directory.rename(&temporary, name));
     if renamed.is_err() {
         let _ = directory.remove(&temporary);
     }
@@ -308,26 +339,26 @@ fn files(directory: &Directory, extension: &str) -> Vec<Entry> {
     names.filter_map(entry).collect()
 }
 
-fn entries(directory: &Directory) -> Vec<Entry> {
-    files(directory, ENTRY)
-}
-
 /// Deletes the entries that were not used for longest until the rest is at most `goal` bytes, and
 /// gives the size of the rest. Deletes what a process that died left behind as well.
-fn evict(directory: &Directory, goal: u64) -> u64 {
+fn evict(
+    directory: &Directory,
+    mut entries: Vec<Entry>,
+    goal: u64,
+    remove: impl Fn(&str) -> io::Result<()>,
+) -> u64 {
     for file in files(directory, TEMPORARY) {
         if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
             let _ = directory.remove(&file.name);
         }
     }
-    let mut entries = entries(directory);
     entries.sort_by_key(|entry| entry.used);
     let mut size = entries.iter().map(|entry| entry.len).sum();
     for entry in entries {
         if size <= goal {
             break;
         }
-        if directory.remove(&entry.name).is_ok() {
+        if remove(&entry.name).is_ok() {
             size -= entry.len;
         }
     }
@@ -364,7 +395,7 @@ mod tests {
     /// The one entry of the cache.
     fn entry(cache: &ObjectCache) -> PathBuf {
         let path = cache.directory().expect("there is a cache");
-        let entries = entries(&open(path));
+        let entries = files(&open(path), ENTRY);
         assert_eq!(entries.len(), 1);
         path.join(&entries[0].name)
     }
@@ -432,7 +463,7 @@ mod tests {
         let other = ANSWER.replace("answer", "other");
         let good = compile(&ObjectCache::off(), &other).bytes;
         let key = key(&llvm().identity(), &other, &llvm().host(), OptLevel::Full);
-        fs::copy(answer, directory.path().join(name(&key))).expect("an entry can be copied");
+        fs::copy(answer, directory.path().join(name(&key, ENTRY))).expect("an entry can be copied");
         let object = compile(&cache, &other);
         assert!(!object.cached);
         assert_eq!(object.bytes, good);
@@ -533,10 +564,10 @@ mod tests {
             let (mine, theirs) = (blake3::hash(b"mine"), blake3::hash(b"theirs"));
             write(&opened, &mine, &content).expect("an entry can be written");
             write(&opened, &theirs, &other).expect("an entry can be written");
-            let path = directory.path().join(name(&mine));
+            let path = directory.path().join(name(&mine, ENTRY));
             let mut bytes = fs::read(&path).expect("it is there");
             let whole = bytes.clone();
-            let foreign = fs::read(directory.path().join(name(&theirs))).expect("it is there");
+            let foreign = fs::read(directory.path().join(name(&theirs, ENTRY))).expect("it is there");
             for (how, at, byte) in edits {
                 match how {
                     0 if !bytes.is_empty() => {
@@ -591,7 +622,7 @@ mod tests {
         let directory = directory();
         let opened = open(directory.path());
         let key = |i: usize| blake3::hash(&[i as u8]);
-        let path = |i: usize| directory.path().join(name(&key(i)));
+        let path = |i: usize| directory.path().join(name(&key(i), ENTRY));
         let content = [0; 100 - HEADER_LEN];
         for i in 0..8 {
             write(&opened, &key(i), &content).expect("an entry can be written");
@@ -618,7 +649,7 @@ mod tests {
         }
         let file = fs::File::options().append(true).open(path("old")).expect("it is there");
         file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the time can be set");
-        evict(&open(directory.path()), 0);
+        evict(&open(directory.path()), Vec::new(), 0, |_| Ok(()));
         assert!(!path("old").exists() && path("new").exists());
     }
 

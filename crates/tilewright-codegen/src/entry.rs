@@ -12,7 +12,6 @@
 //! The result of both is 0, or where an assertion failed the number that [`failure`] takes apart: which
 //! step, and which of its function's messages.
 
-use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -208,27 +207,12 @@ enum Number {
     Heap(usize),
 }
 
-/// The LLVM IR of a module with the function alone; the kernels are declared.
-///
-/// # Errors
-/// [`Error::Input`] if the prefix is not a C identifier, [`Error::Internal`] if the plan uses an
-/// input, output, constant or byte that it does not have.
-pub fn emit(prefix: &str, plan: &Planned) -> Result<String> {
-    let mut text = function(prefix, plan, Visibility::Default)?;
-    let shapes = plan.shapes().map(|s| &s.name);
-    let kernels: BTreeSet<String> =
-        plan.called().into_iter().chain(shapes).map(|f| emit::symbol(prefix, f)).collect();
-    for kernel in kernels {
-        let _ = writeln!(text, "declare hidden i32 @{kernel}(ptr, ptr)");
-    }
-    Ok(text)
-}
-
 /// The LLVM IR of a module with the function and the kernels that it calls.
 ///
 /// # Errors
-/// Those of [`emit()`] and [`emit::module`], and [`Error::Internal`] if the plan calls a function
-/// that is not among these.
+/// Those of [`emit::module`], [`Error::Input`] if the prefix is not a C identifier, and
+/// [`Error::Internal`] if the plan calls a function that is not among these, or uses an input, output,
+/// constant or byte that it does not have.
 pub fn program(
     prefix: &str,
     plan: &Planned,
@@ -403,7 +387,8 @@ mod tests {
     fn a_plan_without_end_is_refused() {
         let step = Step { func: "f".into(), args: Vec::new(), idle: false };
         let endless = Plan { steps: vec![step; i32::MAX as usize / STEP + 1], ..Plan::default() };
-        let error = emit("m", &Planned::Fixed(endless)).expect_err("too many steps");
+        let error = function("m", &Planned::Fixed(endless), Visibility::Default);
+        let error = error.expect_err("too many steps");
         assert!(matches!(error, Error::Unsupported(_)));
         assert_eq!(error.to_string(), "a plan of 524288 steps, at most 524287 are possible");
     }
@@ -411,7 +396,8 @@ mod tests {
     #[test]
     fn a_plan_that_is_wrong_is_an_error() {
         for slot in [Slot::Input(1), Slot::Output(2), Slot::Constant(0), Slot::Arena(65)] {
-            let error = emit("m", &plan(vec![slot])).expect_err("there is no such place");
+            let error = function("m", &plan(vec![slot]), Visibility::Default);
+            let error = error.expect_err("there is no such place");
             assert!(matches!(error, Error::Internal(_)), "{error}");
             assert!(error.to_string().contains(&format!("step 0, `f`, uses {slot:?}")), "{error}");
         }
@@ -419,6 +405,6 @@ mod tests {
         let error = program("m", &plan(vec![Slot::Input(0)]), &[], &target);
         let error = error.expect_err("there is no such function");
         assert!(error.to_string().contains("there is no function `f`"), "{error}");
-        assert!(emit("no prefix", &plan(Vec::new())).is_err());
+        assert!(function("no prefix", &plan(Vec::new()), Visibility::Default).is_err());
     }
 }

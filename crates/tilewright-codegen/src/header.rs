@@ -108,7 +108,7 @@ pub fn library(
             arena(plan, &upper)
         ),
     };
-    let (shapes, heap) = sized(plan, name);
+    let (shapes, heap) = sized(plan, name, "int", "");
     let filled = filled(plan, name);
     let _ = write!(
         out,
@@ -132,10 +132,21 @@ int {name}_run({heap}const void *const *inputs, void *const *outputs, void *aren
     Ok(out)
 }
 
-/// The function that fills `shapes`, and that argument of others, where there are open sizes.
-fn sized(plan: &Planned, name: &str) -> (String, &'static str) {
+/// The declaration of the function that fills `shapes`, with a result of this type and what comes before
+/// its sizes, and that argument of others, where there are open sizes.
+fn sized(plan: &Planned, name: &str, result: &str, before: &str) -> (String, &'static str) {
+    let upper = name.to_ascii_uppercase();
     match plan.shapes() {
-        Some(_) => (shapes_function(name), "const int64_t *shapes, "),
+        Some(_) => (
+            format!(
+                "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
+   Returns 0, or a positive number where something does not fit. */
+{result} {name}_shapes({before}const int64_t *sizes, int64_t *shapes);
+
+"
+            ),
+            "const int64_t *shapes, ",
+        ),
         None => (String::new(), ""),
     }
 }
@@ -168,7 +179,7 @@ pub fn results(plan: &Planned, decided: &[OpenPort], name: &str) -> Result<Strin
             port.dtype.bytes()
         );
     }
-    let (shapes, heap) = sized(plan, name);
+    let (shapes, heap) = sized(plan, name, "int", "");
     let filled = filled(plan, name);
     let _ = write!(
         out,
@@ -219,18 +230,6 @@ void {name}_set_parallel({name}_parallel_for parallel_for, void *user);
     )
 }
 
-/// The declaration of the function of a library that fills `shapes`.
-fn shapes_function(name: &str) -> String {
-    let upper = name.to_ascii_uppercase();
-    format!(
-        "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
-   Returns 0, or a positive number where something does not fit. */
-int {name}_shapes(const int64_t *sizes, int64_t *shapes);
-
-"
-    )
-}
-
 /// The header of an object file with [`crate::entry::program`].
 ///
 /// # Errors
@@ -245,19 +244,8 @@ pub fn object(plan: &Planned, name: &str) -> Result<String> {
         let _ = writeln!(out, "#define {upper}_CONSTANT_{k}_BYTES {}", c.bytes().len());
     }
     let arena = arena(plan, &upper);
-    let (shapes, heap) = match plan.shapes() {
-        Some(_) => (
-            format!(
-                "/* Fills `shapes`, {upper}_SHAPES numbers, for these sizes: how large everything is.
-   Returns 0, or a positive number where something does not fit. */
-int32_t {name}_shapes(const {name}_context *context, const int64_t *sizes, int64_t *shapes);
-
-"
-            ),
-            "const int64_t *shapes, ",
-        ),
-        None => (String::new(), ""),
-    };
+    let context = format!("const {name}_context *context, ");
+    let (shapes, heap) = sized(plan, name, "int32_t", &context);
     let filled = filled(plan, name);
     let _ = write!(
         out,

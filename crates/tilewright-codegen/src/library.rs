@@ -132,48 +132,19 @@ impl Library<'_> {
         let versions = versions.iter().map(|p| Version::new(general, p.plan));
         let versions = versions.collect::<Result<Vec<_>>>()?;
 
-        let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;
-        let directory = directory.path();
-        let part = |name: &str, content: &[u8]| {
-            let path = directory.join(name);
-            std::fs::write(&path, content).map_err(|e| io(&path.display().to_string(), &e))?;
-            Ok::<PathBuf, Error>(path)
-        };
         let header = match self.control.filter(|c| control::is_decided(c.program)) {
             None => header::library(general, &versions, self.control.is_some(), self.name)?,
             Some(c) => header::results(general, &c.program.signature.outputs, self.name)?,
         };
-        part("interface.h", header.as_bytes())?;
-        part("constants.bin", &bytes)?;
-        let interface = self.interface(&constants, &versions)?;
-        let interface = part("interface.c", interface.as_bytes())?;
-        let assembler = part("constants.S", self.assembler().as_bytes())?;
-
-        let mut arguments: Vec<OsString> = vec![
-            "-shared".into(),
-            "-fPIC".into(),
-            "-O2".into(),
-            "-fwrapv".into(),
-            "-fvisibility=hidden".into(),
-            "-o".into(),
-            "library".into(),
-            interface.into(),
-            assembler.into(),
-        ];
+        let mut linker = Linker::new(&["-O2", "-fwrapv"])?;
+        linker.file("interface.h", header.as_bytes())?;
+        linker.file("constants.bin", &bytes)?;
+        linker.part("interface.c", self.interface(&constants, &versions)?.as_bytes())?;
+        linker.part("constants.S", self.assembler().as_bytes())?;
         for (k, object) in objects.iter().enumerate() {
-            arguments.push(part(&format!("kernels_{k}.o"), &object.bytes)?.into());
+            linker.part(&format!("kernels_{k}.o"), &object.bytes)?;
         }
-        for path in self.link {
-            let path =
-                std::path::absolute(path).map_err(|e| io(&path.display().to_string(), &e))?;
-            arguments.push(path.into());
-        }
-        arguments.push("-lm".into());
-        compile(&compiler(), directory, &arguments)?;
-        let library = directory.join("library");
-        let library =
-            std::fs::read(&library).map_err(|e| io(&library.display().to_string(), &e))?;
-        Ok(Built { library, header })
+        Ok(Built { library: linker.link(self.link)?, header })
     }
 
     /// The program for all sizes, and those for some, or the pieces of control flow.
@@ -428,13 +399,51 @@ fn check_size(total: usize) -> Result<()> {
     .help("compile to an object file, whose caller provides the constants"))
 }
 
-/// The C compiler that the environment asks for.
-pub(crate) fn compiler() -> OsString {
-    std::env::var_os("CC").filter(|c| !c.is_empty()).unwrap_or_else(|| "cc".into())
+/// What a shared library is linked from, in a directory of its own.
+pub(crate) struct Linker {
+    directory: tempfile::TempDir,
+    /// For the C compiler.
+    arguments: Vec<OsString>,
+}
+
+impl Linker {
+    /// Nothing yet, and how what is C is compiled.
+    pub fn new(flags: &[&str]) -> Result<Linker> {
+        let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;
+        let always = ["-shared", "-fPIC", "-fvisibility=hidden", "-o", "library"];
+        let arguments = flags.iter().copied().chain(always).map(Into::into).collect();
+        Ok(Linker { directory, arguments })
+    }
+
+    /// Writes a file that others read.
+    pub fn file(&self, name: &str, content: &[u8]) -> Result<()> {
+        let path = self.directory.path().join(name);
+        std::fs::write(&path, content).map_err(|e| io(&path.display().to_string(), &e))
+    }
+
+    /// Writes a file that is linked.
+    pub fn part(&mut self, name: &str, content: &[u8]) -> Result<()> {
+        self.arguments.push(name.into());
+        self.file(name, content)
+    }
+
+    /// Links the parts and further objects and libraries by the C compiler of the environment.
+    pub fn link(mut self, others: &[PathBuf]) -> Result<Vec<u8>> {
+        for path in others {
+            let absolute = std::path::absolute(path);
+            self.arguments.push(absolute.map_err(|e| io(&path.display().to_string(), &e))?.into());
+        }
+        self.arguments.push("-lm".into());
+        let compiler = std::env::var_os("CC").filter(|c| !c.is_empty());
+        let compiler = compiler.unwrap_or_else(|| "cc".into());
+        compile(&compiler, self.directory.path(), &self.arguments)?;
+        let library = self.directory.path().join("library");
+        std::fs::read(&library).map_err(|e| io(&library.display().to_string(), &e))
+    }
 }
 
 /// Runs a C compiler in a directory.
-pub(crate) fn compile(compiler: &OsStr, directory: &Path, arguments: &[OsString]) -> Result<()> {
+fn compile(compiler: &OsStr, directory: &Path, arguments: &[OsString]) -> Result<()> {
     let shown = compiler.to_string_lossy().into_owned();
     let output = Command::new(compiler)
         .args(arguments)

@@ -7,17 +7,15 @@
 
 use std::fmt::Write;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tilewright_dylib::Library;
 use tilewright_ir::{Error, Lowered, Result};
-use tilewright_target::{Backend, Code, CodeOptions, Target};
+use tilewright_target::{Code, CodeOptions, Target};
 
-use crate::LlvmBackend;
-use crate::backend::{Kernel, Kernels, Linked, objects};
+use crate::backend::{Kernel, Kernels, objects};
 use crate::emit;
-use crate::library::{compile, compiler};
+use crate::library::Linker;
 use crate::llvm::Llvm;
 
 /// The exported symbols.
@@ -34,30 +32,13 @@ pub fn build(
     target: &Target,
     options: &CodeOptions<'_>,
 ) -> Result<Vec<u8>> {
-    let llvm = Llvm::get()?;
-    LlvmBackend.check(module, functions, target)?;
-    let text = |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
-    let modules = functions.iter().map(text).collect::<Result<Vec<_>>>()?;
-    let io = |e: std::io::Error| Error::io(format!("cannot write a temporary file: {e}"));
-    let directory = tempfile::tempdir().map_err(io)?;
-    let directory = directory.path();
-    let mut arguments: Vec<std::ffi::OsString> =
-        ["-shared", "-fPIC", "-fvisibility=hidden", "-o", "library", "table.c"]
-            .map(Into::into)
-            .into();
-    std::fs::write(directory.join("table.c"), table(functions)).map_err(io)?;
-    for (k, object) in objects(llvm, &modules, target, options)?.iter().enumerate() {
-        let name = format!("{k}.o");
-        std::fs::write(directory.join(&name), object).map_err(io)?;
-        arguments.push(name.into());
+    let objects = objects(Llvm::get()?, module, functions, target, options)?;
+    let mut linker = Linker::new(&[])?;
+    linker.part("table.c", table(functions).as_bytes())?;
+    for (k, object) in objects.iter().enumerate() {
+        linker.part(&format!("{k}.o"), object)?;
     }
-    for path in options.link {
-        let path: PathBuf = std::path::absolute(path).map_err(io)?;
-        arguments.push(path.into());
-    }
-    arguments.push("-lm".into());
-    compile(&compiler(), directory, &arguments)?;
-    std::fs::read(directory.join("library")).map_err(io)
+    linker.link(options.link)
 }
 
 /// The C file with the table.
@@ -114,10 +95,5 @@ pub unsafe fn open(
         let table = loaded.get::<*const Kernel>(TABLE.as_bytes()).map_err(|e| missing(&e))?;
         std::slice::from_raw_parts(*table, functions.len()).to_vec()
     };
-    let link = |(name, kernel): (&Arc<str>, Kernel)| {
-        let assertions = emit::assertions(module.tensor(name)?);
-        Ok(Linked { name: name.clone(), kernel, assertions })
-    };
-    let list = functions.iter().zip(kernels).map(link).collect::<Result<Vec<Linked>>>()?;
-    Ok(Arc::new(Kernels::new(list, module.source.clone(), Box::new(loaded))))
+    Ok(Arc::new(Kernels::new(module, functions, kernels, Box::new(loaded))?))
 }

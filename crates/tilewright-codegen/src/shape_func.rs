@@ -296,7 +296,7 @@ impl Body {
         let value = self.size(cells, self.least);
         if cells.known().is_none() {
             let text = format!("{what} has 2^31 elements or more");
-            self.assert(value.clone().less_equal(most_cells()), text, Vec::new());
+            self.assert(value.clone().less_equal(number(MAX_CELLS)), text, Vec::new());
         }
         value
     }
@@ -304,10 +304,6 @@ impl Body {
 
 fn number(n: usize) -> Expr {
     Expr::int(i64::try_from(n).unwrap_or(i64::MAX), DType::I64)
-}
-
-fn most_cells() -> Expr {
-    number(MAX_CELLS)
 }
 
 /// The values of a plan that have memory of their own, from the lowest to the highest in memory, each

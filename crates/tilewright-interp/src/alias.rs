@@ -63,12 +63,10 @@ impl Memories {
                 info.cell = info.cell.min(b.dtype().bytes().max(1));
             }
         }
-        for info in &mut m.info {
+        for (i, info) in m.info.iter_mut().enumerate() {
             if info.cell == usize::MAX {
                 info.cell = 1;
             }
-        }
-        for (i, info) in m.info.iter_mut().enumerate() {
             let mode = modes.get(i).copied().unwrap_or(Mode::Fresh);
             info.undef = mode == Mode::Partial || (lenient && mode != Mode::Given);
             info.tracked = mode != Mode::Given;
@@ -175,20 +173,11 @@ impl Spread<'_> {
         }
     }
 
-    /// Cells of the buffer's memory may become unwritten ones.
-    fn track(&mut self, b: &Buffer) {
+    /// Notes something of the buffer's memory.
+    fn mark(&mut self, b: &Buffer, what: impl Fn(&mut Info) -> &mut bool) {
         let number = self.memories.number(b);
         if let Some(info) = self.memories.info.get_mut(number) {
-            self.changed |= !info.tracked;
-            info.tracked = true;
-        }
-    }
-
-    fn taint(&mut self, b: &Buffer) {
-        let number = self.memories.number(b);
-        if let Some(info) = self.memories.info.get_mut(number) {
-            self.changed |= !info.undef;
-            info.undef = true;
+            self.changed |= !std::mem::replace(what(info), true);
         }
     }
 }
@@ -205,31 +194,21 @@ impl Visit for Spread<'_> {
         match s.kind() {
             StmtKind::Store { buffer, value, .. } => {
                 if self.memories.may_be_undef(value) {
-                    self.taint(buffer);
+                    self.mark(buffer, |info| &mut info.undef);
                 }
                 if self.memories.copies(value) {
-                    self.track(buffer);
+                    self.mark(buffer, |info| &mut info.tracked);
                 }
             }
             StmtKind::Let { var, value, .. } => self.bind(var, value),
-            StmtKind::Assume(e) => Permitted { spread: self }.expr(e),
+            // Permission to read what was never written.
+            StmtKind::Assume(e) => e.for_each(|part| {
+                permission(part).iter().for_each(|(b, _)| self.mark(b, |info| &mut info.undef));
+                true
+            }),
             _ => {}
         }
         walk_stmt(self, s);
-    }
-}
-
-/// Finds `A[i] == T.undef()` in an assumption: permission to read what was never written.
-struct Permitted<'a, 'b> {
-    spread: &'a mut Spread<'b>,
-}
-
-impl Visit for Permitted<'_, '_> {
-    fn expr(&mut self, e: &Expr) {
-        if let Some((b, _)) = permission(e) {
-            self.spread.taint(&b);
-        }
-        walk_expr(self, e);
     }
 }
 

@@ -2,14 +2,12 @@
 //!
 //! [`crate::nest`] says which nests these are, and why the result is the same.
 
-use std::sync::Arc;
-
 use tilewright_ir::BinOp;
 
 use crate::code::{Affine, Code};
 use crate::compile::Run;
 use crate::machine::{Machine, WRITTEN};
-use crate::place::{Access, Watching};
+use crate::place::Access;
 use crate::race::Act;
 use crate::scalar;
 
@@ -42,15 +40,11 @@ pub enum Operand {
 
 /// Elements of a buffer at a constant distance.
 pub struct Lanes {
-    memory: usize,
+    access: Access,
     /// Position of the first one.
     at: Affine,
     /// Distance.
     step: i64,
-    /// Cells of an element; none where the memory does not keep their state.
-    cells: Option<usize>,
-    /// Loops that have to know of it, and the name of the buffer.
-    watch: Option<(Watching, Arc<str>)>,
 }
 
 /// `element = element op rest`, or `rest op element`.
@@ -173,11 +167,10 @@ where
 }
 
 impl Lanes {
-    pub fn new(access: &Access, slot: usize) -> Option<Self> {
+    pub fn new(access: Access, slot: usize) -> Option<Self> {
         let at = access.direct()?.clone();
         let step = at.coefficient(slot);
-        let watch = access.watching().map(|w| (w.clone(), access.name().clone()));
-        Some(Lanes { memory: access.memory(), at, step, cells: access.cells(), watch })
+        Some(Lanes { access, at, step })
     }
 
     /// Position of an element of a batch.
@@ -187,7 +180,7 @@ impl Lanes {
 
     fn load(&self, m: &mut Machine<'_>, out: &mut [f32]) {
         let first = self.at.eval(m);
-        let memory = &m.memories[self.memory];
+        let memory = &m.memories[self.access.memory()];
         let (data, n) = (&*memory.data, out.len());
         let mut ok = true;
         let read = |at: usize| data.get(at * 4..).and_then(|b| b.first_chunk::<4>());
@@ -213,7 +206,7 @@ impl Lanes {
                 }
             }
         }
-        if let Some(cells) = self.cells {
+        if let Some(cells) = self.access.cells() {
             let written = |at: usize| {
                 let states = memory.state.get(at * cells..(at + 1) * cells).unwrap_or_default();
                 states.iter().fold(true, |ok, s| ok & (*s == WRITTEN))
@@ -231,25 +224,9 @@ impl Lanes {
         if !ok {
             return m.fail("a batch meets an element without a value");
         }
-        if let Some((watch, name)) = self.watch.as_ref().filter(|(w, _)| w.act == Act::Read) {
+        if self.access.watching().is_some_and(|w| w.act == Act::Read) {
             let n = if self.step == 0 { 1 } else { n };
-            for i in 0..n {
-                watch.note(m, (self.memory, self.position(first, i)), false, &|_| name.to_string());
-            }
-        }
-    }
-
-    /// Tells loops of a store.
-    fn note(&self, m: &mut Machine<'_>, first: i64, values: &[f32]) {
-        let Some((watch, name)) = &self.watch else { return };
-        for (i, x) in values.iter().enumerate() {
-            let at = self.position(first, i);
-            let memory = &m.memories[self.memory];
-            let old = memory.data.get(at * 4..at * 4 + 4);
-            let states = self.cells.and_then(|n| memory.state.get(at * n..at * n + n));
-            let written = states.is_none_or(|s| s.iter().all(|s| *s == WRITTEN));
-            let changes = !(written && old == Some(&x.to_le_bytes()[..]));
-            watch.note(m, (self.memory, at), changes, &|_| name.to_string());
+            (0..n).for_each(|i| self.access.note_read(m, self.position(first, i)));
         }
     }
 
@@ -258,11 +235,14 @@ impl Lanes {
             return;
         }
         let first = self.at.eval(m);
-        self.note(m, first, values);
-        if m.trap.is_some() {
-            return;
+        if self.access.watching().is_some() {
+            let mut values = values.iter().enumerate();
+            let at = |i| self.position(first, i);
+            if !values.all(|(i, x)| self.access.note_write(m, at(i), &x.to_le_bytes(), WRITTEN)) {
+                return;
+            }
         }
-        let memory = &mut m.memories[self.memory];
+        let memory = &mut m.memories[self.access.memory()];
         let data = memory.data.to_mut();
         let mut ok = true;
         for (i, x) in values.iter().enumerate() {
@@ -271,7 +251,7 @@ impl Lanes {
                 Some(to) => *to = x.to_le_bytes(),
                 None => ok = false,
             }
-            if let Some(cells) = self.cells
+            if let Some(cells) = self.access.cells()
                 && let Some(states) = memory.state.get_mut(at * cells..(at + 1) * cells)
             {
                 states.fill(WRITTEN);

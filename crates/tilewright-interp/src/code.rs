@@ -117,6 +117,11 @@ impl Int {
         Int { code, lo: value, hi: value }
     }
 
+    /// One that is computed, within a range.
+    pub fn computed((lo, hi): (i64, i64), code: Code<i64>) -> Self {
+        Int { code: IntCode::Code(code), lo, hi }
+    }
+
     /// The value, where it is known.
     pub fn as_const(&self) -> Option<i64> {
         match &self.code {
@@ -167,19 +172,22 @@ impl ValueCode {
 
     /// As an integer; an arbitrary value is an error at run time.
     pub fn int(self) -> Int {
-        let code: Code<i64> = match self {
-            ValueCode::Int(i) => return i,
-            ValueCode::F32(code) => Box::new(move |m| code(m) as i64),
-            ValueCode::F64(code) => Box::new(move |m| code(m) as i64),
-            ValueCode::Cell(code) => Box::new(move |m| {
-                let cell = code(m);
-                if cell.undef {
-                    m.fail("an index, a bound or a condition depends on an arbitrary value");
-                }
-                cell.bits as i64
-            }),
-        };
-        Int { code: IntCode::Code(code), lo: i64::MIN, hi: i64::MAX }
+        let any = (i64::MIN, i64::MAX);
+        match self {
+            ValueCode::Int(i) => i,
+            ValueCode::F32(code) => Int::computed(any, Box::new(move |m| code(m) as i64)),
+            ValueCode::F64(code) => Int::computed(any, Box::new(move |m| code(m) as i64)),
+            ValueCode::Cell(code) => Int::computed(
+                any,
+                Box::new(move |m| {
+                    let cell = code(m);
+                    if cell.undef {
+                        m.fail("an index, a bound or a condition depends on an arbitrary value");
+                    }
+                    cell.bits as i64
+                }),
+            ),
+        }
     }
 }
 

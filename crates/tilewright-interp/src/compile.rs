@@ -141,15 +141,12 @@ impl<'o> Compiler<'o> {
         memory: usize,
         setup: &mut Vec<Code<()>>,
     ) -> Result<Arc<BufferView>> {
-        let extents: Result<Vec<Ext>> = b.shape.iter().map(|e| self.ext(e, setup)).collect();
-        let extents = extents?;
-        let strides = match b.strides.is_empty() {
+        let mut exts =
+            |all: &[Expr]| -> Result<Vec<Ext>> { all.iter().map(|e| self.ext(e, setup)).collect() };
+        let (extents, strides) = (exts(&b.shape)?, exts(&b.strides)?);
+        let strides = match strides.is_empty() {
             true => self.compact(&extents, setup),
-            false => {
-                let strides: Result<Vec<Ext>> =
-                    b.strides.iter().map(|e| self.ext(e, setup)).collect();
-                strides?
-            }
+            false => strides,
         };
         let offset = match &b.elem_offset {
             Some(e) => self.ext(e, setup)?,

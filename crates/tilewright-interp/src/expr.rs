@@ -75,13 +75,12 @@ impl Compiler<'_> {
             ExprKind::Ramp(base, stride) => {
                 let base = self.value(base)?.int().code();
                 let stride = self.value(stride)?.int().code();
-                let (lo, hi) = range_of(dtype);
-                let code: Code<i64> = Box::new(move |m| {
+                let code = move |m: &mut Machine<'_>| {
                     let step = stride(m).wrapping_mul(m.lane as i64);
                     wrap(base(m).wrapping_add(step), dtype)
-                });
+                };
                 match is_small(dtype) {
-                    true => ValueCode::Int(Int { code: IntCode::Code(code), lo, hi }),
+                    true => ValueCode::Int(Int::computed(range_of(dtype), Box::new(code))),
                     false => ValueCode::Cell(Box::new(move |m| Cell::new(code(m) as u64))),
                 }
             }
@@ -117,8 +116,7 @@ impl Compiler<'_> {
         }
         Ok(match dtype.scalar() {
             d if is_small(d) && vector => {
-                let code = IntCode::Code(Box::new(move |m| m.frame[at(m)] as i64));
-                ValueCode::Int(Int { code, lo, hi })
+                ValueCode::Int(Int::computed((lo, hi), Box::new(move |m| m.frame[at(m)] as i64)))
             }
             d if is_small(d) => {
                 let code = IntCode::Affine(Affine { base: 0, terms: vec![(slot, 1)] });
@@ -189,11 +187,12 @@ impl Compiler<'_> {
         }
         macro_rules! small {
             ($t:ty) => {{
-                let code: Code<i64> = Box::new(move |m| {
-                    access.read(m).map_or(0, |b| i64::from(<$t>::from_le_bytes(b)))
-                });
-                let (lo, hi) = range_of(dtype);
-                ValueCode::Int(Int { code: IntCode::Code(code), lo, hi })
+                ValueCode::Int(Int::computed(
+                    range_of(dtype),
+                    Box::new(move |m| {
+                        access.read(m).map_or(0, |b| i64::from(<$t>::from_le_bytes(b)))
+                    }),
+                ))
             }};
         }
         Ok(match dtype {
@@ -334,28 +333,20 @@ impl Compiler<'_> {
     }
 
     fn let_in(&mut self, v: &Var, value: &Expr, body: &Expr) -> Result<ValueCode> {
+        fn after<T: 'static>(set: Code<()>, body: Code<T>) -> Code<T> {
+            Box::new(move |m| {
+                set(m);
+                body(m)
+            })
+        }
         let set = self.bind(v, value)?;
         Ok(match self.value(body)? {
-            ValueCode::Int(Int { code, lo, hi }) => {
-                let body = Int { code, lo, hi }.code();
-                let code: Code<i64> = Box::new(move |m| {
-                    set(m);
-                    body(m)
-                });
-                ValueCode::Int(Int { code: IntCode::Code(code), lo, hi })
+            ValueCode::Int(body) => {
+                ValueCode::Int(Int::computed((body.lo, body.hi), after(set, body.code())))
             }
-            ValueCode::F32(body) => ValueCode::F32(Box::new(move |m| {
-                set(m);
-                body(m)
-            })),
-            ValueCode::F64(body) => ValueCode::F64(Box::new(move |m| {
-                set(m);
-                body(m)
-            })),
-            ValueCode::Cell(body) => ValueCode::Cell(Box::new(move |m| {
-                set(m);
-                body(m)
-            })),
+            ValueCode::F32(body) => ValueCode::F32(after(set, body)),
+            ValueCode::F64(body) => ValueCode::F64(after(set, body)),
+            ValueCode::Cell(body) => ValueCode::Cell(after(set, body)),
         })
     }
 
@@ -383,7 +374,7 @@ impl Compiler<'_> {
 
 /// A `bool`.
 fn truth(code: Code<i64>) -> Int {
-    Int { code: IntCode::Code(code), lo: 0, hi: 1 }
+    Int::computed((0, 1), code)
 }
 
 fn constant(bits: u64) -> ValueCode {
@@ -421,12 +412,7 @@ fn typed(code: Code<Cell>, dtype: DType, undef: bool) -> ValueCode {
     match dtype {
         _ if undef => ValueCode::Cell(code),
         d if is_small(d) => {
-            let (lo, hi) = range_of(d);
-            ValueCode::Int(Int {
-                code: IntCode::Code(Box::new(move |m| code(m).bits as i64)),
-                lo,
-                hi,
-            })
+            ValueCode::Int(Int::computed(range_of(d), Box::new(move |m| code(m).bits as i64)))
         }
         DType::F32 => ValueCode::F32(Box::new(move |m| f32::from_bits(code(m).bits as u32))),
         DType::F64 => ValueCode::F64(Box::new(move |m| f64::from_bits(code(m).bits))),
@@ -453,8 +439,7 @@ fn convert(value: ValueCode, from: DType, to: DType) -> ValueCode {
                 return ValueCode::Int(i);
             }
             let code = i.code();
-            let code = IntCode::Code(Box::new(move |m| wrap(code(m), to)));
-            ValueCode::Int(Int { code, lo, hi })
+            ValueCode::Int(Int::computed((lo, hi), Box::new(move |m| wrap(code(m), to))))
         }
         (ValueCode::Int(i), DType::BOOL) => {
             let code = i.code();
@@ -466,59 +451,43 @@ fn convert(value: ValueCode, from: DType, to: DType) -> ValueCode {
     }
 }
 
+/// A choice of two values of one form, or of cells: `code` computes it from the codes `t` and `f`.
+macro_rules! choice {
+    ($t:ident, $f:ident => $code:expr) => {
+        match ($t, $f) {
+            (ValueCode::Int($t), ValueCode::Int($f)) => {
+                let range = ($t.lo.min($f.lo), $t.hi.max($f.hi));
+                let ($t, $f) = ($t.code(), $f.code());
+                ValueCode::Int(Int::computed(range, Box::new($code)))
+            }
+            (ValueCode::F32($t), ValueCode::F32($f)) => ValueCode::F32(Box::new($code)),
+            (ValueCode::F64($t), ValueCode::F64($f)) => ValueCode::F64(Box::new($code)),
+            ($t, $f) => {
+                let ($t, $f) = ($t.cell(), $f.cell());
+                ValueCode::Cell(Box::new($code))
+            }
+        }
+    };
+}
+
 fn select(c: ValueCode, t: ValueCode, f: ValueCode) -> ValueCode {
-    macro_rules! both {
-        ($c:ident, $t:ident, $f:ident) => {
-            Box::new(move |m| {
-                let (c, t, f) = ($c(m), $t(m), $f(m));
-                if c != 0 { t } else { f }
-            })
-        };
+    if let ValueCode::Int(c) = c {
+        let c = c.code();
+        return choice!(t, f => move |m: &mut Machine<'_>| {
+            let (c, t, f) = (c(m), t(m), f(m));
+            if c != 0 { t } else { f }
+        });
     }
-    match (c, t, f) {
-        (ValueCode::Int(c), ValueCode::Int(t), ValueCode::Int(f)) => {
-            let (lo, hi) = (t.lo.min(f.lo), t.hi.max(f.hi));
-            let (c, t, f) = (c.code(), t.code(), f.code());
-            ValueCode::Int(Int { code: IntCode::Code(both!(c, t, f)), lo, hi })
-        }
-        (ValueCode::Int(c), ValueCode::F32(t), ValueCode::F32(f)) => {
-            let c = c.code();
-            ValueCode::F32(both!(c, t, f))
-        }
-        (ValueCode::Int(c), ValueCode::F64(t), ValueCode::F64(f)) => {
-            let c = c.code();
-            ValueCode::F64(both!(c, t, f))
-        }
-        (c, t, f) => {
-            let (c, t, f) = (c.cell(), t.cell(), f.cell());
-            ValueCode::Cell(Box::new(move |m| {
-                let (c, t, f) = (c(m), t(m), f(m));
-                let value = if c.bits != 0 { t } else { f };
-                Cell { undef: value.undef || c.undef, ..value }
-            }))
-        }
-    }
+    let (c, t, f) = (c.cell(), t.cell(), f.cell());
+    ValueCode::Cell(Box::new(move |m| {
+        let (c, t, f) = (c(m), t(m), f(m));
+        let value = if c.bits != 0 { t } else { f };
+        Cell { undef: value.undef || c.undef, ..value }
+    }))
 }
 
 fn if_then_else(c: Code<i64>, t: ValueCode, f: ValueCode) -> ValueCode {
-    macro_rules! one {
-        ($c:ident, $t:ident, $f:ident) => {
-            Box::new(move |m| if $c(m) != 0 { $t(m) } else { $f(m) })
-        };
-    }
-    match (t, f) {
-        (ValueCode::Int(t), ValueCode::Int(f)) => {
-            let (lo, hi) = (t.lo.min(f.lo), t.hi.max(f.hi));
-            let (t, f) = (t.code(), f.code());
-            ValueCode::Int(Int { code: IntCode::Code(one!(c, t, f)), lo, hi })
-        }
-        (ValueCode::F32(t), ValueCode::F32(f)) => ValueCode::F32(one!(c, t, f)),
-        (ValueCode::F64(t), ValueCode::F64(f)) => ValueCode::F64(one!(c, t, f)),
-        (t, f) => {
-            let (t, f) = (t.cell(), f.cell());
-            ValueCode::Cell(one!(c, t, f))
-        }
-    }
+    choice!(t, f => move |m: &mut Machine<'_>| if c(m) != 0 { t(m) } else { f(m) })
 }
 
 fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
@@ -539,11 +508,8 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
         let fits = wide(least) <= lo && hi <= wide(most);
         fits.then_some((lo as i64, hi as i64))
     };
-    macro_rules! compare {
-        ($op:tt) => {{
-            let (a, b) = (a.code(), b.code());
-            truth(Box::new(move |m| i64::from(a(m) $op b(m))))
-        }};
+    if op.is_compare() {
+        return compare(op, a.code(), b.code());
     }
     macro_rules! arithmetic {
         ($range:expr, $affine:expr, $method:ident) => {{
@@ -551,15 +517,13 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             let affine: Option<Affine> = range.and($affine);
             match (range, affine) {
                 (Some((lo, hi)), Some(a)) => Int { code: IntCode::Affine(a), lo, hi },
-                (Some((lo, hi)), None) => {
+                (Some(range), None) => {
                     let (a, b) = (a.code(), b.code());
-                    let code: Code<i64> = Box::new(move |m| a(m).$method(b(m)));
-                    Int { code: IntCode::Code(code), lo, hi }
+                    Int::computed(range, Box::new(move |m| a(m).$method(b(m))))
                 }
                 (None, _) => {
                     let (a, b) = (a.code(), b.code());
-                    let code: Code<i64> = Box::new(move |m| wrap(a(m).$method(b(m)), dtype));
-                    Int { code: IntCode::Code(code), lo: least, hi: most }
+                    Int::computed((least, most), Box::new(move |m| wrap(a(m).$method(b(m)), dtype)))
                 }
             }
         }};
@@ -581,21 +545,15 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             divide(op, dtype, a, b)
         }
         BinOp::Min => {
-            let (lo, hi) = (a.lo.min(b.lo), a.hi.min(b.hi));
+            let range = (a.lo.min(b.lo), a.hi.min(b.hi));
             let (a, b) = (a.code(), b.code());
-            Int { code: IntCode::Code(Box::new(move |m| a(m).min(b(m)))), lo, hi }
+            Int::computed(range, Box::new(move |m| a(m).min(b(m))))
         }
         BinOp::Max => {
-            let (lo, hi) = (a.lo.max(b.lo), a.hi.max(b.hi));
+            let range = (a.lo.max(b.lo), a.hi.max(b.hi));
             let (a, b) = (a.code(), b.code());
-            Int { code: IntCode::Code(Box::new(move |m| a(m).max(b(m)))), lo, hi }
+            Int::computed(range, Box::new(move |m| a(m).max(b(m))))
         }
-        BinOp::Eq => compare!(==),
-        BinOp::Ne => compare!(!=),
-        BinOp::Lt => compare!(<),
-        BinOp::Le => compare!(<=),
-        BinOp::Gt => compare!(>),
-        BinOp::Ge => compare!(>=),
         BinOp::And => {
             let (a, b) = (a.code(), b.code());
             truth(Box::new(move |m| if a(m) != 0 { b(m) } else { 0 }))
@@ -604,11 +562,23 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             let (a, b) = (a.code(), b.code());
             truth(Box::new(move |m| if a(m) != 0 { 1 } else { b(m) }))
         }
-        BinOp::Div => truth(Box::new(|m| {
+        _ => truth(Box::new(|m| {
             m.fail(scalar::Fault::NoSuchOperator.text());
             0
         })),
     }
+}
+
+/// A comparison of two values of one form.
+fn compare<T: PartialOrd + 'static>(op: BinOp, a: Code<T>, b: Code<T>) -> Int {
+    truth(match op {
+        BinOp::Eq => Box::new(move |m| i64::from(a(m) == b(m))),
+        BinOp::Ne => Box::new(move |m| i64::from(a(m) != b(m))),
+        BinOp::Lt => Box::new(move |m| i64::from(a(m) < b(m))),
+        BinOp::Le => Box::new(move |m| i64::from(a(m) <= b(m))),
+        BinOp::Gt => Box::new(move |m| i64::from(a(m) > b(m))),
+        _ => Box::new(move |m| i64::from(a(m) >= b(m))),
+    })
 }
 
 fn divide(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
@@ -618,58 +588,49 @@ fn divide(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
     if let Some(d) = b.as_const().filter(|d| *d > 0)
         && a.lo >= 0
     {
-        let (lo, hi) = match remainder {
+        let range = match remainder {
             true if a.hi < d => return a,
             true => (0, d - 1),
             false => (a.lo / d, a.hi / d),
         };
         let (a, d) = (a.code(), d as u64);
         let shift = d.trailing_zeros();
-        let code: Code<i64> = match (remainder, d.is_power_of_two()) {
-            (true, true) => Box::new(move |m| (a(m) as u64 & (d - 1)) as i64),
-            (false, true) => Box::new(move |m| (a(m) as u64 >> shift) as i64),
-            (true, false) => Box::new(move |m| (a(m) as u64 % d) as i64),
-            (false, false) => Box::new(move |m| (a(m) as u64 / d) as i64),
+        return match (remainder, d.is_power_of_two()) {
+            (true, true) => Int::computed(range, Box::new(move |m| (a(m) as u64 & (d - 1)) as i64)),
+            (false, true) => Int::computed(range, Box::new(move |m| (a(m) as u64 >> shift) as i64)),
+            (true, false) => Int::computed(range, Box::new(move |m| (a(m) as u64 % d) as i64)),
+            (false, false) => Int::computed(range, Box::new(move |m| (a(m) as u64 / d) as i64)),
         };
-        return Int { code: IntCode::Code(code), lo, hi };
     }
-    let (lo, hi) = match (op, b.as_const()) {
+    let range = match (op, b.as_const()) {
         (BinOp::FloorMod, Some(d)) if d > 0 => (0, d - 1),
         (BinOp::FloorDiv, Some(d)) if d > 0 => (a.lo.div_euclid(d), a.hi.div_euclid(d)),
         _ => (least, most),
     };
     let (a, b) = (a.code(), b.code());
-    let code: Code<i64> = Box::new(move |m| {
-        let (x, y) = (a(m), b(m));
-        eval_int(op, x, y, dtype).unwrap_or_else(|| {
-            m.fail(scalar::Fault::DivisionByZero.text());
-            0
-        })
-    });
-    Int { code: IntCode::Code(code), lo, hi }
+    Int::computed(
+        range,
+        Box::new(move |m| {
+            let (x, y) = (a(m), b(m));
+            eval_int(op, x, y, dtype).unwrap_or_else(|| {
+                m.fail(scalar::Fault::DivisionByZero.text());
+                0
+            })
+        }),
+    )
 }
 
 macro_rules! float_binary {
     ($name:ident, $t:ty, $variant:ident, $min:path, $max:path) => {
         fn $name(op: BinOp, a: Code<$t>, b: Code<$t>) -> ValueCode {
-            macro_rules! compare {
-                ($op2:tt) => {
-                    ValueCode::Int(truth(Box::new(move |m| i64::from(a(m) $op2 b(m)))))
-                };
-            }
             match op {
+                _ if op.is_compare() => ValueCode::Int(compare(op, a, b)),
                 BinOp::Add => ValueCode::$variant(Box::new(move |m| a(m) + b(m))),
                 BinOp::Sub => ValueCode::$variant(Box::new(move |m| a(m) - b(m))),
                 BinOp::Mul => ValueCode::$variant(Box::new(move |m| a(m) * b(m))),
                 BinOp::Div => ValueCode::$variant(Box::new(move |m| a(m) / b(m))),
                 BinOp::Min => ValueCode::$variant(Box::new(move |m| $min(a(m), b(m)))),
                 BinOp::Max => ValueCode::$variant(Box::new(move |m| $max(a(m), b(m)))),
-                BinOp::Eq => compare!(==),
-                BinOp::Ne => compare!(!=),
-                BinOp::Lt => compare!(<),
-                BinOp::Le => compare!(<=),
-                BinOp::Gt => compare!(>),
-                BinOp::Ge => compare!(>=),
                 _ => ValueCode::$variant(Box::new(|m| {
                     m.fail(scalar::Fault::NoSuchOperator.text());
                     0.0

@@ -241,11 +241,7 @@ impl GraphRun<'_, '_> {
     fn bind_sizes(&mut self, ty: &GraphType, value: &GraphValue) {
         match (ty, value) {
             (GraphType::Tensor(ty), GraphValue::Tensor(t, _)) => {
-                for (e, &n) in ty.shape.iter().zip(t.shape()) {
-                    if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
-                        self.dims.entry(v.clone()).or_insert(n);
-                    }
-                }
+                bind_extents(&ty.shape, t.shape(), &mut self.dims);
             }
             (GraphType::Tuple(types), GraphValue::Tuple(values)) => {
                 types.iter().zip(values).for_each(|(t, v)| self.bind_sizes(t, v));
@@ -395,42 +391,44 @@ impl GraphRun<'_, '_> {
     }
 
     fn shape(&self, shape: &[Expr]) -> Result<Vec<usize>> {
-        let extent = |e: &Expr| {
-            let value = match e.as_int() {
-                Some(v) => i128::from(v),
-                None => evaluate(e, &self.dims)?.as_i128(),
-            };
-            usize::try_from(value)
-                .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
-        };
-        shape.iter().map(extent).collect()
+        extents(shape, &self.dims)
     }
+}
+
+/// Gives sizes that stand alone in a shape their values, where they have none.
+pub(crate) fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64>) {
+    for (e, &n) in shape.iter().zip(given) {
+        if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
+            dims.entry(v.clone()).or_insert(n);
+        }
+    }
+}
+
+/// The extents of a shape, given its variables.
+pub(crate) fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
+    let extent = |e: &Expr| {
+        let value = match e.as_int() {
+            Some(v) => i128::from(v),
+            None => evaluate(e, dims)?.as_i128(),
+        };
+        usize::try_from(value)
+            .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
+    };
+    shape.iter().map(extent).collect()
 }
 
 /// The value of an expression over variables.
 pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
-    let mut frame = Vec::new();
-    for (v, value) in vars {
+    let define = |v: &Var| {
         let (lo, hi) = range_of(v.dtype());
-        c.define(v, lo, hi);
-        frame.push(*value as u64);
-    }
-    let code = c.value(e)?.cell();
-    frame.resize(c.slots, 0);
-    let mut m = Machine {
-        undef: vec![false; frame.len()],
-        frame,
-        memories: Vec::new(),
-        lane: 0,
-        trap: None,
-        steps: u64::MAX,
-        budget: 0,
-        fill: options.fill,
-        ret: None,
-        watches: Vec::new(),
+        c.define(v, lo, hi)
     };
+    let slots: Vec<usize> = vars.keys().map(define).collect();
+    let code = c.value(e)?.cell();
+    let mut m = Machine::new(c.slots, 0, 0, &options);
+    slots.iter().zip(vars.values()).for_each(|(slot, value)| m.frame[*slot] = *value as u64);
     let cell = code(&mut m);
     match m.trap {
         None => Ok(Scalar::from_bits(cell.bits, e.dtype())),

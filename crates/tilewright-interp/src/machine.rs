@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{DType, Error, Span, TypeKind, random};
 
+use crate::RunOptions;
 use crate::race::Watch;
 use crate::scalar::{self, Scalar};
 
@@ -91,8 +92,6 @@ pub struct Location {
 pub struct Trap {
     /// What, without the place.
     pub message: String,
-    /// What the user can do.
-    pub help: Option<&'static str>,
     /// Where; known once the statement ends.
     pub location: Option<Arc<Location>>,
 }
@@ -122,12 +121,27 @@ pub struct Machine<'a> {
 }
 
 impl Machine<'_> {
+    /// One for a program of so many slots, memories, and loops whose iterations run at once.
+    pub fn new(slots: usize, memories: usize, watches: usize, options: &RunOptions) -> Self {
+        Machine {
+            frame: vec![0; slots],
+            undef: vec![false; slots],
+            memories: (0..memories).map(|_| Memory::default()).collect(),
+            lane: 0,
+            trap: None,
+            steps: options.steps.unwrap_or(u64::MAX),
+            budget: options.memory,
+            fill: options.fill,
+            ret: None,
+            watches: (0..watches).map(|_| Watch::default()).collect(),
+        }
+    }
+
     /// Notes what went wrong, unless something already did.
     #[cold]
     pub fn fail(&mut self, message: impl Into<String>) {
         if self.trap.is_none() {
-            self.trap =
-                Some(Box::new(Trap { message: message.into(), help: None, location: None }));
+            self.trap = Some(Box::new(Trap { message: message.into(), location: None }));
         }
     }
 
@@ -212,10 +226,7 @@ impl Machine<'_> {
         if !loops.is_empty() {
             e = e.note(format!("with {}", loops.join(", ")));
         }
-        match trap.help {
-            Some(help) => e.help(help),
-            None => e,
-        }
+        e
     }
 }
 

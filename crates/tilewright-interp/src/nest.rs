@@ -189,7 +189,7 @@ impl Compiler<'_> {
                 None => return Ok(None),
             },
         };
-        let Some(to) = Lanes::new(&access, batched.slot) else { return Ok(None) };
+        let Some(to) = Lanes::new(access, batched.slot) else { return Ok(None) };
         let steps = steps(&all, &spatial, init.is_some());
         let (spatial, reduce) = (others(spatial), others(reduce));
         Ok(steps.map(|steps| Nest {
@@ -297,7 +297,7 @@ impl Compiler<'_> {
                 let access = self.access(b, indices)?.watched(self.watching(b, Act::Read));
                 let undef =
                     self.memories.info.get(self.memories.number(b)).is_some_and(|i| i.undef);
-                if let Some(lanes) = Lanes::new(&access, slot).filter(|_| !undef) {
+                if let Some(lanes) = Lanes::new(access, slot).filter(|_| !undef) {
                     return Ok(Some(Operand::Lanes(lanes)));
                 }
             }

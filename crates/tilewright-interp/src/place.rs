@@ -156,14 +156,9 @@ impl Access {
         self.watch.as_deref()
     }
 
-    /// The name of the buffer.
-    pub fn name(&self) -> &Arc<str> {
-        &self.place.name
-    }
-
     /// Tells the loops of a read.
     #[inline]
-    fn note_read(&self, m: &mut Machine<'_>, at: usize) {
+    pub fn note_read(&self, m: &mut Machine<'_>, at: usize) {
         if let Some(watch) = &self.watch {
             watch.note(m, (self.place.memory, at), false, &|m| self.text(m));
         }
@@ -171,12 +166,10 @@ impl Access {
 
     /// Tells the loops of a write of these bytes; whether nothing is wrong with it.
     #[inline]
-    fn note_write(&self, m: &mut Machine<'_>, at: usize, bytes: &[u8], state: u8) -> bool {
+    pub fn note_write(&self, m: &mut Machine<'_>, at: usize, bytes: &[u8], state: u8) -> bool {
         let Some(watch) = &self.watch else { return true };
-        let memory = &m.memories[self.place.memory];
-        let old = memory.data.get(at * bytes.len()..(at + 1) * bytes.len());
-        let states = self.cells.and_then(|n| memory.state.get(at * n..at * n + n));
-        let same = old == Some(bytes) && states.is_none_or(|s| s.iter().all(|s| *s == state));
+        let old = m.memories[self.place.memory].data.get(at * bytes.len()..(at + 1) * bytes.len());
+        let same = old == Some(bytes) && self.states(m, at).iter().all(|s| *s == state);
         watch.note(m, (self.place.memory, at), !same, &|m| self.text(m));
         m.trap.is_none()
     }
@@ -274,6 +267,17 @@ impl Access {
         format!("{}[{indices}]", self.place.name)
     }
 
+    /// The states of the cells of an element; none where the memory does not keep them.
+    fn states<'m>(&self, m: &'m Machine<'_>, at: usize) -> &'m [u8] {
+        let states = &m.memories[self.place.memory].state;
+        self.cells.and_then(|n| states.get(at * n..at * n + n)).unwrap_or_default()
+    }
+
+    /// The state of an element.
+    fn state(&self, m: &Machine<'_>, at: usize) -> u8 {
+        self.states(m, at).iter().copied().min().unwrap_or(WRITTEN)
+    }
+
     /// The bytes of an element that must have been written, with a value that is not arbitrary.
     #[inline]
     pub fn read<const N: usize>(&self, m: &mut Machine<'_>) -> Option<[u8; N]> {
@@ -283,10 +287,7 @@ impl Access {
         let written = match self.cells {
             None => true,
             Some(1) => memory.state.get(at).is_none_or(|s| *s == WRITTEN),
-            Some(n) => {
-                let states = memory.state.get(at * n..at * n + n);
-                states.is_none_or(|s| s.iter().all(|s| *s == WRITTEN))
-            }
+            Some(_) => self.states(m, at).iter().all(|s| *s == WRITTEN),
         };
         let bytes = memory.data.get(at.wrapping_mul(N)..).and_then(|b| b.first_chunk::<N>());
         match (written, bytes) {
@@ -315,14 +316,7 @@ impl Access {
         let zero = Some(Cell::new(0));
         let Some(at) = self.position(m) else { return zero };
         self.note_read(m, at);
-        let memory = &m.memories[self.place.memory];
-        let state = match self.cells {
-            None => WRITTEN,
-            Some(n) => {
-                let states = memory.state.get(at * n..at * n + n).unwrap_or_default();
-                states.iter().copied().min().unwrap_or(WRITTEN)
-            }
-        };
+        let (memory, state) = (&m.memories[self.place.memory], self.state(m, at));
         let Some(bytes) = memory.data.get(at * self.size..(at + 1) * self.size) else {
             self.outside(m);
             return zero;
@@ -403,15 +397,7 @@ impl Access {
     /// Permits reading the element: if it was never written, it becomes arbitrary.
     pub fn permit(&self, m: &mut Machine<'_>) {
         let Some(at) = self.position(m) else { return };
-        let state = match self.cells {
-            None => WRITTEN,
-            Some(n) => {
-                let memory = &m.memories[self.place.memory];
-                let states = memory.state.get(at * n..at * n + n).unwrap_or_default();
-                states.iter().copied().min().unwrap_or(WRITTEN)
-            }
-        };
-        if state == UNWRITTEN {
+        if self.state(m, at) == UNWRITTEN {
             let bits = m.fill.next(self.dtype());
             self.store_at(m, at, Some(Cell { bits, undef: true }));
         }

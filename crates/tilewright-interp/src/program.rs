@@ -4,16 +4,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use tilewright_ir::dim::SizeRange;
-use tilewright_ir::tensor::byte_count;
+use tilewright_ir::tensor::{byte_count, positions};
 use tilewright_ir::{DType, Error, Expr, Param, Result, Tensor, TensorFunc, Var, well_formed};
 
 use crate::alias::{Memories, Mode};
 use crate::code::Code;
 use crate::code::range_of;
 use crate::compile::{Compiler, Run};
-use crate::machine::{Machine, Memory, UNDEF, UNWRITTEN, WRITTEN};
+use crate::machine::{Machine, UNDEF, UNWRITTEN, WRITTEN};
 use crate::place::BufferView;
-use crate::race::Watch;
 use crate::scalar::Scalar;
 use crate::{Arg, Outcome, Output, RunOptions, State};
 
@@ -160,18 +159,8 @@ impl Program {
                 self.params.len()
             )));
         }
-        let mut m = Machine {
-            frame: vec![0; self.slots],
-            undef: vec![false; self.slots],
-            memories: (0..self.memories.info.len()).map(|_| Memory::default()).collect(),
-            lane: 0,
-            trap: None,
-            steps: self.options.steps.unwrap_or(u64::MAX),
-            budget: self.options.memory,
-            fill: self.options.fill,
-            ret: None,
-            watches: (0..self.watches).map(|_| Watch::default()).collect(),
-        };
+        let memories = self.memories.info.len();
+        let mut m = Machine::new(self.slots, memories, self.watches, &self.options);
         let steps = m.steps;
         for (p, arg) in self.params.iter().zip(args) {
             match (p, arg) {
@@ -303,7 +292,7 @@ impl Program {
         }
         let Some(t) = tensor else { return Ok(()) };
         let size = place.dtype.bytes();
-        let offsets = Offsets::new(place, m, &shape);
+        let offsets = offsets(place, m, &shape);
         let memory = &mut m.memories[place.memory];
         let data = memory.data.to_mut();
         let source = t.bytes().chunks_exact(size.max(1));
@@ -337,7 +326,7 @@ impl Program {
             bytes.copy_from_slice(memory.data.get(..bytes.len()).unwrap_or_default());
         } else {
             let to = tensor.bytes_mut().chunks_exact_mut(size.max(1));
-            for (to, at) in to.zip(Offsets::new(place, m, &shape)) {
+            for (to, at) in to.zip(offsets(place, m, &shape)) {
                 if let Some(from) = memory.data.get(at * size..(at + 1) * size) {
                     to.copy_from_slice(from);
                 }
@@ -422,42 +411,13 @@ fn cells(at: usize, size: usize, cell: usize) -> std::ops::Range<usize> {
 }
 
 /// Positions of the elements of a buffer in its memory, in row-major order.
-struct Offsets {
-    shape: Vec<usize>,
-    strides: Vec<i64>,
-    index: Vec<usize>,
-    at: i64,
-    left: usize,
-}
-
-impl Offsets {
-    fn new(place: &BufferView, m: &Machine<'_>, shape: &[usize]) -> Self {
-        Offsets {
-            shape: shape.to_vec(),
-            strides: place.dims.iter().map(|d| d.stride.get(m)).collect(),
-            index: vec![0; shape.len()],
-            at: place.offset.get(m),
-            left: shape.iter().product(),
-        }
-    }
-}
-
-impl Iterator for Offsets {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
-        let at = usize::try_from(self.at).ok();
-        for axis in (0..self.shape.len()).rev() {
-            self.index[axis] += 1;
-            self.at = self.at.wrapping_add(self.strides[axis]);
-            if self.index[axis] < self.shape[axis] {
-                break;
-            }
-            let back = self.strides[axis].wrapping_mul(self.shape[axis] as i64);
-            self.at = self.at.wrapping_sub(back);
-            self.index[axis] = 0;
-        }
-        at
-    }
+fn offsets(
+    place: &BufferView,
+    m: &Machine<'_>,
+    shape: &[usize],
+) -> impl Iterator<Item = usize> + use<> {
+    let strides: Vec<i64> = place.dims.iter().map(|d| d.stride.get(m)).collect();
+    let axes: Vec<(usize, i64)> = shape.iter().copied().zip(strides).collect();
+    let at = positions(axes.into_iter(), place.offset.get(m));
+    at.map_while(|at| usize::try_from(at).ok())
 }

@@ -125,14 +125,7 @@ impl Output {
     pub fn first_missing(&self) -> Option<(Vec<usize>, State)> {
         let states = self.states.as_ref()?;
         let (at, state) = states.iter().enumerate().find(|(_, s)| **s != State::Value)?;
-        let mut rest = at;
-        let mut index: Vec<usize> = Vec::new();
-        for &extent in self.tensor.shape().iter().rev() {
-            index.push(rest % extent.max(1));
-            rest /= extent.max(1);
-        }
-        index.reverse();
-        Some((index, *state))
+        Some((index_of(at, self.tensor.shape()), *state))
     }
 
     /// The tensor, if every element was written; arbitrary ones count as written.
@@ -150,6 +143,18 @@ impl Output {
         }
         Ok(self.tensor)
     }
+}
+
+/// The indices of a position in row-major order.
+pub(crate) fn index_of(at: usize, shape: &[usize]) -> Vec<usize> {
+    let mut rest = at;
+    let mut index = Vec::new();
+    for &n in shape.iter().rev() {
+        index.push(rest % n.max(1));
+        rest /= n.max(1);
+    }
+    index.reverse();
+    index
 }
 
 /// What a run of a tensor function gives.

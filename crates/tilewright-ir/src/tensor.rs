@@ -46,6 +46,21 @@ pub fn byte_count(dtype: DType, shape: &[usize]) -> Option<usize> {
     (n <= isize::MAX as usize - ALIGN).then_some(n)
 }
 
+/// The positions in memory of all elements in row-major order, given extents and strides, outermost
+/// first, and the position of the first one. Positions wrap.
+pub fn positions(
+    mut axes: impl DoubleEndedIterator<Item = (usize, i64)>,
+    first: i64,
+) -> impl Iterator<Item = i64> {
+    let along = |(count, stride): (usize, i64)| {
+        move |at: i64| (0..count as i64).map(move |i| at.wrapping_add(i.wrapping_mul(stride)))
+    };
+    // Of the rows the starts are kept, of the elements nothing.
+    let row = along(axes.next_back().unwrap_or((1, 0)));
+    let starts = axes.fold(vec![first], |at, axis| at.into_iter().flat_map(along(axis)).collect());
+    starts.into_iter().flat_map(row)
+}
+
 impl Tensor {
     /// A tensor of zeros. Fails where the size does not fit the address space.
     pub fn zeros(dtype: DType, shape: &[usize]) -> Result<Self> {

@@ -88,6 +88,11 @@ impl Executable {
 
     /// What runs for these inputs: a version for their sizes, or the executable itself.
     pub fn version(&self, inputs: &[Tensor]) -> &Executable {
+        self.other_version(inputs).unwrap_or(self)
+    }
+
+    /// A version for the sizes of these inputs.
+    fn other_version(&self, inputs: &[Tensor]) -> Option<&Executable> {
         let fits = |version: &&Executable| {
             let ports = version.calls.plan.inputs.iter().zip(inputs);
             ports
@@ -95,7 +100,7 @@ impl Executable {
                 .all(|(dim, given)| dim.known().is_none_or(|n| n == *given))
                 && check("input", &version.calls.plan.inputs, inputs).is_ok()
         };
-        self.versions.iter().find(fits).unwrap_or(self)
+        self.versions.iter().find(fits)
     }
 
     /// How many runs may go on at the same time: one a core, and at least two.
@@ -129,11 +134,8 @@ impl Executable {
     /// [`Error::Input`] if the number, an element type or a shape does not fit;
     /// [`Error::Execution`] if an assertion of a tensor function fails.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        if !self.versions.is_empty() {
-            let version = self.version(inputs);
-            if !std::ptr::eq(version, self) {
-                return version.run(inputs);
-            }
+        if let Some(version) = self.other_version(inputs) {
+            return version.run(inputs);
         }
         if self.machine.is_some() {
             let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
@@ -209,11 +211,8 @@ impl Executable {
     /// As [`Executable::run`], and [`Error::Input`] if an output does not fit. After an error the
     /// outputs hold anything.
     pub fn run_into(&self, inputs: &[Tensor], outputs: &mut [Tensor]) -> Result<()> {
-        if !self.versions.is_empty() {
-            let version = self.version(inputs);
-            if !std::ptr::eq(version, self) {
-                return version.run_into(inputs, outputs);
-            }
+        if let Some(version) = self.other_version(inputs) {
+            return version.run_into(inputs, outputs);
         }
         if self.machine.is_some() {
             return self.replace(inputs, outputs);

@@ -13,8 +13,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
-use tilewright_ir::tensor::byte_count;
-use tilewright_ir::{DType, Error, Result, Tensor, TypeKind};
+use tilewright_ir::tensor::{byte_count, positions};
+use tilewright_ir::{DType, Error, Result, Tensor};
 
 use crate::file::Output;
 
@@ -55,13 +55,8 @@ pub(crate) struct Header {
 /// short or goes on behind its array; [`Error::Unsupported`] for element types that tensors do not
 /// have (complex numbers, text, dates, records, objects). All name the file.
 pub fn read(path: impl AsRef<Path>) -> Result<Tensor> {
-    let path = path.as_ref();
-    let context = |e: Error| e.context(path.display());
-    let io = |e: std::io::Error| Error::io(e.to_string());
-    let file = File::open(path).map_err(|e| context(io(e)))?;
     // The length of a pipe is unknown, and 0 here.
-    let len = file.metadata().map_err(|e| context(io(e)))?.len();
-    decode(&mut BufReader::new(file), len, None).map_err(context)
+    open(path.as_ref(), |mut file, len| decode(&mut file, len, None))
 }
 
 /// Reads what a `.npy` file says of its array, and not the array.
@@ -69,10 +64,21 @@ pub fn read(path: impl AsRef<Path>) -> Result<Tensor> {
 /// # Errors
 /// As [`read`].
 pub fn read_info(path: impl AsRef<Path>) -> Result<Info> {
-    let path = path.as_ref();
-    let file = File::open(path).map_err(|e| Error::io(e.to_string()));
-    let header = file.and_then(|file| decode_header(&mut BufReader::new(file)));
-    header.map(|h| h.info).map_err(|e| e.context(path.display()))
+    open(path.as_ref(), |mut file, _| Ok(decode_header(&mut file)?.info))
+}
+
+/// Reads a file, of so many bytes as its system says; errors name it.
+pub(crate) fn open<T>(
+    path: &Path,
+    read: impl FnOnce(BufReader<File>, u64) -> Result<T>,
+) -> Result<T> {
+    let open = || {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok((BufReader::new(file), len))
+    };
+    let opened = open().map_err(|e: std::io::Error| Error::io(e.to_string()));
+    opened.and_then(|(file, len)| read(file, len)).map_err(|e| e.context(path.display()))
 }
 
 /// Writes a tensor to a `.npy` file. One that exists is replaced, or stays as it is where that
@@ -176,26 +182,15 @@ fn read_growing(from: &mut (impl Read + ?Sized), len: usize, info: &Info) -> Res
 fn row_major(tensor: &Tensor) -> Result<Tensor> {
     let (shape, size) = (tensor.shape(), tensor.dtype().bytes());
     let mut result = Tensor::zeros(tensor.dtype(), shape)?;
-    let mut strides = Vec::with_capacity(shape.len());
     let mut stride = 1;
-    for extent in shape {
-        strides.push(stride);
-        stride *= extent;
-    }
-    let source = tensor.bytes();
-    let mut index = vec![0; shape.len()];
-    let mut from = 0;
-    for to in result.bytes_mut().chunks_exact_mut(size) {
-        to.copy_from_slice(&source[from * size..][..size]);
-        for axis in (0..shape.len()).rev() {
-            index[axis] += 1;
-            from += strides[axis];
-            if index[axis] < shape[axis] {
-                break;
-            }
-            from -= strides[axis] * index[axis];
-            index[axis] = 0;
-        }
+    let axis = |&extent: &usize| {
+        stride *= extent as i64;
+        (extent, stride / extent.max(1) as i64)
+    };
+    let axes: Vec<(usize, i64)> = shape.iter().map(axis).collect();
+    let elements = result.bytes_mut().chunks_exact_mut(size);
+    for (to, from) in elements.zip(positions(axes.into_iter(), 0)) {
+        to.copy_from_slice(&tensor.bytes()[from as usize * size..][..size]);
     }
     Ok(result)
 }
@@ -301,65 +296,55 @@ fn text_width(descr: &str) -> Option<usize> {
     name.strip_prefix('S')?.parse().ok()
 }
 
+/// Element types and their names in NumPy, without the order of bytes.
+const ELEMENTS: [(DType, &str); 13] = [
+    (DType::BOOL, "b1"),
+    (DType::I8, "i1"),
+    (DType::I16, "i2"),
+    (DType::I32, "i4"),
+    (DType::I64, "i8"),
+    (DType::U8, "u1"),
+    (DType::U16, "u2"),
+    (DType::U32, "u4"),
+    (DType::U64, "u8"),
+    (DType::F16, "f2"),
+    (DType::F32, "f4"),
+    (DType::F64, "f8"),
+    (DType::BF16, "V2"),
+];
+
 /// The element type of this name in NumPy, and whether its bytes have to be swapped.
 fn element_type(descr: &str) -> Result<(DType, bool)> {
     let (order, name) = match descr.chars().next() {
         Some(c @ ('<' | '>' | '|' | '=')) => (c, &descr[1..]),
         _ => ('=', descr),
     };
-    let dtype = match name {
-        "b1" => DType::BOOL,
-        "i1" => DType::I8,
-        "i2" => DType::I16,
-        "i4" => DType::I32,
-        "i8" => DType::I64,
-        "u1" => DType::U8,
-        "u2" => DType::U16,
-        "u4" => DType::U32,
-        "u8" => DType::U64,
-        "f2" => DType::F16,
-        "f4" => DType::F32,
-        "f8" => DType::F64,
-        "V2" => DType::BF16,
-        _ => {
-            let kind = match name.chars().next() {
-                Some('c') => "complex numbers",
-                Some('S' | 'a' | 'U' | 'T') => "text",
-                Some('O') => "Python objects",
-                Some('M' | 'm') => "dates or times",
-                Some('V') => "raw memory",
-                Some('f') => "floats of a width that no machine agrees on",
-                _ => "elements of an unknown type",
-            };
-            return Err(Error::unsupported(format!("an array of {kind} (`{descr}`)"))
-                .help(match kind {
-                    "text" => "encode it: numpy.char.encode(array, \"utf-8\")",
-                    _ => "convert the array",
-                })
-                .note("bool, int8 to int64, uint8 to uint64, float16, float32, float64 and bfloat16 are read"));
-        }
+    if let Some((dtype, _)) = ELEMENTS.iter().find(|(_, known)| *known == name) {
+        return Ok((*dtype, order == '>' && dtype.bytes() > 1));
+    }
+    let kind = match name.chars().next() {
+        Some('c') => "complex numbers",
+        Some('S' | 'a' | 'U' | 'T') => "text",
+        Some('O') => "Python objects",
+        Some('M' | 'm') => "dates or times",
+        Some('V') => "raw memory",
+        Some('f') => "floats of a width that no machine agrees on",
+        _ => "elements of an unknown type",
     };
-    Ok((dtype, order == '>' && dtype.bytes() > 1))
+    Err(Error::unsupported(format!("an array of {kind} (`{descr}`)"))
+        .help(match kind {
+            "text" => "encode it: numpy.char.encode(array, \"utf-8\")",
+            _ => "convert the array",
+        })
+        .note(
+            "bool, int8 to int64, uint8 to uint64, float16, float32, float64 and bfloat16 are read",
+        ))
 }
 
 /// The name of an element type in NumPy.
-fn descr(dtype: DType) -> Option<&'static str> {
-    Some(match (dtype.kind, dtype.bits, dtype.lanes) {
-        (TypeKind::Bool, _, 1) => "|b1",
-        (TypeKind::Int, 8, 1) => "|i1",
-        (TypeKind::Int, 16, 1) => "<i2",
-        (TypeKind::Int, 32, 1) => "<i4",
-        (TypeKind::Int, 64, 1) => "<i8",
-        (TypeKind::UInt, 8, 1) => "|u1",
-        (TypeKind::UInt, 16, 1) => "<u2",
-        (TypeKind::UInt, 32, 1) => "<u4",
-        (TypeKind::UInt, 64, 1) => "<u8",
-        (TypeKind::Float, 16, 1) => "<f2",
-        (TypeKind::Float, 32, 1) => "<f4",
-        (TypeKind::Float, 64, 1) => "<f8",
-        (TypeKind::BFloat, 16, 1) => "<V2",
-        _ => return None,
-    })
+fn descr(dtype: DType) -> Option<String> {
+    let (_, name) = ELEMENTS.iter().find(|(known, _)| *known == dtype)?;
+    Some(format!("{}{name}", if dtype.bytes() > 1 { '<' } else { '|' }))
 }
 
 /// Writes a whole file.

@@ -186,11 +186,7 @@ impl Archive<BufReader<File>> {
     /// [`Error::Io`] if the file cannot be read, [`Error::Input`] if it is not a zip archive.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let context = |e: Error| e.context(path.display());
-        let io = |e: std::io::Error| context(Error::io(e.to_string()));
-        let file = File::open(path).map_err(io)?;
-        let len = file.metadata().map_err(io)?.len();
-        Archive::new(BufReader::new(file), path.into(), len).map_err(context)
+        npy::open(path, |file, len| Archive::new(file, path.into(), len))
     }
 }
 

@@ -18,55 +18,15 @@ pub struct Caches {
 
 const KIB: usize = 1 << 10;
 
-/// Processors by LLVM's name, with the KiB of their first and second level. A processor that is
-/// not here has those of the one that it has all features of, and no more. The third level differs from
-/// model to model of one name.
-const KNOWN: &[(&str, usize, usize)] = &[
-    ("core2", 32, 4096),
-    ("nehalem", 32, 256),
-    ("sandybridge", 32, 256),
-    ("ivybridge", 32, 256),
-    ("haswell", 32, 256),
-    ("broadwell", 32, 256),
-    ("skylake", 32, 256),
-    ("skylake-avx512", 32, 1024),
-    ("cascadelake", 32, 1024),
-    ("cooperlake", 32, 1024),
-    ("cannonlake", 32, 256),
-    ("icelake-client", 48, 512),
-    ("icelake-server", 48, 1280),
-    ("tigerlake", 48, 1280),
-    ("rocketlake", 48, 512),
-    ("alderlake", 48, 1280),
-    ("raptorlake", 48, 2048),
-    ("sapphirerapids", 48, 2048),
-    ("emeraldrapids", 48, 2048),
-    ("znver1", 32, 512),
-    ("znver2", 32, 512),
-    ("znver3", 32, 512),
-    ("znver4", 32, 1024),
-    ("znver5", 48, 1024),
-    ("neoverse-n1", 64, 1024),
-    ("neoverse-n2", 64, 1024),
-    ("neoverse-v1", 64, 1024),
-    ("neoverse-v2", 64, 2048),
-    ("a64fx", 64, 8192),
-];
-
 impl Caches {
     /// Those of a CPU by its name, or else what CPUs with such features usually have.
     pub(crate) fn of(features: &Features, cpu: &str) -> Caches {
-        let row = |c: &Cpu| KNOWN.iter().find(|(name, ..)| *name == c.name);
-        let mut known = None;
-        for c in features.arch().family(cpu) {
-            known = row(c);
-            // One with features of its own is another design.
-            if known.is_some() || !c.more.is_empty() {
-                break;
-            }
-        }
-        let (l1, l2) = match known {
-            Some((_, l1, l2)) => (*l1, *l2),
+        // One that is not known has those of the one that it is like; with features of its own it is
+        // another design.
+        let decides = |c: &&Cpu| c.caches != (0, 0) || !c.more.is_empty();
+        let known = features.arch().family(cpu).find(decides).map(|c| c.caches);
+        let (l1, l2) = match known.filter(|known| *known != (0, 0)) {
+            Some(known) => known,
             None if features.has("avx512f") => (32, 1024),
             None if features.has("avx2") => (32, 512),
             None if features.arch() == Arch::Aarch64 => (64, 512),
@@ -116,6 +76,7 @@ fn bytes(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::Target;
+    use crate::cpus::{AARCH64, X86_64};
 
     #[test]
     fn sizes_are_read_as_the_system_writes_them() {
@@ -136,10 +97,9 @@ mod tests {
         assert_eq!(l2(linux, "", "+avx2"), 512 * KIB);
         assert_eq!(l2(linux, "x86-64-v4", ""), 1024 * KIB);
         assert_eq!(l2("riscv64-unknown-linux-gnu", "", ""), 256 * KIB);
-        for (name, l1, l2) in KNOWN {
-            let there = |arch: Arch| arch.family(name).next().is_some();
-            assert!(there(Arch::X86_64) || there(Arch::Aarch64), "{name}");
-            assert!(l1 < l2, "{name}");
+        for c in X86_64.iter().chain(AARCH64) {
+            let (l1, l2) = c.caches;
+            assert!(l1 < l2 || c.caches == (0, 0), "{}", c.names);
         }
     }
 }

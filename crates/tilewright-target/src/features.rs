@@ -38,7 +38,7 @@ impl Arch {
 
     /// A CPU, and those that it is like, the nearest first.
     pub(crate) fn family(self, cpu: &str) -> impl Iterator<Item = &'static Cpu> {
-        let find = move |name: &str| self.cpus().iter().find(|c| c.name == name);
+        let find = move |name: &str| self.cpus().iter().find(|c| c.names().any(|n| n == name));
         std::iter::successors(find(cpu), move |c| find(c.like))
     }
 
@@ -162,10 +162,11 @@ pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>
             None => error,
         }
     };
-    let names: Vec<&str> = arch.cpus().iter().filter(|c| c.since <= llvm).map(|c| c.name).collect();
+    let known_cpus = arch.cpus().iter().filter(|c| c.since <= llvm);
+    let names: Vec<&str> = known_cpus.flat_map(Cpu::names).collect();
     if !cpu.is_empty() && cpu != "generic" && !names.contains(&cpu) {
         let error = unknown("CPU", cpu, &names);
-        return Err(match arch.cpus().iter().find(|c| c.name == cpu) {
+        return Err(match arch.family(cpu).next() {
             Some(later) => error.note(format!("LLVM knows it from version {} on", later.since)),
             None => error,
         });
@@ -213,9 +214,9 @@ mod tests {
         for arch in [Arch::X86_64, Arch::Aarch64] {
             let cpus = arch.cpus();
             for (k, cpu) in cpus.iter().enumerate() {
-                let above = cpus[..k].iter().any(|c| c.name == cpu.like);
-                assert!(cpu.like.is_empty() || above, "{}", cpu.name);
-                assert!(cpus[..k].iter().all(|c| c.name != cpu.name), "{}", cpu.name);
+                let above: Vec<&str> = cpus[..k].iter().flat_map(Cpu::names).collect();
+                assert!(cpu.like.is_empty() || above.contains(&cpu.like), "{}", cpu.names);
+                assert!(cpu.names().all(|name| !above.contains(&name)), "{}", cpu.names);
             }
         }
     }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use super::Refused;
+
 /// Nothing that can be relied on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity(pub [u64; 5]);
@@ -22,15 +24,6 @@ impl Identity {
 
 /// There is none.
 pub(super) struct Directory(Infallible);
-
-/// Why there is nothing to work with.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// It is not there.
-    Missing,
-    /// It is not safe to use, or cannot be used, for this reason.
-    Because(String),
-}
 
 impl Directory {
     pub fn open(_: &Path) -> Result<Directory, Refused> {

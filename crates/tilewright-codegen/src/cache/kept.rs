@@ -22,18 +22,17 @@
 //! hundred megabytes is not read to find out that it is the one of the last time.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use memmap2::Mmap;
 use tilewright_ir::{DType, Tensor, tensor};
 
-use super::private::{Directory, Identity, Refused};
-use super::{ABANDONED, HASH_LEN, ObjectCache, TEMPORARY, files};
+use super::private::{Directory, Identity};
+use super::{HASH_LEN, ObjectCache, evict, files, find, name, replace};
 
 /// The bytes that all programs may take together.
 pub const LIMIT: u64 = 8 << 30;
@@ -93,7 +92,7 @@ impl Kept {
 
     /// Deletes what turned out to be damaged.
     pub fn reject(self) {
-        remove(&self.directory, &self.key.to_hex());
+        let _ = remove(&self.directory, &self.key.to_hex());
     }
 }
 
@@ -102,14 +101,8 @@ impl ObjectCache {
     pub fn kept(&self, key: &blake3::Hash) -> Option<Kept> {
         let (path, directory) = self.open()?;
         let name = name(key, ENTRY);
-        let file = match directory.read(&name) {
-            Ok(file) => file,
-            Err(Refused::Missing) => return None,
-            Err(Refused::Because(why)) => {
-                self.warn(path, &format!("the entry {name} is not used: {why}"));
-                return None;
-            }
-        };
+        let found = find(&directory, &name);
+        let file = found.map_err(|warning| self.warn(path, &warning)).ok()??;
         let identity = Identity::of(&file).ok()?;
         let is_settled = identity.is_settled(SETTLED);
         // SAFETY: the file is this user's alone, and this program replaces such files and never writes
@@ -117,7 +110,7 @@ impl ObjectCache {
         let map = unsafe { Mmap::map(&file) }.ok()?;
         let expected = [&MAGIC[..], key.as_bytes()].concat();
         if map.len() < START || !map.starts_with(&expected) {
-            remove(&directory, &key.to_hex());
+            let _ = remove(&directory, &key.to_hex());
             return None;
         }
         let count = map.len() - START;
@@ -125,13 +118,8 @@ impl ObjectCache {
         // SAFETY: the mapping is read only, and lives as long as its owner.
         let content =
             unsafe { Tensor::from_foreign(DType::U8, &[count], start, Arc::new(map)) }.ok()?;
-        let is_checked = directory.read(&self::name(key, STAMP)).is_ok_and(|mut file| {
-            let mut found = Vec::new();
-            let read = (&mut file).take(1 << 10).read_to_end(&mut found).is_ok();
-            // Also the time of last use.
-            let _ = file.set_modified(SystemTime::now());
-            read && found == stamp(&identity, key, &[])
-        });
+        let found = read_stamp(&directory, &self::name(key, STAMP));
+        let is_checked = found.is_some_and(|found| found == stamp(&identity, key, &[]));
         Some(Kept { directory, key: *key, identity, is_settled, is_checked, content })
     }
 
@@ -207,13 +195,19 @@ fn remembered(
     identity: &Identity,
     place: &blake3::Hash,
 ) -> Option<blake3::Hash> {
+    let found = read_stamp(directory, name)?;
+    let (_, rest) = found.split_at_checked(MAGIC.len() + 5 * 8)?;
+    let hash: [u8; HASH_LEN] = rest.get(..HASH_LEN)?.try_into().ok()?;
+    (found == stamp(identity, place, &hash)).then(|| hash.into())
+}
+
+/// What is in a stamp, whose time is that of the last use.
+fn read_stamp(directory: &Directory, name: &str) -> Option<Vec<u8>> {
     let mut file = directory.read(name).ok()?;
     let mut found = Vec::new();
     (&mut file).take(1 << 10).read_to_end(&mut found).ok()?;
-    let (_, rest) = found.split_at_checked(MAGIC.len() + 5 * 8)?;
-    let hash: [u8; HASH_LEN] = rest.get(..HASH_LEN)?.try_into().ok()?;
     let _ = file.set_modified(SystemTime::now());
-    (found == stamp(identity, place, &hash)).then(|| hash.into())
+    Some(found)
 }
 
 /// What a stamp holds: the state of a file, what is known of it, and a hash of both and of the key.
@@ -225,64 +219,20 @@ fn stamp(identity: &Identity, key: &blake3::Hash, known: &[u8]) -> Vec<u8> {
     all
 }
 
-fn name(key: &blake3::Hash, ending: &str) -> String {
-    format!("{}.{ending}", key.to_hex())
-}
-
-/// Writes a file under another name, then gives it its own.
-fn replace(
-    directory: &Directory,
-    name: &str,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let temporary = format!("{name}.{}-{count}.{TEMPORARY}", std::process::id());
-    let written = directory.create(&temporary).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        write(&mut file)?;
-        file.flush()
-    });
-    let renamed = written.and_then(|()| directory.rename(&temporary, name));
-    if renamed.is_err() {
-        let _ = directory.remove(&temporary);
-    }
-    renamed
-}
-
 /// Deletes an entry and its stamp.
-fn remove(directory: &Directory, key: &str) {
-    for ending in [ENTRY, STAMP] {
-        let _ = directory.remove(&format!("{key}.{ending}"));
-    }
+fn remove(directory: &Directory, key: &str) -> io::Result<()> {
+    let _ = directory.remove(&format!("{key}.{STAMP}"));
+    directory.remove(&format!("{key}.{ENTRY}"))
 }
 
-/// Deletes the programs that were not used for longest until the others fit, and what a process that
-/// died left behind.
+/// Deletes the programs that were not used for longest until the others fit.
 fn make_room(directory: &Directory, limit: u64) {
-    for file in files(directory, TEMPORARY) {
-        if file.used.elapsed().is_ok_and(|age| age > ABANDONED) {
-            let _ = directory.remove(&file.name);
-        }
+    let (stamps, mut entries) = (files(directory, STAMP), files(directory, ENTRY));
+    for entry in &mut entries {
+        let stamp = stamps.iter().find(|stamp| key_of(&stamp.name) == key_of(&entry.name));
+        entry.used = stamp.map_or(entry.used, |stamp| stamp.used.max(entry.used));
     }
-    let stamps = files(directory, STAMP);
-    let mut entries: Vec<(SystemTime, String, u64)> = files(directory, ENTRY)
-        .into_iter()
-        .map(|entry| {
-            let key = key_of(&entry.name).to_owned();
-            let stamp = stamps.iter().find(|stamp| key_of(&stamp.name) == key);
-            (stamp.map_or(entry.used, |stamp| stamp.used.max(entry.used)), key, entry.len)
-        })
-        .collect();
-    entries.sort();
-    let mut size: u64 = entries.iter().map(|entry| entry.2).sum();
-    for (_, key, len) in entries {
-        if size <= limit {
-            break;
-        }
-        remove(directory, &key);
-        size -= len;
-    }
+    evict(directory, entries, limit, |name| remove(directory, key_of(name)));
 }
 
 /// The key in a file's name.

@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, renameat, unlinkat};
 
+use super::Refused;
+
 /// What the system says of a file, which changes whenever its content does: device, number, length,
 /// and the nanoseconds of its last change of content and of anything. The last one is the system's:
 /// nobody can set it.
@@ -55,15 +57,6 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// A directory of this user's.
 pub(super) struct Directory(OwnedFd);
-
-/// Why there is nothing to work with.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// It is not there.
-    Missing,
-    /// It is not safe to use, or cannot be used, for this reason.
-    Because(String),
-}
 
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Refused {

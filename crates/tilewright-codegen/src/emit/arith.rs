@@ -41,25 +41,22 @@ pub(super) fn binary(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Va
 
 /// Comparison; with `NaN` only `!=` holds.
 fn compare(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
-    let op = match (x.dtype.is_float(), is_signed(x.dtype), op) {
-        (true, _, BinOp::Eq) => "fcmp oeq",
-        (true, _, BinOp::Ne) => "fcmp une",
-        (true, _, BinOp::Lt) => "fcmp olt",
-        (true, _, BinOp::Le) => "fcmp ole",
-        (true, _, BinOp::Gt) => "fcmp ogt",
-        (true, ..) => "fcmp oge",
-        (_, _, BinOp::Eq) => "icmp eq",
-        (_, _, BinOp::Ne) => "icmp ne",
-        (_, true, BinOp::Lt) => "icmp slt",
-        (_, true, BinOp::Le) => "icmp sle",
-        (_, true, BinOp::Gt) => "icmp sgt",
-        (_, true, _) => "icmp sge",
-        (_, _, BinOp::Lt) => "icmp ult",
-        (_, _, BinOp::Le) => "icmp ule",
-        (_, _, BinOp::Gt) => "icmp ugt",
-        _ => "icmp uge",
+    let kind = match (op, is_signed(x.dtype)) {
+        (BinOp::Ne, _) if x.dtype.is_float() => "fcmp u",
+        _ if x.dtype.is_float() => "fcmp o",
+        (BinOp::Eq | BinOp::Ne, _) => "icmp ",
+        (_, true) => "icmp s",
+        (_, false) => "icmp u",
     };
-    c.cmp(op, x.a, x.b)
+    let name = match op {
+        BinOp::Eq => "eq",
+        BinOp::Ne => "ne",
+        BinOp::Lt => "lt",
+        BinOp::Le => "le",
+        BinOp::Gt => "gt",
+        _ => "ge",
+    };
+    c.cmp(&format!("{kind}{name}"), x.a, x.b)
 }
 
 /// Arithmetic of `bool` is that of 0 and 1, where everything but 0 counts as 1.
@@ -155,12 +152,9 @@ fn narrowed(c: &mut Code<'_>, v: &Val, to: DType, ty: Ty) -> Val {
     };
     let [least, most] = [least, most].map(|limit| Val::float(v.ty, limit as f64));
     let zero = Val::zero(v.ty);
-    let number = c.cmp("fcmp ord", v, &zero);
-    let v = c.select(&number, v, &zero);
-    let above = c.cmp("fcmp ogt", &v, &least);
-    let v = c.select(&above, &v, &least);
-    let below = c.cmp("fcmp olt", &v, &most);
-    let v = c.select(&below, &v, &most);
+    let v = c.select_cmp("fcmp ord", v, &zero, v, &zero);
+    let v = c.select_cmp("fcmp ogt", &v, &least, &v, &least);
+    let v = c.select_cmp("fcmp olt", &v, &most, &v, &most);
     let wide = c.convert("fptosi", &v, Scalar::I32);
     c.convert("trunc", &wide, ty.scalar)
 }
@@ -226,8 +220,7 @@ fn nonzero(c: &mut Code<'_>, b: &Val, range: Interval) -> Val {
     if !range.contains(0) {
         return b.clone();
     }
-    let zero = c.cmp("icmp eq", b, &Val::zero(b.ty));
-    c.select(&zero, &Val::int(b.ty, 1), b)
+    c.select_cmp("icmp eq", b, &Val::zero(b.ty), &Val::int(b.ty, 1), b)
 }
 
 fn float(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Option<Val> {
@@ -261,15 +254,12 @@ fn extreme(c: &mut Code<'_>, intrinsic: &str, better: &str, x: &Operands<'_>) ->
         (true, _) => (x.a, x.b),
         (_, true) => (x.b, x.a),
         _ if c.shared.machine.masks && x.a.ty.lanes > 1 => {
-            let cond = c.cmp(better, x.a, x.b);
-            let either = c.select(&cond, x.a, x.b);
-            let is_number = c.cmp("fcmp ord", x.a, x.a);
-            return c.select(&is_number, &either, x.a);
+            let either = c.select_cmp(better, x.a, x.b, x.a, x.b);
+            return c.select_cmp("fcmp ord", x.a, x.a, &either, x.a);
         }
         _ => return c.extreme(intrinsic, x.a, x.b),
     };
-    let cond = c.cmp(better, a, b);
-    c.select(&cond, a, b)
+    c.select_cmp(better, a, b, a, b)
 }
 
 /// Conversion between types of equal lanes; `None` where there is none.
@@ -345,6 +335,5 @@ fn sticky(c: &mut Code<'_>, v: &Val, dtype: DType) -> Val {
         false => v.clone(),
     };
     let bound = if is_signed(dtype) { 2 * limit } else { limit };
-    let exact = c.cmp("icmp ult", &shifted, &Val::int(ty, bound));
-    c.select(&exact, v, &folded)
+    c.select_cmp("icmp ult", &shifted, &Val::int(ty, bound), v, &folded)
 }

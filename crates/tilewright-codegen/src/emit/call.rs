@@ -74,8 +74,7 @@ impl Func<'_> {
         let x = values.next()?;
         let in_width = amount.lo >= 0 && amount.hi < i128::from(x.ty.scalar.bits());
         let y = values.next().unwrap_or_else(|| x.clone());
-        let build = intrinsic::ints(op)?;
-        Some(build(&mut self.code, &Whole { x, y, dtype, in_width }))
+        intrinsic::of_ints(&mut self.code, op, &Whole { x, y, dtype, in_width })
     }
 
     /// Text as a pointer to a constant that ends with a zero byte.
@@ -186,8 +185,7 @@ fn constant_power(c: &mut super::code::Code<'_>, x: &Val, exponent: &Expr) -> Op
             let root = c.bin("fadd", &root, &Val::float(x.ty, 0.0));
             let infinity = Val::float(x.ty, f64::INFINITY);
             let negative = Val::float(x.ty, f64::NEG_INFINITY);
-            let lowest = c.cmp("fcmp oeq", x, &negative);
-            c.select(&lowest, &infinity, &root)
+            c.select_cmp("fcmp oeq", x, &negative, &infinity, &root)
         }
         _ => return None,
     })

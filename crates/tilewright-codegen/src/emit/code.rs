@@ -209,27 +209,17 @@ impl Shared {
 
     /// Declares a function, unless one of this name is.
     pub fn declare(&self, name: &str, declaration: impl FnOnce() -> String) {
-        let mut declares = self.declares.borrow_mut();
-        if !declares.contains_key(name) {
-            declares.insert(name.to_owned(), declaration());
-        }
+        once(&self.declares, name, declaration);
     }
 
     /// Makes a helper function, unless it is there. `build` may ask for further ones.
     pub fn helper(&self, name: &str, build: impl FnOnce(&Shared) -> String) {
-        if self.helpers.borrow().contains_key(name) {
-            return;
-        }
-        let text = build(self);
-        self.helpers.borrow_mut().insert(name.to_owned(), text);
+        once(&self.helpers, name, || build(self));
     }
 
     /// Makes a constant, unless it is there.
     pub fn global(&self, name: &str, build: impl FnOnce() -> String) {
-        let mut globals = self.globals.borrow_mut();
-        if !globals.contains_key(name) {
-            globals.insert(name.to_owned(), build());
-        }
+        once(&self.globals, name, build);
     }
 
     /// Adds a function definition.
@@ -266,6 +256,14 @@ impl Shared {
             line(&format!("!{id} = {text}"));
         }
         out
+    }
+}
+
+/// Makes a text, unless one of this name is there.
+fn once(texts: &RefCell<BTreeMap<String, String>>, name: &str, build: impl FnOnce() -> String) {
+    if !texts.borrow().contains_key(name) {
+        let text = build();
+        texts.borrow_mut().insert(name.to_owned(), text);
     }
 }
 
@@ -399,6 +397,12 @@ impl<'m> Code<'m> {
         self.emit(t.ty, format_args!("select {cond}, {t}, {f}"))
     }
 
+    /// `t` where a comparison of `a` and `b` holds, `f` elsewhere.
+    pub fn select_cmp(&mut self, op: &str, a: &Val, b: &Val, t: &Val, f: &Val) -> Val {
+        let cond = self.cmp(op, a, b);
+        self.select(&cond, t, f)
+    }
+
     /// A conversion instruction.
     pub fn convert(&mut self, op: &str, v: &Val, to: Scalar) -> Val {
         let ty = v.ty.of(to);
@@ -412,16 +416,6 @@ impl<'m> Code<'m> {
             (Scalar::I1, _) | (_, false) => self.convert("zext", v, Scalar::I64),
             (_, true) => self.convert("sext", v, Scalar::I64),
         }
-    }
-
-    /// `a + b` of 64-bit index arithmetic, without the trivial cases.
-    pub fn add64(&mut self, a: &Val, b: &Val) -> Val {
-        self.add_index(a, b, true)
-    }
-
-    /// `a * b` of 64-bit index arithmetic, without the trivial cases.
-    pub fn mul64(&mut self, a: &Val, b: &Val) -> Val {
-        self.mul_index(a, b, true)
     }
 
     /// Lanes of two vectors of one type, by their places in both.
@@ -490,11 +484,29 @@ impl<'m> Code<'m> {
         }
     }
 
+    /// A value whose lanes are made one after the other.
+    pub fn lane_by_lane(&mut self, ty: Ty, mut make: impl FnMut(&mut Self, u16) -> Val) -> Val {
+        if ty.lanes == 1 {
+            return make(self, 0);
+        }
+        let mut all = Val::new(ty, "poison");
+        for lane in 0..ty.lanes {
+            let v = make(self, lane);
+            all = self.emit(ty, format_args!("insertelement {all}, {v}, i64 {lane}"));
+        }
+        all
+    }
+
+    /// A number that is not below one bound and not above another, which may be `NaN`.
+    pub fn clamp(&mut self, x: &Val, low: &Val, high: &Val) -> Val {
+        let x = self.select_cmp("fcmp ogt", low, x, low, x);
+        self.select_cmp("fcmp olt", high, &x, high, &x)
+    }
+
     /// A call of an overloaded intrinsic; `over` are the types in its name.
     pub fn intrinsic(&mut self, base: &str, over: &[Ty], ret: Ty, args: &[&Val]) -> Val {
         let name = self.declare_intrinsic(base, over, &ret.to_string(), args);
-        let args = arguments(args);
-        self.emit(ret, format_args!("call {ret} @{name}({args})"))
+        self.call(&name, ret, args)
     }
 
     /// Minimum or maximum of floats, `NaN` if either is, and either of `-0.0` and `0.0`.

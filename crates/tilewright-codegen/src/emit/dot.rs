@@ -23,7 +23,7 @@ use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Result, TypeKin
 
 use super::code::{Scalar, Ty, Val};
 use super::func::Func;
-use super::machine::{Dot, Form};
+use super::machine::Dot;
 
 /// Terms of a sum that is looked at: those of the largest group, and what they are added to.
 const MOST: usize = 6;
@@ -102,27 +102,18 @@ impl Func<'_> {
         let lanes_value = self.words(lanes.buffer, lanes.at, dtype.lanes)?;
         let swapped = dot.a.kind == TypeKind::Int && dot.b.kind == TypeKind::UInt;
         let (x, y) = if swapped { (lanes_value, one_value) } else { (one_value, lanes_value) };
-        let bytes = Ty { scalar: Scalar::I8, lanes: dtype.lanes * 4 };
-        Ok(match dot.form {
-            Form::Words(name) => self.code.intrinsic(name, &[], ty, &[&sum, &x, &y]),
-            Form::Pairs(name) => {
-                let half = Ty { scalar: Scalar::I16, lanes: dtype.lanes * 2 };
-                let [x, y] =
-                    [x, y].map(|v| self.code.emit(half, format_args!("bitcast {v} to {half}")));
-                let pairs = self.code.intrinsic(name, &[], ty, &[&x, &y]);
+        let each = (4 / dot.operand.bytes()) as u16;
+        let operand = Ty { scalar: dot.operand, lanes: dtype.lanes * each };
+        let [x, y] = [x, y].map(|v| match v.ty == operand {
+            true => v,
+            false => self.code.emit(operand, format_args!("bitcast {v} to {operand}")),
+        });
+        Ok(match dot.operand {
+            Scalar::I16 => {
+                let pairs = self.code.intrinsic(dot.intrinsic, &[], ty, &[&x, &y]);
                 self.code.bin("add", &sum, &pairs)
             }
-            Form::Bytes(name) => {
-                let [x, y] =
-                    [x, y].map(|v| self.code.emit(bytes, format_args!("bitcast {v} to {bytes}")));
-                self.code.intrinsic(name, &[], ty, &[&sum, &x, &y])
-            }
-            Form::Floats(name) => {
-                let half = Ty { scalar: Scalar::BFloat, lanes: dtype.lanes * 2 };
-                let [x, y] =
-                    [x, y].map(|v| self.code.emit(half, format_args!("bitcast {v} to {half}")));
-                self.code.intrinsic(name, &[], ty, &[&sum, &x, &y])
-            }
+            _ => self.code.intrinsic(dot.intrinsic, &[], ty, &[&sum, &x, &y]),
         })
     }
 }

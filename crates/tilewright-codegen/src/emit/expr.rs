@@ -132,10 +132,7 @@ impl Func<'_> {
             }
             ExprKind::Call(CallTarget::Opaque(name), args) => self.call_opaque(name, args),
             ExprKind::Let(var, value, body) => {
-                let range = self.ranges.of(value);
-                let value = self.expr(value)?;
-                self.ranges.bind(var, range);
-                self.bind(var, value);
+                self.bind_to(var, value)?;
                 self.expr(body)
             }
             ExprKind::Ramp(base, stride) => {
@@ -391,39 +388,32 @@ impl Func<'_> {
 /// The largest parts that are evaluated on both sides of a choice, whatever else happens there:
 /// they are computed before the choice instead of twice.
 fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
-    /// Visits what an expression certainly evaluates, each node once. Bodies of bindings are left
-    /// out, because what they bind is not there outside.
-    struct Certain<'a> {
-        seen: HashSet<usize>,
-        found: Vec<Expr>,
-        /// Nodes to look for; without, nothing is found.
-        wanted: Option<&'a HashSet<usize>>,
-    }
-    impl Visit for Certain<'_> {
-        fn expr(&mut self, e: &Expr) {
-            if !self.seen.insert(e.address()) {
-                return;
-            }
-            if self.wanted.is_some_and(|w| w.contains(&e.address())) {
-                self.found.push(e.clone());
-                return;
-            }
-            match e.kind() {
-                ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_) => {
-                    self.seen.remove(&e.address());
-                }
-                ExprKind::IfThenElse(cond, ..) => self.expr(cond),
-                ExprKind::Binary(BinOp::And | BinOp::Or, a, _) => self.expr(a),
-                ExprKind::Let(_, value, _) => self.expr(value),
-                _ => walk_expr(self, e),
-            }
-        }
-    }
-    let mut first = Certain { seen: HashSet::new(), found: Vec::new(), wanted: None };
-    first.expr(t);
-    let mut second = Certain { seen: HashSet::new(), found: Vec::new(), wanted: Some(&first.seen) };
-    second.expr(f);
-    second.found
+    let (mut first, mut second, mut found) = (HashSet::new(), HashSet::new(), Vec::new());
+    certain(t, &mut |e| first.insert(e.address()));
+    certain(f, &mut |e| {
+        let (new, shared) = (second.insert(e.address()), first.contains(&e.address()));
+        found.extend((new && shared).then(|| e.clone()));
+        new && !shared
+    });
+    found
+}
+
+/// Calls back for what an expression certainly evaluates, but for variables and numbers; the parts of a
+/// node come only if the answer is `true`. Bodies of bindings are left out, because what they bind is
+/// not there outside.
+fn certain(e: &Expr, each: &mut dyn FnMut(&Expr) -> bool) {
+    e.for_each(|e| {
+        let leaf = matches!(e.kind(), ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_));
+        let first = match e.kind() {
+            _ if leaf || !each(e) => return false,
+            ExprKind::IfThenElse(first, ..)
+            | ExprKind::Binary(BinOp::And | BinOp::Or, first, _)
+            | ExprKind::Let(_, first, _) => first,
+            _ => return true,
+        };
+        certain(first, each);
+        false
+    });
 }
 
 /// Whether an expression is a floating-point constant that is not `NaN`.

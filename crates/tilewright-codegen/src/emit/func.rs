@@ -108,6 +108,15 @@ impl<'m> Func<'m> {
         self.env.insert(var.clone(), value);
     }
 
+    /// Gives a variable the value of an expression.
+    pub fn bind_to(&mut self, var: &Var, value: &Expr) -> Result<()> {
+        let range = self.ranges.of(value);
+        let value = self.expr(value)?;
+        self.ranges.bind(var, range);
+        self.bind(var, value);
+        Ok(())
+    }
+
     pub fn known(&self, e: &Expr) -> Option<Val> {
         self.scopes.iter().rev().find_map(|s| s.values.get(&e.address())).map(|(_, v)| v.clone())
     }
@@ -263,7 +272,7 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
                     e.note(format!("it is in the offset of parameter `{}`", buffer.name))
                 })?;
                 let size = buffer.dtype().bytes() * usize::from(buffer.dtype().lanes);
-                let back = inner.code.mul64(&at, &Val::int(Ty::I64, -(size as i64)));
+                let back = inner.code.mul_index(&at, &Val::int(Ty::I64, -(size as i64)), true);
                 first = inner.code.emit(Ty::PTR, format_args!("getelementptr i8, {first}, {back}"));
             }
             inner.env.insert(buffer.data.clone(), first);

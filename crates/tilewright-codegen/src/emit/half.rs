@@ -134,8 +134,7 @@ fn round_bf16(c: &mut Code<'_>, v: &Val) -> Val {
     // A NaN keeps its upper bits and becomes a quiet one.
     let nan = c.bin("and", &bits, &Val::int(ty, -0x1_0000));
     let nan = c.bin("or", &nan, &Val::int(ty, 0x40_0000));
-    let is_nan = c.cmp("fcmp uno", v, v);
-    let bits = c.select(&is_nan, &nan, &rounded);
+    let bits = c.select_cmp("fcmp uno", v, v, &nan, &rounded);
     c.convert("bitcast", &bits, Scalar::F32)
 }
 
@@ -156,8 +155,7 @@ fn round_f16(c: &mut Code<'_>, v: &Val) -> Val {
     let finite = c.select(&small, &counted, &normal);
     let nan = c.bin("and", &magnitude, &Val::int(ty, -0x2000));
     let nan = c.bin("or", &nan, &Val::int(ty, 0x40_0000));
-    let is_nan = c.cmp("fcmp uno", v, v);
-    let value = c.select(&is_nan, &nan, &finite);
+    let value = c.select_cmp("fcmp uno", v, v, &nan, &finite);
     let value = c.bin("or", &value, &sign);
     c.convert("bitcast", &value, Scalar::F32)
 }

@@ -3,6 +3,8 @@
 use tilewright_ir::DType;
 use tilewright_target::{Arch, Target, TensorInstruction};
 
+use super::code::Scalar;
+
 /// Properties of the machine that is compiled for.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
@@ -57,20 +59,11 @@ pub(super) struct Dot {
     pub(super) b: DType,
     /// What is added up.
     pub(super) sum: DType,
-    pub(super) form: Form,
-}
-
-/// What LLVM's intrinsic takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Form {
-    /// The accumulator, the unsigned and the signed operand, all as `int32`.
-    Words(&'static str),
-    /// Both operands, as `int16`; the sum of pairs is then added.
-    Pairs(&'static str),
-    /// The accumulator and both operands, as bytes, the unsigned one first where they differ.
-    Bytes(&'static str),
-    /// The accumulator and both operands, as `bfloat`.
-    Floats(&'static str),
+    /// LLVM's intrinsic. It takes the accumulator and both operands, the unsigned one first where they
+    /// differ; of [`Scalar::I16`] the operands alone, and gives what is then added.
+    pub(super) intrinsic: &'static str,
+    /// The type that the intrinsic takes the operands as.
+    pub(super) operand: Scalar,
 }
 
 impl Dot {
@@ -80,20 +73,22 @@ impl Dot {
     }
 
     fn new(i: &TensorInstruction) -> Option<Dot> {
-        let form = match i.name {
-            "vpdpbusd_512_u8_i8" | "vpdpbusd_512_i8_u8" => Form::Words("x86.avx512.vpdpbusd.512"),
-            "vpdpbusd_256_u8_i8" | "vpdpbusd_256_i8_u8" => Form::Words("x86.avx512.vpdpbusd.256"),
-            "vpmaddwd_512" => Form::Pairs("x86.avx512.pmaddw.d.512"),
-            "vpmaddwd_256" => Form::Pairs("x86.avx2.pmadd.wd"),
-            "vdpbf16ps" => Form::Floats("x86.avx512bf16.dpbf16ps.512"),
-            "sdot" => Form::Bytes("aarch64.neon.sdot.v4i32.v16i8"),
-            "udot" => Form::Bytes("aarch64.neon.udot.v4i32.v16i8"),
-            "usdot_u8_i8" | "usdot_i8_u8" => Form::Bytes("aarch64.neon.usdot.v4i32.v16i8"),
+        use Scalar::{BFloat, I8, I16, I32};
+        let (intrinsic, operand) = match i.name {
+            "vpdpbusd_512_u8_i8" | "vpdpbusd_512_i8_u8" => ("x86.avx512.vpdpbusd.512", I32),
+            "vpdpbusd_256_u8_i8" | "vpdpbusd_256_i8_u8" => ("x86.avx512.vpdpbusd.256", I32),
+            "vpmaddwd_512" => ("x86.avx512.pmaddw.d.512", I16),
+            "vpmaddwd_256" => ("x86.avx2.pmadd.wd", I16),
+            "vdpbf16ps" => ("x86.avx512bf16.dpbf16ps.512", BFloat),
+            "sdot" => ("aarch64.neon.sdot.v4i32.v16i8", I8),
+            "udot" => ("aarch64.neon.udot.v4i32.v16i8", I8),
+            "usdot_u8_i8" | "usdot_i8_u8" => ("aarch64.neon.usdot.v4i32.v16i8", I8),
             _ => return None,
         };
         let lanes = u16::try_from(i.c.columns).ok()?;
         let group = usize::try_from(i.b.group).ok()?;
-        Some(Dot { lanes, group, a: i.a.dtype, b: i.b.dtype, sum: i.c.dtype, form })
+        let (a, b, sum) = (i.a.dtype, i.b.dtype, i.c.dtype);
+        Some(Dot { lanes, group, a, b, sum, intrinsic, operand })
     }
 }
 

@@ -31,6 +31,57 @@ enum Addresses {
     Any(Val),
 }
 
+/// Elements of a buffer as loads and stores name them.
+pub(super) struct Cells {
+    /// Where the first one lies, or where each does.
+    address: Val,
+    /// The type of one in memory.
+    pub element: Scalar,
+    /// What follows an access.
+    alias: String,
+}
+
+impl Cells {
+    /// The alignment as intrinsics take it.
+    fn align(&self) -> Val {
+        Val::int(Ty::I32, self.element.bytes() as i64)
+    }
+}
+
+impl Code<'_> {
+    /// Loads cells that lie one behind the other, as a value of this type.
+    pub(super) fn load(&mut self, ty: Ty, from: &Cells) -> Val {
+        let Cells { address, element, alias } = from;
+        let align = element.bytes();
+        self.emit(ty, format_args!("load {ty}, {address}, align {align}{alias}"))
+    }
+
+    fn store(&mut self, v: &Val, to: &Cells) {
+        let Cells { address, element, alias } = to;
+        let align = element.bytes();
+        self.line(format_args!("store {v}, {address}, align {align}{alias}"));
+    }
+
+    /// Loads the lanes that a mask has; `others` are what the others become.
+    fn load_masked(&mut self, from: &Cells, mask: &Val, others: &Val) -> Val {
+        let (ty, at) = (others.ty, from.address.ty);
+        let name = if at.lanes == 1 { "masked.load" } else { "masked.gather" };
+        self.intrinsic(name, &[ty, at], ty, &[&from.address, &from.align(), mask, others])
+    }
+
+    fn store_masked(&mut self, v: &Val, to: &Cells, mask: &Val) {
+        let at = to.address.ty;
+        let name = if at.lanes == 1 { "masked.store" } else { "masked.scatter" };
+        self.intrinsic_void(name, &[v.ty, at], &[v, &to.address, &to.align(), mask]);
+    }
+
+    /// One of several cells that have an address each.
+    fn one_of(&mut self, cells: &Cells, lane: u16) -> Cells {
+        let address = self.extract(&cells.address, lane);
+        Cells { address, element: cells.element, alias: cells.alias.clone() }
+    }
+}
+
 impl Func<'_> {
     /// The value of a 32-bit or narrower index expression as a 64-bit integer.
     pub(super) fn index64(&mut self, e: &Expr) -> Result<Val> {
@@ -223,7 +274,7 @@ impl Func<'_> {
             (1, at) => Ok(at),
             (n, Addresses::One(at)) => {
                 let n = Val::int(Ty::I64, n.into());
-                let base = self.code.mul64(&at, &n);
+                let base = self.code.mul_index(&at, &n, true);
                 Ok(Addresses::Strided { base, stride: Val::int(Ty::I64, 1) })
             }
             _ => Err(Error::unsupported(format!(
@@ -234,14 +285,20 @@ impl Func<'_> {
         }
     }
 
-    /// The address of an element, or a vector of addresses.
-    pub(super) fn address(&mut self, buffer: &Buffer, at: &Val) -> Result<(Val, Scalar)> {
+    /// The element at a place, or those at a vector of places.
+    pub(super) fn cells(&mut self, buffer: &Buffer, at: &Val) -> Result<Cells> {
         let base = self.pointer(buffer)?;
         let element = memory(buffer.dtype(), self.code.shared.machine.half)?;
         let (ty, name) = (Ty::PTR.with_lanes(at.lanes()), Ty::I1.of(element));
         let address =
             self.code.emit(ty, format_args!("getelementptr inbounds {name}, {base}, {at}"));
-        Ok((address, element))
+        Ok(Cells { address, element, alias: self.aliases.of(buffer).to_owned() })
+    }
+
+    /// The elements up to one, which is the last of so many lanes.
+    fn cells_before(&mut self, buffer: &Buffer, last: &Val, lanes: u16) -> Result<Cells> {
+        let first = self.code.add_index(last, &Val::int(Ty::I64, 1 - i64::from(lanes)), true);
+        self.cells(buffer, &first)
     }
 
     /// The place of one element of a flat buffer, in elements.
@@ -256,7 +313,7 @@ impl Func<'_> {
     pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
         match self.locate(buffer, indices)? {
             Addresses::One(at) | Addresses::Strided { base: at, .. } => {
-                Ok(self.address(buffer, &at)?.0)
+                Ok(self.cells(buffer, &at)?.address)
             }
             Addresses::Lanes { .. } | Addresses::Any(_) => {
                 Err(Error::unsupported("there is no single address of a vector of elements"))
@@ -274,19 +331,15 @@ impl Func<'_> {
     pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr], dtype: DType) -> Result<Val> {
         let ty = register(dtype)?;
         let place = self.locate(b, indices)?;
-        let alias = self.aliases.of(b).to_owned();
         let raw = match (place, self.mask.clone()) {
             (Addresses::One(at), mask) => {
-                let (address, element) = self.address(b, &at)?;
-                let plain = |f: &mut Self| {
-                    let (ty, align) = (Ty::I1.of(element), element.bytes());
-                    let text = format_args!("load {ty}, {address}, align {align}{alias}");
-                    Ok(f.code.emit(ty, text))
-                };
+                let cells = self.cells(b, &at)?;
+                let one = Ty::I1.of(cells.element);
+                let plain = |f: &mut Self| Ok(f.code.load(one, &cells));
                 let v = match mask {
                     Some(mask) if mask.lanes() != 1 => {
                         let any = self.code.any(&mask);
-                        self.guarded(&any, Ty::I1.of(element), plain)?
+                        self.guarded(&any, one, plain)?
                     }
                     _ => plain(self)?,
                 };
@@ -294,29 +347,18 @@ impl Func<'_> {
                 return Ok(self.code.splat(&v, ty.lanes));
             }
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
-                let (address, element) = self.address(b, &base)?;
-                let memory_ty = ty.of(element);
-                let align = element.bytes();
+                let cells = self.cells(b, &base)?;
                 match self.lane_mask(mask, ty.lanes)? {
-                    None => self.load_lanes(b, &address, memory_ty, element),
+                    None => self.load_lanes(b, &cells, ty.lanes),
                     Some(mask) => {
-                        let zero = Val::zero(memory_ty);
-                        let align = Val::int(Ty::I32, align as i64);
-                        let over = [memory_ty, Ty::PTR];
-                        let args = [&address, &align, &mask, &zero];
-                        self.code.intrinsic("masked.load", &over, memory_ty, &args)
+                        let zero = Val::zero(ty.of(cells.element));
+                        self.code.load_masked(&cells, &mask, &zero)
                     }
                 }
             }
             (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
-                let back = Val::int(Ty::I64, 1 - i64::from(ty.lanes));
-                let first = self.code.add64(&base, &back);
-                let (address, element) = self.address(b, &first)?;
-                let (memory_ty, align) = (ty.of(element), element.bytes());
-                let v = self.code.emit(
-                    memory_ty,
-                    format_args!("load {memory_ty}, {address}, align {align}{alias}"),
-                );
+                let cells = self.cells_before(b, &base, ty.lanes)?;
+                let v = self.code.load(ty.of(cells.element), &cells);
                 self.reverse(&v)
             }
             (Addresses::Strided { base, stride }, None)
@@ -329,28 +371,14 @@ impl Func<'_> {
             }
             (place, mask) => {
                 let at = spread(&mut self.code, place, ty.lanes);
-                let (addresses, element) = self.address(b, &at)?;
-                let memory_ty = ty.of(element);
+                let cells = self.cells(b, &at)?;
+                let (all, one) = (ty.of(cells.element), Ty::I1.of(cells.element));
                 match self.lane_mask(mask, ty.lanes)? {
-                    Some(mask) => {
-                        let zero = Val::zero(memory_ty);
-                        let align = Val::int(Ty::I32, element.bytes() as i64);
-                        let over = [memory_ty, addresses.ty];
-                        let args = [&addresses, &align, &mask, &zero];
-                        self.code.intrinsic("masked.gather", &over, memory_ty, &args)
-                    }
-                    None => {
-                        let (one, align) = (Ty::I1.of(element), element.bytes());
-                        let mut v = Val::new(memory_ty, "poison");
-                        for lane in 0..ty.lanes {
-                            let p = self.code.extract(&addresses, lane);
-                            let text = format_args!("load {one}, {p}, align {align}{alias}");
-                            let x = self.code.emit(one, text);
-                            let text = format_args!("insertelement {v}, {x}, i64 {lane}");
-                            v = self.code.emit(memory_ty, text);
-                        }
-                        v
-                    }
+                    Some(mask) => self.code.load_masked(&cells, &mask, &Val::zero(all)),
+                    None => self.code.lane_by_lane(all, |c, lane| {
+                        let cell = c.one_of(&cells, lane);
+                        c.load(one, &cell)
+                    }),
                 }
             }
         };
@@ -367,28 +395,22 @@ impl Func<'_> {
         (fits && &*b.scope != "local" && lanes > 2 && wide != lanes && bytes <= 64).then_some(wide)
     }
 
-    /// Neighbours in memory.
-    pub(super) fn load_lanes(&mut self, b: &Buffer, address: &Val, ty: Ty, element: Scalar) -> Val {
-        let alias = self.aliases.of(b).to_owned();
-        let align = element.bytes();
-        let Some(wide) = self.covering(b, ty.lanes, element) else {
-            return self.code.emit(ty, format_args!("load {ty}, {address}, align {align}{alias}"));
+    /// So many neighbours in memory.
+    pub(super) fn load_lanes(&mut self, b: &Buffer, from: &Cells, lanes: u16) -> Val {
+        let ty = Ty { scalar: from.element, lanes };
+        let Some(wide) = self.covering(b, lanes, from.element) else {
+            return self.code.load(ty, from);
         };
-        let over = ty.with_lanes(wide);
-        let mask = self.code.first_lanes(ty.lanes, wide);
-        let (none, align) = (Val::new(over, "poison"), Val::int(Ty::I32, align as i64));
-        let args = [address, &align, &mask, &none];
-        let all = self.code.intrinsic("masked.load", &[over, Ty::PTR], over, &args);
-        self.code.resized(&all, ty.lanes)
+        let mask = self.code.first_lanes(lanes, wide);
+        let all = self.code.load_masked(from, &mask, &Val::new(ty.with_lanes(wide), "poison"));
+        self.code.resized(&all, lanes)
     }
 
     /// The bytes from an element on as so many values of `int32`.
     pub(super) fn words(&mut self, b: &Buffer, at: &Expr, lanes: u16) -> Result<Val> {
         let at = self.element_place(b, at)?;
-        let (ty, alias) = (Ty::I32.with_lanes(lanes), self.aliases.of(b).to_owned());
-        let (address, element) = self.address(b, &at)?;
-        let align = element.bytes();
-        Ok(self.code.emit(ty, format_args!("load {ty}, {address}, align {align}{alias}")))
+        let cells = self.cells(b, &at)?;
+        Ok(self.code.load(Ty::I32.with_lanes(lanes), &cells))
     }
 
     /// Stores a value that has as many lanes as the indices.
@@ -403,61 +425,42 @@ impl Func<'_> {
             )));
         }
         let place = self.locate(b, indices)?;
-        let alias = self.aliases.of(b).to_owned();
         let raw = self.in_memory(value, b.dtype());
         let mask = self.lane_mask(self.mask.clone(), lanes)?;
         match (place, mask) {
             (Addresses::One(at), None) if lanes == 1 => {
-                let (address, element) = self.address(b, &at)?;
-                let align = element.bytes();
-                self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
+                let cells = self.cells(b, &at)?;
+                self.code.store(&raw, &cells);
             }
-            (Addresses::Strided { base, stride }, None) if stride.is_int(1) => {
-                let (address, element) = self.address(b, &base)?;
-                let align = element.bytes();
-                match self.covering(b, lanes, element) {
-                    None => {
-                        self.code
-                            .line(format_args!("store {raw}, {address}, align {align}{alias}"));
-                    }
-                    Some(wide) => {
+            (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
+                let cells = self.cells(b, &base)?;
+                match (mask, self.covering(b, lanes, cells.element)) {
+                    (Some(mask), _) => self.code.store_masked(&raw, &cells, &mask),
+                    (None, None) => self.code.store(&raw, &cells),
+                    (None, Some(wide)) => {
                         let mask = self.code.first_lanes(lanes, wide);
                         let raw = self.code.resized(&raw, wide);
-                        let align = Val::int(Ty::I32, align as i64);
-                        let args = [&raw, &address, &align, &mask];
-                        self.code.intrinsic_void("masked.store", &[raw.ty, Ty::PTR], &args);
+                        self.code.store_masked(&raw, &cells, &mask);
                     }
                 }
             }
-            (Addresses::Strided { base, stride }, Some(mask)) if stride.is_int(1) => {
-                let (address, element) = self.address(b, &base)?;
-                let align = Val::int(Ty::I32, element.bytes() as i64);
-                let args = [&raw, &address, &align, &mask];
-                self.code.intrinsic_void("masked.store", &[raw.ty, Ty::PTR], &args);
-            }
             (Addresses::Strided { base, stride }, None) if stride.is_int(-1) => {
-                let back = Val::int(Ty::I64, 1 - i64::from(lanes));
-                let first = self.code.add64(&base, &back);
-                let (address, element) = self.address(b, &first)?;
-                let (raw, align) = (self.reverse(&raw), element.bytes());
-                self.code.line(format_args!("store {raw}, {address}, align {align}{alias}"));
+                let cells = self.cells_before(b, &base, lanes)?;
+                let raw = self.reverse(&raw);
+                self.code.store(&raw, &cells);
             }
-            (place, Some(mask)) => {
+            (place, mask) => {
                 let at = spread(&mut self.code, place, lanes);
-                let (addresses, element) = self.address(b, &at)?;
-                let align = Val::int(Ty::I32, element.bytes() as i64);
-                let args = [&raw, &addresses, &align, &mask];
-                self.code.intrinsic_void("masked.scatter", &[raw.ty, addresses.ty], &args);
-            }
-            (place, None) => {
+                let cells = self.cells(b, &at)?;
+                if let Some(mask) = mask {
+                    self.code.store_masked(&raw, &cells, &mask);
+                    return Ok(());
+                }
                 // Lane after lane, so that of several at one place the last one stays.
-                let at = spread(&mut self.code, place, lanes);
-                let (addresses, element) = self.address(b, &at)?;
-                let align = element.bytes();
                 for lane in 0..lanes {
                     let x = self.code.extract(&raw, lane);
-                    let p = self.code.extract(&addresses, lane);
-                    self.code.line(format_args!("store {x}, {p}, align {align}{alias}"));
+                    let cell = self.code.one_of(&cells, lane);
+                    self.code.store(&x, &cell);
                 }
             }
         }

@@ -22,26 +22,21 @@ use std::rc::Rc;
 
 use tilewright_ir::visit::{walk_buffer, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Attrs, Buffer, DType, Error, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var, Visit,
+    Buffer, DType, Error, Expr, ExprKind, Range, Result, Stmt, StmtKind, Var, Visit,
 };
 
 use super::code::{Code, Ty, Val};
 use super::func::Func;
-use super::stmt::LoopHints;
+use super::stmt::Loop;
 use super::types::is_signed;
 
 impl Func<'_> {
-    pub(super) fn parallel_loop(
-        &mut self,
-        var: &Var,
-        range: &Range,
-        annotations: &Attrs,
-        body: &Stmt,
-    ) -> Result<()> {
+    pub(super) fn parallel_loop(&mut self, l: &Loop<'_>) -> Result<()> {
+        let Loop { var, range, body, .. } = *l;
         let signed = is_signed(var.dtype());
         let (min, extent) = (self.expr(&range.min)?, self.expr(&range.extent)?);
         let (begin, extent) = (self.code.widen(&min, signed), self.code.widen(&extent, signed));
-        let end = self.code.add64(&begin, &extent);
+        let end = self.code.add_index(&begin, &extent, true);
         let number = self.outlined.replace(self.outlined.get() + 1);
         let task = format!("{}.task{number}", self.symbol);
         let function = format!("{}.loop{number}", self.symbol);
@@ -59,7 +54,7 @@ impl Func<'_> {
             })
             .collect::<Result<Vec<Val>>>()?;
         let can_fail = asserts(body);
-        self.loop_function(&function, var, &captured, annotations, body)?;
+        self.loop_function(&function, l, &captured)?;
         self.task_function(&task, &function, &fields, can_fail);
 
         let layout = layout(&fields);
@@ -116,14 +111,7 @@ impl Func<'_> {
     }
 
     /// The function with the loop.
-    fn loop_function(
-        &mut self,
-        name: &str,
-        var: &Var,
-        captured: &[Var],
-        annotations: &Attrs,
-        body: &Stmt,
-    ) -> Result<()> {
+    fn loop_function(&mut self, name: &str, l: &Loop<'_>, captured: &[Var]) -> Result<()> {
         let shared = self.code.shared;
         let mut inner =
             Func::new(shared, self.symbol.clone(), self.aliases.clone(), self.assertions.clone());
@@ -132,7 +120,7 @@ impl Func<'_> {
         inner.reassoc = self.reassoc;
         inner.depth = self.depth;
         inner.outlined = Rc::clone(&self.outlined);
-        let handles = uses_handles(body);
+        let handles = uses_handles(l.body);
         let mut params = ["ptr %ctx", "i64 %begin", "i64 %end"].map(str::to_owned).to_vec();
         for (k, v) in captured.iter().enumerate() {
             let ty = self.env.get(v).map_or(Ty::PTR, |v| v.ty);
@@ -146,10 +134,9 @@ impl Func<'_> {
             params.push(format!("{ty}{attrs} {}", param.text));
             inner.bind(v, param);
         }
-        let begin = bound(&mut inner.code, var, "%begin")?;
-        let end = bound(&mut inner.code, var, "%end")?;
-        let hints = LoopHints { kind: &ForKind::Parallel, annotations, constant: false };
-        inner.counted(var, begin, &end, None, &hints, body)?;
+        let begin = bound(&mut inner.code, l.var, "%begin")?;
+        let end = bound(&mut inner.code, l.var, "%end")?;
+        inner.counted(l, begin, &end, None)?;
         inner.code.line(format_args!("ret i32 0"));
         let head = format!("define internal i32 @{name}({}) noinline #0", params.join(", "));
         shared.function(inner.code.finish(&head));

@@ -68,9 +68,9 @@ impl Func<'_> {
 
     /// A run at a distance from a place, at the start of a vector.
     fn run(&mut self, b: &Buffer, base: &Val, (first, count): Run, ty: Ty) -> Result<Val> {
-        let at = self.code.add64(base, &Val::int(Ty::I64, first));
-        let (address, element) = self.address(b, &at)?;
-        let run = self.load_lanes(b, &address, ty.of(element).with_lanes(count), element);
+        let at = self.code.add_index(base, &Val::int(Ty::I64, first), true);
+        let cells = self.cells(b, &at)?;
+        let run = self.load_lanes(b, &cells, count);
         Ok(match count {
             1 => self.code.splat(&run, ty.lanes),
             _ => self.code.resized(&run, ty.lanes),

@@ -57,7 +57,7 @@ impl Func<'_> {
                 self.forget();
             }
             StmtKind::For { var, range, kind, annotations, body } => {
-                self.for_loop(var, range, kind, annotations, body)?;
+                self.for_loop(&Loop { var, range, kind, annotations, body })?;
                 self.forget();
             }
             StmtKind::If { cond, then, otherwise } => {
@@ -65,10 +65,7 @@ impl Func<'_> {
                 self.forget();
             }
             StmtKind::Let { var, value, body } => {
-                let range = self.ranges.of(value);
-                let value = self.expr(value)?;
-                self.ranges.bind(var, range);
-                self.bind(var, value);
+                self.bind_to(var, value)?;
                 self.stmt(body)?;
             }
             StmtKind::Seq(stmts) => stmts.iter().try_for_each(|s| self.stmt(s))?,
@@ -225,14 +222,8 @@ impl Func<'_> {
         Ok(())
     }
 
-    fn for_loop(
-        &mut self,
-        var: &Var,
-        range: &Range,
-        kind: &ForKind,
-        annotations: &Attrs,
-        body: &Stmt,
-    ) -> Result<()> {
+    fn for_loop(&mut self, l: &Loop<'_>) -> Result<()> {
+        let Loop { var, range, kind, body, .. } = *l;
         if let ForKind::ThreadBinding(axis) = kind {
             return Err(Error::unsupported(format!(
                 "loop `{}` is bound to `{axis}`, and this target has no such threads",
@@ -253,19 +244,16 @@ impl Func<'_> {
             return Ok(());
         }
         if range.extent.as_int() == Some(1) {
-            let values = self.ranges.of(&range.min);
-            let value = self.expr(&range.min)?;
-            self.ranges.bind(var, values);
-            self.bind(var, value);
+            self.bind_to(var, &range.min)?;
             self.forget();
             return self.stmt(body);
         }
         self.ranges.bind_loop(var, range);
         if *kind == ForKind::Parallel && !self.parallel && self.mask.is_none() {
-            return self.parallel_loop(var, range, annotations, body);
+            return self.parallel_loop(l);
         }
-        if self.is_transposing(var, range, kind, body) {
-            return self.transposing(var, range, kind, body);
+        if self.is_transposing(l) {
+            return self.transposing(l);
         }
         let (min, extent) = (self.expr(&range.min)?, self.expr(&range.extent)?);
         let some = (self.ranges.of(&range.extent).lo <= 0).then(|| {
@@ -276,22 +264,19 @@ impl Func<'_> {
             true => extent,
             false => self.code.bin("add", &min, &extent),
         };
-        let hints = LoopHints { kind, annotations, constant: range.extent.as_int().is_some() };
-        self.counted(var, min, &end, some, &hints, body)
+        self.counted(l, min, &end, some)
     }
 
     /// A loop over `min..end`. `some` says whether there is an iteration, where that is not known.
     pub(super) fn counted(
         &mut self,
-        var: &Var,
+        l: &Loop<'_>,
         min: Val,
         end: &Val,
         some: Option<Val>,
-        hints: &LoopHints<'_>,
-        body: &Stmt,
     ) -> Result<()> {
         let ty = min.ty;
-        let signed = is_signed(var.dtype());
+        let signed = is_signed(l.var.dtype());
         let [head, latch, exit] = ["loop", "next", "done"].map(|hint| self.code.new_label(hint));
         let from = self.code.label();
         match some {
@@ -303,11 +288,11 @@ impl Func<'_> {
         let next = self.code.name(ty);
         let ways = format!("[ {}, %{from} ], [ {}, %{latch} ]", min.text, next.text);
         self.code.define(&i, format_args!("phi {ty} {ways}"));
-        self.bind(var, i.clone());
+        self.bind(l.var, i.clone());
         self.forget();
         let reassoc = self.reassoc;
-        self.reassoc |= is_set(hints.annotations, "pragma_reassoc");
-        self.scoped(|f| f.stmt(body))?;
+        self.reassoc |= is_set(l.annotations, "pragma_reassoc");
+        self.scoped(|f| f.stmt(l.body))?;
         self.reassoc = reassoc;
         self.code.jump(&latch);
         self.code.begin(&latch);
@@ -315,7 +300,7 @@ impl Func<'_> {
         let wrap = if signed { "nsw" } else { "nuw" };
         self.code.define(&next, format_args!("add {wrap} {i}, 1"));
         let more = self.code.cmp(if signed { "icmp slt" } else { "icmp ult" }, &next, end);
-        let metadata = hints.metadata(self.code.shared, body);
+        let metadata = l.metadata(self.code.shared);
         self.code.line(format_args!("br {more}, label %{head}, label %{exit}{metadata}"));
         self.code.begin(&exit);
         Ok(())
@@ -352,17 +337,19 @@ write:
     out + "  br label %end\nend:\n  ret void\n}"
 }
 
-/// What decides the metadata of a loop.
-pub(super) struct LoopHints<'a> {
-    pub kind: &'a ForKind,
-    pub annotations: &'a Attrs,
-    /// Whether the number of iterations is constant.
-    pub constant: bool,
+/// The parts of a loop.
+#[derive(Clone, Copy)]
+pub(super) struct Loop<'s> {
+    pub var: &'s Var,
+    pub range: &'s Range,
+    pub kind: &'s ForKind,
+    pub annotations: &'s Attrs,
+    pub body: &'s Stmt,
 }
 
-impl LoopHints<'_> {
+impl Loop<'_> {
     /// The text that follows the loop's last branch.
-    fn metadata(&self, shared: &Shared, body: &Stmt) -> String {
+    fn metadata(&self, shared: &Shared) -> String {
         let mut hints = Vec::new();
         let count = self.annotations.get("pragma_unroll_count").map(as_number);
         if is_set(self.annotations, "pragma_no_unroll") {
@@ -370,7 +357,7 @@ impl LoopHints<'_> {
         } else if let Some(count @ 2..=1024) = count {
             hints.push(format!("!\"llvm.loop.unroll.count\", i32 {count}"));
         } else if *self.kind == ForKind::Unrolled {
-            let how = if self.constant { "full" } else { "enable" };
+            let how = if self.range.extent.as_int().is_some() { "full" } else { "enable" };
             hints.push(format!("!\"llvm.loop.unroll.{how}\""));
         }
         let vectorized = *self.kind == ForKind::Vectorized;
@@ -386,7 +373,7 @@ impl LoopHints<'_> {
                 hints.push("!\"llvm.loop.vectorize.enable\", i1 true".to_owned());
             }
             // LLVM may unroll the loop inside first, and then take vectors across its iterations.
-            None if writes_rows(body) => {
+            None if writes_rows(self.body) => {
                 hints.push("!\"llvm.loop.vectorize.enable\", i1 false".to_owned());
             }
             None => {}

@@ -22,9 +22,9 @@ impl Func<'_> {
         let mut done = 0;
         for k in 0..step {
             let start = if k + 1 == step { k * (lanes - 1) } else { k * lanes };
-            let at = self.code.add64(from, &Val::int(Ty::I64, start as i64));
-            let (address, element) = self.address(b, &at)?;
-            let next = self.load_lanes(b, &address, ty.of(element), element);
+            let at = self.code.add_index(from, &Val::int(Ty::I64, start as i64), true);
+            let cells = self.cells(b, &at)?;
+            let next = self.load_lanes(b, &cells, ty.lanes);
             let here = |lane: usize| (start..start + lanes).contains(&(lane * step));
             let place = |lane: usize| match &all {
                 None if here(lane) => lane * step,

@@ -11,10 +11,11 @@
 //! in any loop.
 
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{Buffer, Expr, ExprKind, ForKind, Range, Result, Stmt, StmtKind, Var};
+use tilewright_ir::{Buffer, Expr, ExprKind, ForKind, Result, StmtKind, Var};
 
 use super::code::{Ty, Val};
 use super::func::Func;
+use super::stmt::Loop;
 use super::types::register;
 
 /// A load of one element of each row.
@@ -29,46 +30,29 @@ struct Across<'e> {
 
 impl Func<'_> {
     /// Whether a loop reads across rows.
-    pub(super) fn is_transposing(
-        &self,
-        var: &Var,
-        range: &Range,
-        kind: &ForKind,
-        body: &Stmt,
-    ) -> bool {
-        !self.find_across(var, range, kind, body).is_empty()
+    pub(super) fn is_transposing(&self, l: &Loop<'_>) -> bool {
+        !self.find_across(l).is_empty()
     }
 
-    fn find_across<'e>(
-        &self,
-        var: &Var,
-        range: &Range,
-        kind: &ForKind,
-        body: &'e Stmt,
-    ) -> Vec<Across<'e>> {
+    fn find_across<'e>(&self, l: &Loop<'e>) -> Vec<Across<'e>> {
         let mut found = Vec::new();
-        let StmtKind::Store { buffer, value, .. } = body.kind() else { return found };
-        let rows = range.extent.as_int().unwrap_or(0);
+        let StmtKind::Store { buffer, value, .. } = l.body.kind() else { return found };
+        let rows = l.range.extent.as_int().unwrap_or(0);
         let fits = [4, 8, 16].contains(&rows) && i64::from(value.dtype().lanes) == rows;
-        if *kind == ForKind::Unrolled && fits && self.mask.is_none() {
-            across(value, var, buffer, &mut found);
+        if *l.kind == ForKind::Unrolled && fits && self.mask.is_none() {
+            across(value, l.var, buffer, &mut found);
         }
         found
     }
 
     /// The iterations of a loop that [`Func::is_transposing`] accepts, one after the other.
-    pub(super) fn transposing(
-        &mut self,
-        var: &Var,
-        range: &Range,
-        kind: &ForKind,
-        body: &Stmt,
-    ) -> Result<()> {
+    pub(super) fn transposing(&mut self, l: &Loop<'_>) -> Result<()> {
+        let Loop { var, range, body, .. } = *l;
         let min = self.expr(&range.min)?;
         self.bind(var, min.clone());
         self.forget();
         let mut columns: Vec<(&Expr, Vec<Val>)> = Vec::new();
-        for load in self.find_across(var, range, kind, body) {
+        for load in self.find_across(l) {
             columns.push((load.load, self.columns(&load)?));
         }
         for j in 0..range.extent.as_int().unwrap_or(0) {
@@ -88,14 +72,11 @@ impl Func<'_> {
     fn columns(&mut self, load: &Across<'_>) -> Result<Vec<Val>> {
         let ty = register(load.load.dtype())?;
         let first = self.element_place(load.buffer, load.at)?;
-        let alias = self.aliases.of(load.buffer).to_owned();
         let mut rows = Vec::new();
         for row in 0..i64::from(ty.lanes) {
-            let at = self.code.add64(&first, &Val::int(Ty::I64, row * load.step));
-            let (address, element) = self.address(load.buffer, &at)?;
-            let align = element.bytes();
-            let text = format_args!("load {ty}, {address}, align {align}{alias}");
-            rows.push(self.code.emit(ty, text));
+            let at = self.code.add_index(&first, &Val::int(Ty::I64, row * load.step), true);
+            let cells = self.cells(load.buffer, &at)?;
+            rows.push(self.code.load(ty, &cells));
         }
         let lanes = usize::from(ty.lanes);
         let mut columns = rows.clone();

@@ -249,22 +249,31 @@ impl<'a> Writer<'a> {
         *out += "    }\n";
     }
 
-    fn operation(&mut self, Operation { what, free }: &Operation, out: &mut String) -> Result<()> {
-        let clear = |r: &Register, out: &mut String| {
+    /// Forgets the values of registers.
+    fn clear<'r>(registers: impl IntoIterator<Item = &'r Register>, out: &mut String) {
+        for r in registers {
             let _ = writeln!(out, "    set(&m->r[{r}], NULL);");
-        };
+        }
+    }
+
+    /// Puts what a call makes at `made` into a register; `site` is the result where it does not fit.
+    fn make(call: &str, site: &str, to: Register, out: &mut String) {
+        let _ = write!(
+            out,
+            "    {{\n        value *made = NULL;\n        TRY({call}, {site});\n        set(&m->r[{to}], made);\n    }}\n"
+        );
+    }
+
+    fn operation(&mut self, Operation { what, free }: &Operation, out: &mut String) -> Result<()> {
         match what {
             What::Constant(t, to) => {
                 let at = self.places.get(self.used).copied().unwrap_or(0);
                 self.used += 1;
                 let extents = array(t.shape().iter().map(usize::to_string));
-                let _ = write!(
-                    out,
-                    "    {{\n        value *made;\n        TRY(tensor({}, {}, {extents}, {}_constants + {at}, &made), 0);\n        set(&m->r[{to}], made);\n    }}\n",
-                    type_of(t.dtype()),
-                    t.shape().len(),
-                    self.name,
-                );
+                let (ty, rank, name) = (type_of(t.dtype()), t.shape().len(), self.name);
+                let call =
+                    format!("tensor({ty}, {rank}, {extents}, {name}_constants + {at}, &made)");
+                Self::make(&call, "0", *to, out);
             }
             What::Copy(from, to) => Self::copy(&[*from], &[*to], out),
             What::Piece { piece, args, sizes, outs } => {
@@ -330,7 +339,7 @@ impl<'a> Writer<'a> {
             }
             What::Loop { .. } => self.repeat(what, free, out)?,
         }
-        free.iter().for_each(|r| clear(r, out));
+        Self::clear(free, out);
         Ok(())
     }
 
@@ -394,13 +403,10 @@ impl<'a> Writer<'a> {
         to: Register,
         out: &mut String,
     ) {
-        let arg = |k: usize| match args.get(k) {
-            Some(r) => format!("m->r[{r}]"),
-            None => "NULL".to_owned(),
-        };
-        let is_given = |k: usize| usize::from(args.len() > k);
-        let axis = attr(attrs, "axis", 0);
-        let name = op.name();
+        let arg = |k: usize| args.get(k).map_or("NULL".to_owned(), |r| format!("m->r[{r}]"));
+        let given = |k: usize| usize::from(args.len() > k);
+        let (a, b, c, axis) = (arg(0), arg(1), arg(2), attr(attrs, "axis", 0));
+        let position = "there is no such position in the list";
         let (call, reason) = match op {
             ListOp::Of => {
                 let items: Vec<String> = (0..args.len()).map(arg).collect();
@@ -410,52 +416,32 @@ impl<'a> Writer<'a> {
                 };
                 (format!("list_of({}, {items}, 0, &made)", args.len()), "")
             }
-            ListOp::At => {
-                let call = format!("list_at({}, {}, &made)", arg(0), arg(1));
-                (call, "there is no such position in the list")
-            }
+            ListOp::At => (format!("list_at({a}, {b}, &made)"), position),
             ListOp::Insert => {
-                let (placed, at) = (is_given(2), arg(2));
-                let call = format!("list_insert({}, {}, {placed}, {at}, &made)", arg(0), arg(1));
-                (call, "there is no such position in the list")
+                (format!("list_insert({a}, {}, {c}, {b}, &made)", given(2)), position)
             }
-            ListOp::Erase => {
-                let call = format!("list_erase({}, {}, {}, &made)", arg(0), is_given(1), arg(1));
-                (call, "there is no such position in the list")
-            }
+            ListOp::Erase => (format!("list_erase({a}, {}, {b}, &made)", given(1)), position),
             ListOp::Length => {
-                let call = format!("list_length({}, {}, &made)", arg(0), type_of(DType::I64));
-                (call, "there is no list")
+                (format!("list_length({a}, {}, &made)", type_of(DType::I64)), "there is no list")
             }
             ListOp::Split => {
-                let keeps = attr(attrs, "keepdims", 1);
-                let (listed, lengths) = (is_given(1), arg(1));
-                let call =
-                    format!("list_split({}, {listed}, {lengths}, {axis}, {keeps}, &made)", arg(0));
+                let (listed, keeps) = (given(1), attr(attrs, "keepdims", 1));
+                let call = format!("list_split({a}, {listed}, {b}, {axis}, {keeps}, &made)");
                 (call, "the lengths of the parts do not fit the tensor")
             }
             ListOp::Join => {
                 let new = usize::from(attr(attrs, "new_axis", 0) != 0);
-                let call = format!("list_join({}, {axis}, {new}, &made)", arg(0));
-                (call, "the tensors cannot be joined")
+                (format!("list_join({a}, {axis}, {new}, &made)"), "the tensors cannot be joined")
             }
             ListOp::Nothing => ("0".to_owned(), ""),
-            ListOp::Has => {
-                let call = format!("scalar({}, {} != NULL, &made)", type_of(DType::BOOL), arg(0));
-                (call, "")
-            }
-            ListOp::Get => {
-                (format!("optional_get({}, &made)", arg(0)), "the optional has no value")
-            }
+            ListOp::Has => (format!("scalar({}, {a} != NULL, &made)", type_of(DType::BOOL)), ""),
+            ListOp::Get => (format!("optional_get({a}, &made)"), "the optional has no value"),
         };
         let site = match reason.is_empty() {
             true => "0".to_owned(),
-            false => self.site(format!("{name}: {reason}")),
+            false => self.site(format!("{}: {reason}", op.name())),
         };
-        let _ = write!(
-            out,
-            "    {{\n        value *made = NULL;\n        TRY({call}, {site});\n        set(&m->r[{to}], made);\n    }}\n"
-        );
+        Self::make(&call, &site, to, out);
     }
 
     fn repeat(&mut self, what: &What, free: &[Register], out: &mut String) -> Result<()> {
@@ -474,15 +460,8 @@ impl<'a> Writer<'a> {
         }
         Self::copy(carried, &held, out);
         let lost = carried.iter().filter(|r| free.contains(r) && !captured.contains(r));
-        for r in lost {
-            let _ = writeln!(out, "    set(&m->r[{r}], NULL);");
-        }
-        for list in &lists {
-            let _ = write!(
-                out,
-                "    {{\n        value *made;\n        TRY(list_of(0, NULL, 0, &made), 0);\n        set(&m->r[{list}], made);\n    }}\n"
-            );
-        }
+        Self::clear(lost, out);
+        lists.iter().for_each(|list| Self::make("list_of(0, NULL, 0, &made)", "0", *list, out));
         let _ = write!(
             out,
             "    for (int64_t i = 0; go != 0 && i < trip; i++) {{\n        value *count;\n        TRY(scalar({}, i, &count), 0);\n        set(&m->r[{}], count);\n",
@@ -508,9 +487,7 @@ impl<'a> Writer<'a> {
         let is_own = |r: &&Register| {
             params.contains(r) || body.operations.iter().any(|o| o.what.writes().contains(r))
         };
-        for r in body.results.iter().filter(is_own) {
-            let _ = writeln!(out, "        set(&m->r[{r}], NULL);");
-        }
+        Self::clear(body.results.iter().filter(is_own), out);
         *out += "    }\n";
         Self::copy(&held, &outs[..carried.len()], out);
         for ((list, (dtype, shape)), to) in lists.iter().zip(stacked).zip(&outs[carried.len()..]) {
@@ -529,17 +506,11 @@ impl<'a> Writer<'a> {
                     }
                 });
             }
-            let _ = write!(
-                out,
-                "    {{\n        value *made;\n        TRY(stack(m->r[{list}], {}, {}, {}, &made), {site});\n        set(&m->r[{to}], made);\n    }}\n",
-                type_of(*dtype),
-                extents.len(),
-                array(extents)
-            );
+            let (ty, rank, extents) = (type_of(*dtype), extents.len(), array(extents));
+            let call = format!("stack(m->r[{list}], {ty}, {rank}, {extents}, &made)");
+            Self::make(&call, &site, *to, out);
         }
-        for r in held.iter().chain(&lists) {
-            let _ = writeln!(out, "    set(&m->r[{r}], NULL);");
-        }
+        Self::clear(held.iter().chain(&lists), out);
         *out += "    }\n";
         Ok(())
     }

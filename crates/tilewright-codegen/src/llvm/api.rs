@@ -26,7 +26,6 @@ opaque!(
     Dylib,
     LlJit,
     LlJitBuilder,
-    MaterializationUnit,
     MemoryBuffer,
     ModuleObject,
     PassBuilderOptions,
@@ -57,29 +56,6 @@ pub(crate) const CODE_MODEL_DEFAULT: c_int = 0;
 pub(crate) const FILE_ASSEMBLY: c_int = 0;
 /// `LLVMCodeGenFileType`: an object file.
 pub(crate) const FILE_OBJECT: c_int = 1;
-/// `LLVMJITSymbolGenericFlags`: visible to other code, and a function.
-pub(crate) const SYMBOL_EXPORTED_CALLABLE: u8 = 1 | 4;
-
-/// `LLVMOrcCSymbolMapPair`, with the two structures inside it.
-#[repr(C)]
-pub(crate) struct SymbolMapPair {
-    pub name: *mut SymbolName,
-    pub symbol: EvaluatedSymbol,
-}
-
-/// `LLVMJITEvaluatedSymbol`.
-#[repr(C)]
-pub(crate) struct EvaluatedSymbol {
-    pub address: u64,
-    pub flags: SymbolFlags,
-}
-
-/// `LLVMJITSymbolFlags`.
-#[repr(C)]
-pub(crate) struct SymbolFlags {
-    pub generic: u8,
-    pub target: u8,
-}
 
 tilewright_dylib::functions! {
     LLVMGetVersion: fn(*mut c_uint, *mut c_uint, *mut c_uint);
@@ -136,7 +112,6 @@ tilewright_dylib::functions! {
     LLVMOrcExecutionSessionSetErrorReporter: fn(*mut ExecutionSession, ErrorReporter, *mut c_void);
     LLVMOrcLLJITGetMainJITDylib: fn(*mut LlJit) -> *mut Dylib;
     LLVMOrcLLJITGetGlobalPrefix: fn(*mut LlJit) -> c_char;
-    LLVMOrcLLJITMangleAndIntern: fn(*mut LlJit, *const c_char) -> *mut SymbolName;
     LLVMOrcLLJITAddObjectFile: fn(*mut LlJit, *mut Dylib, *mut MemoryBuffer) -> *mut ErrorObject;
     LLVMOrcLLJITLookup: fn(*mut LlJit, *mut u64, *const c_char) -> *mut ErrorObject;
     LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess: fn(
@@ -146,9 +121,6 @@ tilewright_dylib::functions! {
         *mut *mut DefinitionGenerator, *const c_char, c_char, Option<SymbolPredicate>, *mut c_void,
     ) -> *mut ErrorObject;
     LLVMOrcJITDylibAddGenerator: fn(*mut Dylib, *mut DefinitionGenerator);
-    LLVMOrcAbsoluteSymbols: fn(*mut SymbolMapPair, usize) -> *mut MaterializationUnit;
-    LLVMOrcJITDylibDefine: fn(*mut Dylib, *mut MaterializationUnit) -> *mut ErrorObject;
-    LLVMOrcDisposeMaterializationUnit: fn(*mut MaterializationUnit);
 }
 
 /// The target families that Tilewright has code for, as LLVM names them. A library may lack some.

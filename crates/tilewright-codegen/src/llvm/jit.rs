@@ -1,8 +1,8 @@
 //! Object files to callable code in this process.
 //!
-//! A [`Jit`] is an ORC `LLJIT` with one symbol table: the objects that were added, the functions
-//! that were defined, then everything this process exports, then the C mathematics library. An
-//! object is linked when one of its symbols is looked up for the first time.
+//! A [`Jit`] is an ORC `LLJIT` with one symbol table: the objects that were added, then everything
+//! this process exports, then the C mathematics library. An object is linked when one of its symbols
+//! is looked up for the first time.
 
 use std::ffi::{CStr, c_void};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tilewright_ir::{Error, Result};
 
-use super::api::{self, Dylib, ErrorObject, EvaluatedSymbol, LlJit, SymbolFlags, SymbolMapPair};
+use super::api::{Dylib, ErrorObject, LlJit};
 use super::buffer::Buffer;
 use super::fatal::guarded;
 use super::{Llvm, c_string};
@@ -76,16 +76,6 @@ impl Jit {
     pub(crate) fn add_file(&self, path: &Path) -> Result<()> {
         let (linked, path) = (self.0.clone(), path.to_owned());
         guarded(move || linked.add_file(&path))
-    }
-
-    /// Makes a function of this process callable from objects, under `name`. They have to call it
-    /// with the signature that it has.
-    ///
-    /// # Errors
-    /// [`Error::Toolchain`] if there is a symbol of this name already, [`Error::Input`] if the name
-    /// contains a NUL character.
-    pub fn define(&self, name: &str, function: NonNull<c_void>) -> Result<()> {
-        self.0.define(name, function)
     }
 
     /// The address of a symbol; links the object that defines it.
@@ -181,29 +171,6 @@ impl Linked {
             })
         };
         made.map_err(|text| self.error(&format!("cannot load `{}`", path.display()), text))
-    }
-
-    fn define(&self, name: &str, function: NonNull<c_void>) -> Result<()> {
-        let f = self.llvm.functions();
-        let c_name = c_string("the name of a symbol", name)?;
-        // SAFETY: the interned name and, on success, the unit are handed over; on failure the unit
-        // is ours.
-        let defined = unsafe {
-            let mut pair = SymbolMapPair {
-                name: (f.LLVMOrcLLJITMangleAndIntern)(self.raw.as_ptr(), c_name.as_ptr()),
-                symbol: EvaluatedSymbol {
-                    address: function.as_ptr().expose_provenance() as u64,
-                    flags: SymbolFlags { generic: api::SYMBOL_EXPORTED_CALLABLE, target: 0 },
-                },
-            };
-            let unit = (f.LLVMOrcAbsoluteSymbols)(&mut pair, 1);
-            let defined = self.llvm.check((f.LLVMOrcJITDylibDefine)(self.main(), unit));
-            if defined.is_err() {
-                (f.LLVMOrcDisposeMaterializationUnit)(unit);
-            }
-            defined
-        };
-        defined.map_err(|text| self.error(&format!("cannot define `{name}`"), text))
     }
 
     fn lookup(&self, name: &str) -> Result<NonNull<c_void>> {
@@ -345,32 +312,6 @@ mod tests {
         );
         // SAFETY: an `i64` to an `i64`, within the table.
         assert_eq!(unsafe { function::<i64>(&jit, "f")(2) }, 30);
-    }
-
-    extern "C" fn plus_one(x: i32) -> i32 {
-        x + 1
-    }
-
-    #[test]
-    fn a_function_of_ours_is_called_back() {
-        let jit = jit();
-        let address = NonNull::new(plus_one as *mut c_void).expect("a function has an address");
-        jit.define("tw_plus_one", address).expect("a new name");
-        add(
-            &jit,
-            "declare i32 @tw_plus_one(i32)
-             define i32 @f(i32 %x) {
-               %y = call i32 @tw_plus_one(i32 %x)
-               %z = mul i32 %y, 10
-               ret i32 %z
-             }",
-        );
-        // SAFETY: an `i32` to an `i32`.
-        assert_eq!(unsafe { function::<i32>(&jit, "f")(6) }, 70);
-        let error = jit.define("tw_plus_one", address).expect_err("the name is taken");
-        assert!(error.to_string().starts_with("cannot define `tw_plus_one`: "), "{error}");
-        let error = jit.define("a\0b", address).expect_err("a name with a NUL");
-        assert!(matches!(error, Error::Input(_)));
     }
 
     #[test]

@@ -213,19 +213,17 @@ int main(void) {
 }
 
 #[test]
-fn the_kernels_and_the_plan_may_be_objects_of_their_own() {
+fn the_plan_runs_in_this_process() {
     let llvm = Llvm::get().expect("an LLVM");
     let functions = functions();
     let funcs: Vec<_> = functions.iter().map(|(n, f)| (n.clone(), f)).collect();
-    let kernels = tilewright_codegen::emit::module(&funcs, &llvm.host()).expect("kernels");
     let plan = fixed();
-    let entry = entry::emit("tw", &Planned::Fixed(plan.clone())).expect("an entry");
+    let text = entry::program("tw", &Planned::Fixed(plan.clone()), &funcs, &llvm.host());
+    let text = text.expect("a program");
     let jit = tilewright_codegen::llvm::Jit::new(llvm).expect("a JIT");
-    for text in [kernels, entry] {
-        let object = llvm.compile(&text, &llvm.host(), OptLevel::Full, Emit::Object);
-        let object = object.unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
-        jit.add_object(&object).expect("an object");
-    }
+    let object = llvm.compile(&text, &llvm.host(), OptLevel::Full, Emit::Object);
+    let object = object.unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
+    jit.add_object(&object).expect("an object");
     let run = jit.lookup(&entry::symbol("tw")).unwrap_or_else(|e| panic!("{}", e.render()));
     type Run = unsafe extern "C" fn(
         *const Context,

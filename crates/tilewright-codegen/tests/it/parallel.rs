@@ -293,10 +293,34 @@ fn c_functions_are_called_with_scalars_pointers_and_text() {
         let native = compile_with(
             &f,
             &[
-                ("tw_scaled", scaled as *mut std::ffi::c_void),
-                ("tw_sum", sum_of_two as *mut std::ffi::c_void),
-                ("tw_put", put as *mut std::ffi::c_void),
-                ("tw_length", length as *mut std::ffi::c_void),
+                (
+                    "define float @tw_scaled(float %x, i8 signext %k, i1 zeroext %on) {
+                       %r = call float ADDRESS(float %x, i8 signext %k, i1 zeroext %on)
+                       ret float %r
+                     }",
+                    scaled as *mut std::ffi::c_void,
+                ),
+                (
+                    "define double @tw_sum(ptr %p, ptr %q) {
+                       %r = call double ADDRESS(ptr %p, ptr %q)
+                       ret double %r
+                     }",
+                    sum_of_two as *mut std::ffi::c_void,
+                ),
+                (
+                    "define i32 @tw_put(ptr %p, double %value) {
+                       %r = call i32 ADDRESS(ptr %p, double %value)
+                       ret i32 %r
+                     }",
+                    put as *mut std::ffi::c_void,
+                ),
+                (
+                    "define signext i16 @tw_length(ptr %text) {
+                       %r = call signext i16 ADDRESS(ptr %text)
+                       ret i16 %r
+                     }",
+                    length as *mut std::ffi::c_void,
+                ),
             ],
         );
         let input: Vec<f32> = (0..16).map(|k| k as f32 + 0.5).collect();

@@ -103,7 +103,7 @@ impl<'t> Canon<'t> {
         }
         let dtype = self.terms.dtype(t);
         match self.terms.node(t) {
-            Node::Binary(op, of, a, b) => {
+            Node::Binary(op, of, [a, b]) => {
                 let (a, b) = (self.form(a), self.form(b));
                 match of.is_float() {
                     true => self.exact(op, of, a, b),
@@ -127,7 +127,7 @@ impl<'t> Canon<'t> {
                 let (c, x, y) = (self.form(c), self.form(x), self.form(y));
                 self.terms.ite(c, x, y, dtype)
             }
-            Node::Intrin(op, of, a, b) => {
+            Node::Intrin(op, of, [a, b]) => {
                 let (a, b) = (self.form(a), self.form(b));
                 self.terms.intrin(op, of, a, b)
             }
@@ -148,7 +148,7 @@ impl<'t> Canon<'t> {
         while let Some((t, minus)) = left.pop() {
             count += 1;
             match self.terms.node(t) {
-                Node::Binary(this, _, a, b)
+                Node::Binary(this, _, [a, b])
                     if self.chain(t) == Some((op, dtype)) && count + left.len() < OPERANDS =>
                 {
                     left.push((a, minus));
@@ -260,7 +260,7 @@ impl<'t> Canon<'t> {
             return self.listed(BinOp::Mul, dtype, vec![minus_one, v]);
         }
         if let Val::Term(t) = v
-            && let Node::Binary(BinOp::Mul, _, a, b) = self.terms.node(t)
+            && let Node::Binary(BinOp::Mul, _, [a, b]) = self.terms.node(t)
         {
             // The sign of a constant factor is exact, and that of zero does not matter.
             let (a, b) = (self.terms.val(a), self.terms.val(b));

@@ -39,14 +39,6 @@ fn form_type(dtype: DType) -> DType {
     }
 }
 
-/// The integer that a constant is.
-fn constant(terms: &Terms, t: Term) -> Option<i128> {
-    match terms.node(t) {
-        Node::Const(bits) => Some(Scalar::from_bits(bits, terms.dtype(t)).as_i128()),
-        _ => None,
-    }
-}
-
 /// Factors in order, and the coefficient.
 type Monomial = (Vec<Term>, i128);
 
@@ -129,18 +121,18 @@ impl Forms {
         let product = |parts: Vec<Rc<[Monomial]>>| {
             parts.iter().try_fold(vec![(Vec::new(), 1)], |all, part| multiply(&all, part, dtype))
         };
-        let all = match terms.node(t) {
-            Node::Const(_) => Some(vec![(Vec::new(), constant(terms, t)?)]),
-            Node::Binary(BinOp::Add, _, a, b) => parts(&[a, b]).map(sum),
-            Node::Many(BinOp::Add, list) => parts(terms.list(list)).map(sum),
-            Node::Binary(BinOp::Sub, _, a, b) => parts(&[a, b]).map(|parts| {
+        let all = match terms.operator(t) {
+            Some((BinOp::Add, _, operands)) => parts(operands).map(sum),
+            Some((BinOp::Sub, _, operands)) => parts(operands).map(|parts| {
                 let signed = parts.iter().zip([1, -1]);
                 let each = signed.flat_map(|(part, sign)| part.iter().map(move |m| (m, sign)));
                 each.map(|((factors, c), sign)| (factors.clone(), c * sign)).collect()
             }),
-            Node::Binary(BinOp::Mul, _, a, b) => parts(&[a, b]).and_then(product),
-            Node::Many(BinOp::Mul, list) => parts(terms.list(list)).and_then(product),
-            _ => Some(vec![(vec![t], 1)]),
+            Some((BinOp::Mul, _, operands)) => parts(operands).and_then(product),
+            _ => Some(match terms.constant(t) {
+                Some(c) => vec![(Vec::new(), c)],
+                None => vec![(vec![t], 1)],
+            }),
         };
         let all = all.map(|all| collected(all, dtype)).filter(|all| all.len() <= MONOMIALS);
         let all: Option<Rc<[Monomial]>> = all.map(Rc::from);
@@ -176,10 +168,7 @@ impl Forms {
                     Expr::binary(BinOp::Mul, product, c)
                 }
             };
-            sum = Some(match sum {
-                Some(sum) => Expr::binary(BinOp::Add, sum, part),
-                None => part,
-            });
+            sum = sum.map(|sum| Expr::binary(BinOp::Add, sum, part.clone())).or(Some(part));
         }
         let sum = sum.unwrap_or_else(|| Expr::int(0, of));
         self.reduced(terms, t, sum, range, dtype)
@@ -188,51 +177,32 @@ impl Forms {
     fn integer(&mut self, terms: &Terms, t: Term, depth: usize) -> Option<Expr> {
         let dtype = terms.dtype(t);
         let of = form_type(dtype);
-        let constant = |t: Term| constant(terms, t);
-        // What leaves 64 bits has no form but that of the whole sum.
-        let sum = matches!(
-            terms.node(t),
-            Node::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..)
-                | Node::Many(BinOp::Add | BinOp::Mul, _)
-        );
-        if sum && dtype == DType::I64 {
-            return self.polynomial(terms, t, depth);
+        let constant = |t: Term| terms.constant(t);
+        if let Some((op, _, operands)) = terms.operator(t) {
+            use BinOp::*;
+            let unknowns = operands.iter().filter(|t| constant(**t).is_none()).count();
+            let affine = match op {
+                // What leaves 64 bits has no form but that of the whole sum.
+                Add | Sub | Mul if dtype == DType::I64 => {
+                    return self.polynomial(terms, t, depth);
+                }
+                Mul if unknowns > 1 => return self.polynomial(terms, t, depth),
+                Add | Sub | Min | Max | Mul => true,
+                FloorDiv | FloorMod | TruncDiv | TruncMod => {
+                    operands.get(1).and_then(|k| constant(*k)).is_some_and(|k| k != 0)
+                }
+                _ => false,
+            };
+            if !affine || operands.len() > OPERANDS {
+                return self.symbol(terms, t);
+            }
+            let exact = self.chain(terms, op, operands, depth)?;
+            let range = self.free.unwrapped(terms, t);
+            return self.reduced(terms, t, exact, range, dtype);
         }
         let exact = match terms.node(t) {
             Node::Const(bits) => {
                 return Some(Expr::int(Scalar::from_bits(bits, dtype).as_i128() as i64, of));
-            }
-            Node::Binary(op, _, a, b) => {
-                use BinOp::*;
-                let affine = match op {
-                    Add | Sub | Min | Max => true,
-                    Mul if constant(a).is_none() && constant(b).is_none() => {
-                        return self.polynomial(terms, t, depth);
-                    }
-                    Mul => true,
-                    FloorDiv | FloorMod | TruncDiv | TruncMod => {
-                        constant(b).is_some_and(|k| k != 0)
-                    }
-                    _ => false,
-                };
-                match affine {
-                    true => Expr::binary(op, self.at(terms, a, depth)?, self.at(terms, b, depth)?),
-                    false => return self.symbol(terms, t),
-                }
-            }
-            Node::Many(op, list) => {
-                let list = terms.list(list).to_vec();
-                let unknowns = || list.iter().filter(|t| constant(**t).is_none()).count();
-                let affine = match op {
-                    BinOp::Add | BinOp::Min | BinOp::Max => true,
-                    BinOp::Mul if unknowns() > 1 => return self.polynomial(terms, t, depth),
-                    BinOp::Mul => true,
-                    _ => false,
-                };
-                if !affine || list.len() > OPERANDS {
-                    return self.symbol(terms, t);
-                }
-                self.chain(terms, op, &list, depth)?
             }
             // What the type of the form does not hold is taken modulo its width by the sets.
             Node::Cast(from, a) if from.is_int() && form_type(from) != of => {
@@ -248,14 +218,14 @@ impl Forms {
                 let c = self.at(terms, c, depth)?;
                 Expr::select(c, self.at(terms, a, depth)?, self.at(terms, b, depth)?)
             }
-            Node::Intrin(Intrin::Shr, _, a, by) => match constant(by) {
+            Node::Intrin(Intrin::Shr, _, [a, by]) => match constant(by) {
                 Some(k) if (0..i128::from(dtype.bits.min(32))).contains(&k) => {
                     let k = Expr::int(1 << k, of);
                     Expr::binary(BinOp::FloorDiv, self.at(terms, a, depth)?, k)
                 }
                 _ => return self.symbol(terms, t),
             },
-            Node::Intrin(Intrin::BitAnd, _, a, b) => {
+            Node::Intrin(Intrin::BitAnd, _, [a, b]) => {
                 let mask = [(a, b), (b, a)].into_iter().find_map(|(x, mask)| {
                     let ones = constant(mask).filter(|m| *m >= 0 && m & (m + 1) == 0)?;
                     Some((x, i64::try_from(ones + 1).ok()?))
@@ -276,15 +246,8 @@ impl Forms {
     }
 
     fn chain(&mut self, terms: &Terms, op: BinOp, list: &[Term], depth: usize) -> Option<Expr> {
-        let mut chain: Option<Expr> = None;
-        for t in list {
-            let part = self.at(terms, *t, depth)?;
-            chain = Some(match chain {
-                Some(sum) => Expr::binary(op, sum, part),
-                None => part,
-            });
-        }
-        chain
+        let parts: Option<Vec<Expr>> = list.iter().map(|t| self.at(terms, *t, depth)).collect();
+        parts?.into_iter().reduce(|all, part| Expr::binary(op, all, part))
     }
 
     /// The value that a type makes of an integer in a range.
@@ -325,24 +288,15 @@ impl Forms {
     }
 
     fn condition(&mut self, terms: &Terms, t: Term, depth: usize) -> Option<Expr> {
+        if let Some((op, of, operands)) = terms.operator(t) {
+            let compares = op.is_compare() && (of.is_int() || (of.is_bool() && op == BinOp::Eq));
+            return match (compares || op.is_logic()) && operands.len() <= OPERANDS {
+                true => self.chain(terms, op, operands, depth),
+                false => self.symbol(terms, t),
+            };
+        }
         match terms.node(t) {
             Node::Const(bits) => Some(Expr::bool(bits != 0)),
-            Node::Binary(op, of, a, b) => {
-                let compares =
-                    op.is_compare() && (of.is_int() || (of.is_bool() && op == BinOp::Eq));
-                if !compares && !op.is_logic() {
-                    return self.symbol(terms, t);
-                }
-                let (a, b) = (self.at(terms, a, depth)?, self.at(terms, b, depth)?);
-                Some(Expr::binary(op, a, b))
-            }
-            Node::Many(op, list) if op.is_logic() => {
-                let list = terms.list(list).to_vec();
-                match list.len() > OPERANDS {
-                    true => self.symbol(terms, t),
-                    false => self.chain(terms, op, &list, depth),
-                }
-            }
             Node::Not(a) => self.at(terms, a, depth).map(Expr::not_node),
             Node::Cast(from, a) if from.is_int() => {
                 let a = self.at(terms, a, depth)?;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tilewright_ir::{
-    Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, TensorType, Var, graph,
-};
+use tilewright_ir::{Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Var, graph};
+
+use crate::graph::{bind_extents, evaluate, extents};
 
 use super::run::{Argument, Cells, Ran, Shared, Stop, is_data, run, undecided};
 use super::term::Val;
@@ -72,28 +72,13 @@ impl GraphRun<'_, '_> {
     fn bind_type(&mut self, ty: &GraphType, v: &SymbolicValue) {
         match (ty, v) {
             (GraphType::Tensor(ty), SymbolicValue::Cells(c)) => {
-                for (e, n) in ty.shape.iter().zip(&c.shape) {
-                    if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(*n)) {
-                        self.dims.entry(v.clone()).or_insert(n);
-                    }
-                }
+                bind_extents(&ty.shape, &c.shape, &mut self.dims);
             }
             (GraphType::Tuple(types), SymbolicValue::Tuple(values)) => {
                 types.iter().zip(values).for_each(|(t, v)| self.bind_type(t, v));
             }
             _ => {}
         }
-    }
-
-    fn shape(&self, ty: &TensorType) -> Ran<Vec<usize>> {
-        let extent = |e: &Expr| {
-            let n = match e.as_int() {
-                Some(n) => n,
-                None => crate::graph::evaluate(e, &self.dims)?.as_i128() as i64,
-            };
-            usize::try_from(n).map_err(|_| Stop::Error(Error::input("a negative extent")))
-        };
-        ty.shape.iter().map(extent).collect()
     }
 
     fn eval(&mut self, e: &GraphExpr) -> Ran<SymbolicValue> {
@@ -126,11 +111,11 @@ impl GraphRun<'_, '_> {
                     }
                 }
                 for out in outs {
-                    let shape = self.shape(out)?;
+                    let shape = extents(&out.shape, &self.dims)?;
                     actual.push(Argument::Cells(fresh(self.shared, out.dtype, shape)?));
                 }
                 for e in scalars {
-                    let value = crate::graph::evaluate(e, &self.dims)?;
+                    let value = evaluate(e, &self.dims)?;
                     actual.push(Argument::Scalar(Val::Known(value.bits())));
                 }
                 for p in callee.split_params().1 {

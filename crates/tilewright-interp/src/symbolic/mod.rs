@@ -387,9 +387,7 @@ impl Compare<'_> {
         };
         let found = witness::find(&self.shared.terms, &sought, &given, self.options.reassociate);
         let cell = |output: usize, at: usize| match first.get(output) {
-            Some((name, c)) => {
-                format!("{name}{}", witness::index_text(&witness::index_of(at, &c.shape)))
-            }
+            Some((name, c)) => format!("{name}{}", witness::index_text(at, &c.shape)),
             None => String::new(),
         };
         let text = |t: Term, dtype: DType| {

@@ -157,18 +157,14 @@ impl Path {
     ) {
         let Some(below) = depth.checked_sub(1) else { return };
         let (least, most) = (i128::MIN, i128::MAX);
-        match terms.node(c) {
-            Node::Not(a) => self.narrow(terms, a, !truth, below, undo),
-            Node::Binary(op @ (BinOp::And | BinOp::Or), _, a, b) if truth == (op == BinOp::And) => {
-                self.narrow(terms, a, truth, below, undo);
-                self.narrow(terms, b, truth, below, undo);
+        if let Node::Not(a) = terms.node(c) {
+            self.narrow(terms, a, !truth, below, undo);
+        }
+        match terms.operator(c) {
+            Some((op @ (BinOp::And | BinOp::Or), _, parts)) if truth == (op == BinOp::And) => {
+                parts.iter().for_each(|part| self.narrow(terms, *part, truth, below, undo));
             }
-            Node::Many(op @ (BinOp::And | BinOp::Or), list) if truth == (op == BinOp::And) => {
-                for part in terms.list(list).to_vec() {
-                    self.narrow(terms, part, truth, below, undo);
-                }
-            }
-            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, a, b) if dtype.is_int() => {
+            Some((op @ (BinOp::Lt | BinOp::Le), dtype, &[a, b])) if dtype.is_int() => {
                 // `low + gap <= high`
                 let (low, high, gap) = match truth {
                     true => (a, b, i128::from(op == BinOp::Lt)),
@@ -181,7 +177,7 @@ impl Path {
                 self.ranges.narrow(terms, low, Interval::new(least, h.hi - gap), undo);
                 self.ranges.narrow(terms, high, Interval::new(l.lo + gap, most), undo);
             }
-            Node::Binary(BinOp::Eq, dtype, a, b) if dtype.is_int() || dtype.is_bool() => {
+            Some((BinOp::Eq, dtype, &[a, b])) if dtype.is_int() || dtype.is_bool() => {
                 let (Some(x), Some(y)) = (self.ranges.of(terms, a), self.ranges.of(terms, b))
                 else {
                     return;
@@ -238,15 +234,12 @@ impl Path {
             }
             all.then_some(!end)
         };
-        match terms.node(c) {
-            Node::Not(a) => self.quick(terms, a, below).map(|v| !v),
-            Node::Binary(op @ (BinOp::And | BinOp::Or), _, a, b) => {
-                combine(&[a, b], op == BinOp::Or)
-            }
-            Node::Many(op @ (BinOp::And | BinOp::Or), list) => {
-                combine(terms.list(list), op == BinOp::Or)
-            }
-            Node::Binary(op, dtype, a, b) if dtype.is_int() || dtype.is_bool() => {
+        if let Node::Not(a) = terms.node(c) {
+            return self.quick(terms, a, below).map(|v| !v);
+        }
+        match terms.operator(c) {
+            Some((op @ (BinOp::And | BinOp::Or), _, parts)) => combine(parts, op == BinOp::Or),
+            Some((op, dtype, &[a, b])) if dtype.is_int() || dtype.is_bool() => {
                 let (a, b) = (self.ranges.of(terms, a)?, self.ranges.of(terms, b)?);
                 match op {
                     BinOp::Lt if a.hi < b.lo => Some(true),

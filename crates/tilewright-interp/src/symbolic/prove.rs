@@ -215,14 +215,10 @@ impl<'t> Prover<'t> {
         for &t in below {
             match self.terms.node(t) {
                 Node::Ite(c, ..) | Node::Not(c) => offer(c),
-                Node::Binary(BinOp::And | BinOp::Or, _, a, b) => {
-                    offer(a);
-                    offer(b);
-                }
-                Node::Many(BinOp::And | BinOp::Or, list) => {
-                    self.terms.list(list).iter().copied().for_each(&mut offer);
-                }
                 _ => {}
+            }
+            if let Some((BinOp::And | BinOp::Or, _, parts)) = self.terms.operator(t) {
+                parts.iter().copied().for_each(&mut offer);
             }
         }
         first
@@ -230,7 +226,7 @@ impl<'t> Prover<'t> {
 
     /// Takes a condition to have a value.
     fn suppose(&mut self, condition: Term, truth: bool) {
-        let Node::Binary(op, dtype, a, b) = self.terms.node(condition) else { return };
+        let Node::Binary(op, dtype, [a, b]) = self.terms.node(condition) else { return };
         let mut add = |low, high, strict| self.orders.push(Order { low, high, strict });
         match (op, truth) {
             (BinOp::Lt | BinOp::Le, true) => add(a, b, op == BinOp::Lt),
@@ -247,7 +243,7 @@ impl<'t> Prover<'t> {
 
     /// The value of a comparison, where it follows from the orders that are known.
     fn follows(&self, t: Term) -> Option<bool> {
-        let Node::Binary(op, _, a, b) = self.terms.node(t) else { return None };
+        let Node::Binary(op, _, [a, b]) = self.terms.node(t) else { return None };
         if self.orders.is_empty() || !matches!(op, BinOp::Lt | BinOp::Le | BinOp::Eq) {
             return None;
         }

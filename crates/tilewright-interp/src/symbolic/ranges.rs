@@ -7,8 +7,6 @@
 use tilewright_ir::interval::Interval;
 use tilewright_ir::{BinOp, Intrin};
 
-use crate::scalar::Scalar;
-
 use super::term::{Fast, Node, Term, Terms};
 
 /// Operators that are looked through.
@@ -44,24 +42,21 @@ impl Ranges {
     fn exact(&self, terms: &Terms, t: Term, depth: usize) -> Option<Interval> {
         let below = depth.checked_sub(1)?;
         let of = |t: Term| self.at(terms, t, below);
+        if let Some((op, _, operands)) = terms.operator(t) {
+            let mut parts = operands.iter().map(|t| of(*t));
+            let first = parts.next()??;
+            return parts.try_fold(first, |r, part| Interval::binary(op, r, part?));
+        }
         match terms.node(t) {
-            Node::Const(bits) => {
-                Some(Interval::point(Scalar::from_bits(bits, terms.dtype(t)).as_i128()))
-            }
-            Node::Binary(op, dtype, a, b) if dtype.is_int() => Interval::binary(op, of(a)?, of(b)?),
-            Node::Many(op, list) => {
-                let mut parts = terms.list(list).iter().map(|t| of(*t));
-                let first = parts.next()??;
-                parts.try_fold(first, |r, part| Interval::binary(op, r, part?))
-            }
+            Node::Const(_) => terms.constant(t).map(Interval::point),
             Node::Cast(_, a) => of(a),
             Node::Ite(_, a, b) => Some(of(a)?.union(of(b)?)),
-            Node::Intrin(Intrin::BitAnd, _, a, b) => {
+            Node::Intrin(Intrin::BitAnd, _, [a, b]) => {
                 let (a, b) = (of(a)?, of(b)?);
                 let mask = [a, b].into_iter().filter(|r| r.lo >= 0).map(|r| r.hi).min()?;
                 Some(Interval::new(0, mask))
             }
-            Node::Intrin(Intrin::Shr, dtype, a, b) => {
+            Node::Intrin(Intrin::Shr, dtype, [a, b]) => {
                 let (a, by) = (of(a)?, of(b)?);
                 let by = by.as_point().filter(|by| *by < i128::from(dtype.bits))?;
                 let by = u32::try_from(by).ok()?;
@@ -95,34 +90,20 @@ impl Ranges {
         if self.unwrapped(terms, t).is_none_or(|r| !r.within(whole)) {
             return;
         }
-        let constant = |t: Term| match terms.node(t) {
-            Node::Const(bits) => Some(Scalar::from_bits(bits, terms.dtype(t)).as_i128()),
-            _ => None,
-        };
-        let parts: Option<(BinOp, Term, i128)> = match terms.node(t) {
-            Node::Binary(op, _, x, k) if constant(k).is_some() => constant(k).map(|k| (op, x, k)),
-            Node::Binary(op @ (BinOp::Add | BinOp::Mul), _, k, x) => {
-                constant(k).map(|k| (op, x, k))
+        let constant = |t: &Term| terms.constant(*t);
+        let parts: Option<(BinOp, Term, i128)> = match terms.operator(t) {
+            Some((op, _, [x, k])) if constant(k).is_some() => constant(k).map(|k| (op, *x, k)),
+            Some((op @ (BinOp::Add | BinOp::Mul), _, [k, x])) => constant(k).map(|k| (op, *x, k)),
+            Some((op @ (BinOp::Min | BinOp::Max), _, operands)) => {
+                let side = side(op, new);
+                operands.iter().for_each(|t| self.narrow_at(terms, *t, side, below, undo));
+                None
             }
-            Node::Many(op @ (BinOp::Add | BinOp::Mul), list) => match *terms.list(list) {
-                [k, x] => constant(k).map(|k| (op, x, k)),
+            Some(_) => None,
+            None => match terms.node(t) {
+                Node::Cast(from, x) if from.is_int() => Some((BinOp::Add, x, 0)),
                 _ => None,
             },
-            Node::Cast(from, x) if from.is_int() => Some((BinOp::Add, x, 0)),
-            Node::Many(op @ (BinOp::Min | BinOp::Max), list) => {
-                let side = side(op, new);
-                for part in terms.list(list).to_vec() {
-                    self.narrow_at(terms, part, side, below, undo);
-                }
-                None
-            }
-            Node::Binary(op @ (BinOp::Min | BinOp::Max), _, a, b) => {
-                let side = side(op, new);
-                self.narrow_at(terms, a, side, below, undo);
-                self.narrow_at(terms, b, side, below, undo);
-                None
-            }
-            _ => None,
         };
         let inner = parts.and_then(|(op, x, k)| {
             let Interval { lo, hi } = new;

@@ -125,7 +125,7 @@ impl Run<'_> {
                 let e = format!("argument `{name}` has shape {shape:?}, and another is declared");
                 return Err(Error::input(e).into());
             }
-            for (at, v) in offsets(&place, &c.shape).into_iter().zip(c.cells.iter()) {
+            for (at, v) in offsets(&place, &c.shape).zip(c.cells.iter()) {
                 let cells = self.memories.get_mut(memory);
                 let cell = usize::try_from(at).ok().and_then(|at| cells?.cells.get_mut(at));
                 if let Some(cell) = cell {
@@ -154,8 +154,9 @@ impl Run<'_> {
         }
     }
 
-    fn made<T>(&self, made: Result<T, Wrong>) -> Ran<T> {
-        made.map_err(|wrong| match wrong {
+    /// Makes a term.
+    fn make<T>(&mut self, make: impl FnOnce(&mut Terms) -> Result<T, Wrong>) -> Ran<T> {
+        make(&mut self.shared.terms).map_err(|wrong| match wrong {
             Wrong::Fault(f) => self.fault(f.text().to_owned()),
             Wrong::Full => {
                 Stop::Undecided("the programs need more terms than are allowed".to_owned(), None)
@@ -207,8 +208,7 @@ impl Run<'_> {
         for (place, (then, old)) in cells {
             let otherwise = self.cell(place);
             let dtype = self.memories.get(place.0).map_or(DType::VOID, |m| m.dtype);
-            let made = self.shared.terms.ite(Val::Term(c), then, otherwise, dtype);
-            let v = self.made(made)?;
+            let v = self.make(|terms| terms.ite(Val::Term(c), then, otherwise, dtype))?;
             // The log of the branch around must hold what was there before both sides.
             if let Some(cell) =
                 self.memories.get_mut(place.0).and_then(|m| m.cells.get_mut(place.1))
@@ -269,14 +269,10 @@ impl Run<'_> {
                     let runs = match extent {
                         None => Val::Known(1),
                         Some(extent) => {
-                            let (terms, dtype) = (&mut self.shared.terms, range.extent.dtype());
-                            let made = terms.binary(
-                                BinOp::Lt,
-                                dtype,
-                                Val::Known(i as u64),
-                                Val::Term(extent),
-                            );
-                            let runs = self.made(made)?;
+                            let (i, dtype) = (Val::Known(i as u64), range.extent.dtype());
+                            let extent = Val::Term(extent);
+                            let runs =
+                                self.make(|terms| terms.binary(BinOp::Lt, dtype, i, extent))?;
                             self.given(runs)?
                         }
                     };
@@ -371,8 +367,7 @@ impl Run<'_> {
             for (c, at) in places.drain(..) {
                 let c = c.map_or(Val::Known(1), Val::Term);
                 let old = self.cell(at);
-                let made = self.shared.terms.ite(c, v, old, buffer.dtype());
-                let v = self.made(made)?;
+                let v = self.make(|terms| terms.ite(c, v, old, buffer.dtype()))?;
                 self.note(at, act, Some(v), buffer, indices)?;
                 self.write(at, v);
             }

@@ -6,10 +6,10 @@
 use tilewright_ir::{DType, Function, Module, Tensor};
 
 use crate::machine::{Fill, decode, encode};
-use crate::{Arg, Interpreter, RunOptions, Scalar, State};
+use crate::{Arg, Interpreter, Output, RunOptions, Scalar, State};
 
 use super::verdict::{Difference, Port, VerifyOptions};
-use super::witness::{agree, draw, index_of, index_text};
+use super::witness::{agree, draw, index_text};
 
 /// Sets of data that are tried: whole numbers, then fractions for floats.
 const SETS: u64 = 2;
@@ -75,23 +75,14 @@ struct Found {
     values: [Option<u64>; 2],
 }
 
-/// A result of a run.
-struct Result {
-    name: String,
-    tensor: Tensor,
-    states: Option<Vec<State>>,
-}
-
-impl Result {
-    /// An element, where it has a value.
-    fn get(&self, at: usize) -> Option<u64> {
-        if self.states.as_ref().and_then(|s| s.get(at)).is_some_and(|s| *s != State::Value) {
-            return None;
-        }
-        let size = self.tensor.dtype().bytes();
-        let bytes = self.tensor.bytes().get(at * size..(at + 1) * size)?;
-        Some(decode(bytes, self.tensor.dtype()))
+/// An element of a result, where it has a value.
+fn element(result: &Output, at: usize) -> Option<u64> {
+    if result.states.as_ref().and_then(|s| s.get(at)).is_some_and(|s| *s != State::Value) {
+        return None;
     }
+    let size = result.tensor.dtype().bytes();
+    let bytes = result.tensor.bytes().get(at * size..(at + 1) * size)?;
+    Some(decode(bytes, result.tensor.dtype()))
 }
 
 struct Side<'m> {
@@ -103,15 +94,11 @@ struct Side<'m> {
 impl Side<'_> {
     /// Every parameter of a tensor function afterwards and its result, or the results of a graph
     /// function; with the steps that it took, as far as they are counted.
-    fn run(&mut self, inputs: &[Tensor]) -> Option<(Vec<Result>, u64)> {
+    fn run(&mut self, inputs: &[Tensor]) -> Option<(Vec<Output>, u64)> {
         let Some(Function::Tensor(f)) = self.module.functions.get(self.name) else {
-            let outputs = self.interpreter.run(self.name, inputs).ok()?.into_iter();
-            let results = outputs.enumerate().map(|(i, o)| Result {
-                name: format!("result {i}"),
-                tensor: o.tensor,
-                states: o.states,
-            });
-            return Some((results.collect(), 1));
+            let mut outputs = self.interpreter.run(self.name, inputs).ok()?;
+            outputs.iter_mut().for_each(|o| o.name = format!("result {}", o.param).into());
+            return Some((outputs, 1));
         };
         let params = f.split_params().0;
         let args: Vec<Arg> = (params.iter().zip(inputs))
@@ -124,17 +111,17 @@ impl Side<'_> {
         let mut results = Vec::new();
         for (i, (p, input)) in params.iter().zip(inputs).enumerate() {
             let Some(buffer) = p.buffer() else { continue };
-            let written = outcome.outputs.iter().find(|o| o.param == i);
-            results.push(Result {
-                name: format!("`{}`", buffer.name),
-                tensor: written.map_or(input, |o| &o.tensor).clone(),
-                states: written.and_then(|o| o.states.clone()),
+            let name = format!("`{}`", buffer.name).into();
+            results.push(match outcome.outputs.iter().find(|o| o.param == i) {
+                Some(written) => Output { name, ..written.clone() },
+                None => Output { param: i, name, tensor: input.clone(), states: None },
             });
         }
         if let Some(value) = outcome.ret {
             let mut tensor = Tensor::zeros(value.dtype(), &[]).ok()?;
             encode(value.bits(), tensor.bytes_mut());
-            results.push(Result { name: "the result".to_owned(), tensor, states: None });
+            let (param, name) = (params.len(), "the result".into());
+            results.push(Output { param, name, tensor, states: None });
         }
         Some((results, outcome.steps))
     }
@@ -172,16 +159,16 @@ impl Pair<'_> {
                 return None;
             }
             for at in 0..x.tensor.len() {
-                let values = [x.get(at), y.get(at)];
+                let values = [element(x, at), element(y, at)];
                 let same = match values {
                     [None, _] => true,
                     [Some(_), None] => false,
                     [Some(x), Some(y)] => agree(x, y, dtype, self.reassociate),
                 };
                 if !same {
-                    let index = index_text(&index_of(at, x.tensor.shape()));
+                    let index = index_text(at, x.tensor.shape());
                     let numbered = x.name.starts_with("result ");
-                    let name = if only && numbered { "the result" } else { &x.name };
+                    let name = if only && numbered { "the result" } else { &*x.name };
                     return Some(Found { cell: format!("{name}{index}"), dtype, values });
                 }
             }
@@ -234,7 +221,7 @@ impl Pair<'_> {
         }
         let listed = |&(i, at): &(usize, usize)| {
             let (p, bits) = (self.ports.get(i)?, data.get(i)?.get(at)?);
-            let index = index_text(&index_of(at, p.shape.as_deref().unwrap_or(&[])));
+            let index = index_text(at, p.shape.as_deref().unwrap_or(&[]));
             let value = Scalar::from_bits(*bits, p.dtype).to_string();
             Some((format!("{}{index}", p.name), value))
         };

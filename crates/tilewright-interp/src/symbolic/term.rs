@@ -12,46 +12,14 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::{BinOp, DType, Intrin};
 
 use crate::scalar::{self, Fault, Scalar};
 
-/// A hasher for small keys of integers: multiply and rotate each word.
-#[derive(Default)]
-pub struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|b| self.write_u64(u64::from(*b)));
-    }
-    fn write_u8(&mut self, v: u8) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u16(&mut self, v: u16) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u32(&mut self, v: u32) {
-        self.write_u64(u64::from(v));
-    }
-    fn write_u64(&mut self, v: u64) {
-        // The odd multiplier is 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4).
-        self.0 = (self.0.rotate_left(23) ^ v).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn write_usize(&mut self, v: usize) {
-        self.write_u64(v as u64);
-    }
-    fn write_isize(&mut self, v: isize) {
-        self.write_u64(v as u64);
-    }
-}
-
-/// A map with [`Mix`].
-pub type Fast<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+/// A map whose keys are few integers.
+pub type Fast<K, V> = FxHashMap<K, V>;
 
 /// Number of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,7 +37,7 @@ pub enum Node {
     /// What is in memory that was never written.
     Unwritten,
     /// An operator on two operands of the type that is given.
-    Binary(BinOp, DType, Term, Term),
+    Binary(BinOp, DType, [Term; 2]),
     /// Negation of a `bool`.
     Not(Term),
     /// Conversion from a type.
@@ -79,7 +47,7 @@ pub enum Node {
     /// A selection.
     Ite(Term, Term, Term),
     /// An intrinsic of operands of a type; functions of one argument have it twice.
-    Intrin(Intrin, DType, Term, Term),
+    Intrin(Intrin, DType, [Term; 2]),
     /// An associative and commutative operator on many operands, by number.
     Many(BinOp, u32),
 }
@@ -152,6 +120,23 @@ impl Terms {
     /// The type of its value.
     pub fn dtype(&self, t: Term) -> DType {
         self.nodes.get(t.0 as usize).map_or(DType::VOID, |n| n.1)
+    }
+
+    /// The integer or truth value that a constant is.
+    pub fn constant(&self, t: Term) -> Option<i128> {
+        match self.node(t) {
+            Node::Const(bits) => Some(Scalar::from_bits(bits, self.dtype(t)).as_i128()),
+            _ => None,
+        }
+    }
+
+    /// The operator that a term is, with the type of its operands; of more than two it is associative.
+    pub fn operator(&self, t: Term) -> Option<(BinOp, DType, &[Term])> {
+        match &self.nodes.get(t.0 as usize)?.0 {
+            Node::Binary(op, dtype, operands) => Some((*op, *dtype, operands)),
+            Node::Many(op, list) => Some((*op, self.dtype(t), self.list(*list))),
+            _ => None,
+        }
     }
 
     /// The operands of [`Node::Many`].
@@ -242,7 +227,7 @@ impl Terms {
             std::mem::swap(&mut x, &mut y);
         }
         let to = if op.is_compare() || op.is_logic() { DType::BOOL } else { dtype };
-        self.made(Node::Binary(op, dtype, x, y), to)
+        self.made(Node::Binary(op, dtype, [x, y]), to)
     }
 
     /// `a < b` or `a <= b` of integers.
@@ -273,7 +258,7 @@ impl Terms {
                     }
                     c => {
                         let c = self.term(known(c), dtype)?;
-                        self.made(Node::Binary(BinOp::Le, dtype, x, c), DType::BOOL)
+                        self.made(Node::Binary(BinOp::Le, dtype, [x, c]), DType::BOOL)
                     }
                 }
             }
@@ -281,7 +266,7 @@ impl Terms {
             (Val::Term(x), Val::Term(y)) if y < x => reversed(self),
             (Val::Term(x), Val::Term(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
-                self.made(Node::Binary(op, dtype, x, y), DType::BOOL)
+                self.made(Node::Binary(op, dtype, [x, y]), DType::BOOL)
             }
         }
     }
@@ -408,7 +393,7 @@ impl Terms {
             std::mem::swap(&mut x, &mut y);
         }
         let to = op.result(dtype);
-        self.made(Node::Intrin(op, dtype, x, y), to)
+        self.made(Node::Intrin(op, dtype, [x, y]), to)
     }
 
     /// An associative and commutative operator on operands in order, of which there are two or
@@ -431,15 +416,8 @@ impl Terms {
         match self.node(t) {
             Node::Const(_) | Node::Input(..) | Node::Undef | Node::Unwritten => {}
             Node::Not(a) | Node::Cast(_, a) | Node::Bits(_, a) => f(a),
-            Node::Binary(_, _, a, b) | Node::Intrin(_, _, a, b) => {
-                f(a);
-                f(b);
-            }
-            Node::Ite(a, b, c) => {
-                f(a);
-                f(b);
-                f(c);
-            }
+            Node::Binary(_, _, both) | Node::Intrin(_, _, both) => both.into_iter().for_each(f),
+            Node::Ite(a, b, c) => [a, b, c].into_iter().for_each(f),
             Node::Many(_, list) => self.list(list).iter().copied().for_each(f),
         }
     }

@@ -6,6 +6,7 @@
 use tilewright_ir::{BinOp, DType, TypeKind};
 
 use crate::machine::Fill;
+use crate::run::index_of;
 use crate::scalar::{self, Scalar};
 
 use super::term::{Fast, Node, Term, Terms, Val};
@@ -201,9 +202,9 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
     match terms.node(t) {
         Node::Const(bits) => Worth::Bits(bits),
         Node::Input(..) | Node::Undef | Node::Unwritten => Worth::Undef,
-        Node::Binary(op, dtype, a, b) => match (op, of(a), of(b)) {
-            (tilewright_ir::BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
-            (tilewright_ir::BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
+        Node::Binary(op, dtype, [a, b]) => match (op, of(a), of(b)) {
+            (BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
+            (BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
             (_, a, b) => both(a, b, &|x, y| scalar::binary(op, dtype, x, y)),
         },
         Node::Not(a) => both(of(a), of(a), &|x, _| Ok(u64::from(x == 0))),
@@ -218,7 +219,7 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
             Worth::Bits(_) => of(x),
             other => other,
         },
-        Node::Intrin(op, dtype, a, b) => {
+        Node::Intrin(op, dtype, [a, b]) => {
             both(of(a), of(b), &|x, y| scalar::intrinsic(op, dtype, x, y))
         }
         Node::Many(op, list) => {
@@ -259,13 +260,12 @@ fn write(
             let Some((name, shape)) = names.get(param as usize) else {
                 return format!("input {param}");
             };
-            format!("{name}{}", index_text(&index_of(at as usize, shape)))
+            format!("{name}{}", index_text(at as usize, shape))
         }
         Node::Undef => "undef".to_owned(),
         Node::Unwritten => "never written".to_owned(),
-        Node::Binary(op, _, a, b) => binary_text(op, &[sub(a), sub(b)]),
         Node::Not(a) => match terms.node(a) {
-            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, a, b) if dtype.is_int() => {
+            Node::Binary(op @ (BinOp::Lt | BinOp::Le), dtype, [a, b]) if dtype.is_int() => {
                 let op = if op == BinOp::Lt { BinOp::Ge } else { BinOp::Gt };
                 binary_text(op, &[sub(a), sub(b)])
             }
@@ -277,12 +277,12 @@ fn write(
             let (c, a, b) = (sub(c), sub(a), sub(b));
             format!("({a} if {c} else {b})")
         }
-        Node::Intrin(op, _, a, b) => match op.arity() {
+        Node::Intrin(op, _, [a, b]) => match op.arity() {
             1 => format!("{}({})", op.name(), sub(a)),
             _ => format!("{}({}, {})", op.name(), sub(a), sub(b)),
         },
-        Node::Many(op, list) => {
-            let list = terms.list(list);
+        Node::Binary(op, ..) | Node::Many(op, _) => {
+            let list = terms.operator(t).map_or(&[][..], |(_, _, list)| list);
             let mut parts: Vec<String> = list.iter().take(6).map(|t| sub(*t)).collect();
             if list.len() > 6 {
                 parts.push("...".to_owned());
@@ -292,29 +292,17 @@ fn write(
     }
 }
 
-fn binary_text(op: tilewright_ir::BinOp, parts: &[String]) -> String {
+fn binary_text(op: BinOp, parts: &[String]) -> String {
     match op.is_infix() {
         true => format!("({})", parts.join(&format!(" {} ", op.symbol()))),
         false => format!("{}({})", op.symbol(), parts.join(", ")),
     }
 }
 
-/// The indices of a position in row-major order.
-pub fn index_of(at: usize, shape: &[usize]) -> Vec<usize> {
-    let mut rest = at;
-    let mut index = Vec::new();
-    for &n in shape.iter().rev() {
-        index.push(rest % n.max(1));
-        rest /= n.max(1);
-    }
-    index.reverse();
-    index
-}
-
-/// `[1, 2]`, or nothing for a scalar.
-pub fn index_text(index: &[usize]) -> String {
-    match index {
+/// The indices of a position in row-major order, as in `[1, 2]`, or nothing for a scalar.
+pub fn index_text(at: usize, shape: &[usize]) -> String {
+    match shape {
         [] => String::new(),
-        _ => format!("{index:?}"),
+        _ => format!("{:?}", index_of(at, shape)),
     }
 }

@@ -1,8 +1,8 @@
 //! Built-in functions as machine code: one table.
 //!
-//! [`floats`] says how an intrinsic is made of floats, and [`ints`] how of integers and `bool`. Both
-//! name every intrinsic, so that the compiler says where one is missing. Values of 16-bit types
-//! come as `float32`; the caller rounds what is not exact.
+//! [`made`] says how an intrinsic is made of floats, and how of integers and `bool`. It names every
+//! intrinsic, so that the compiler says where one is missing. Values of 16-bit types come as
+//! `float32`; the caller rounds what is not exact.
 
 use tilewright_ir::{DType, Intrin};
 
@@ -11,77 +11,113 @@ use super::super::types::is_signed;
 use super::{Build, helper, integer_power, library, sigmoid, single, trig, wide};
 
 /// How a function of floats is made.
-pub(in super::super) enum Floats {
+enum Floats {
     /// By these instructions.
     Code(Build),
-    /// By a call of the C library, in `float64`.
-    Library(&'static str),
-    /// `float32` by an internal function, `float64` by the C library.
-    Own(Build, &'static str),
+    /// By a call of the C library's function of this name, in `float64`.
+    Library,
+    /// `float32` by an internal function, `float64` by the C library's function of this name.
+    Own(Build),
     /// `float32` by an internal function, `float64` by these instructions.
     Both(Build, Build),
 }
 
-/// How a function of floats is made; `None` where it takes none.
-pub(in super::super) fn floats(op: Intrin) -> Option<Floats> {
+/// Instructions for a function of integers or `bool`.
+type Ints = fn(&mut Code<'_>, &Whole) -> Val;
+
+/// How a function is made of what it takes.
+enum Made {
+    OfFloats(Floats),
+    OfInts(Ints),
+    OfBoth(Floats, Ints),
+}
+
+/// How a function is made.
+fn made(op: Intrin) -> Made {
     use Floats::{Both, Code, Library, Own};
-    Some(match op {
-        Intrin::Exp => Own(|c, x| single::exp(c, &x[0]), "exp"),
-        Intrin::Exp2 => Own(|c, x| wide::exp2(c, &x[0]), "exp2"),
-        Intrin::Exp10 => Both(
+    use Made::{OfBoth, OfFloats, OfInts};
+    match op {
+        Intrin::Exp => OfFloats(Own(|c, x| single::exp(c, &x[0]))),
+        Intrin::Exp2 => OfFloats(Own(|c, x| wide::exp2(c, &x[0]))),
+        Intrin::Exp10 => OfFloats(Both(
             |c, x| wide::exp10(c, &x[0]),
             |c, x| library(c, "pow", &[&Val::float(x[0].ty, 10.0), &x[0]]),
-        ),
-        Intrin::Log => Own(|c, x| single::log(c, &x[0]), "log"),
-        Intrin::Log2 => Own(|c, x| wide::log(c, &x[0], 1.0), "log2"),
-        Intrin::Log10 => Own(|c, x| wide::log(c, &x[0], std::f64::consts::LOG10_2), "log10"),
-        Intrin::Log1p => Own(|c, x| wide::log1p(c, &x[0]), "log1p"),
-        Intrin::Sqrt => Code(|c, x| c.math("sqrt", &[&x[0]])),
-        Intrin::Rsqrt => Code(|c, x| {
+        )),
+        Intrin::Log => OfFloats(Own(|c, x| single::log(c, &x[0]))),
+        Intrin::Log2 => OfFloats(Own(|c, x| wide::log(c, &x[0], 1.0))),
+        Intrin::Log10 => OfFloats(Own(|c, x| wide::log(c, &x[0], std::f64::consts::LOG10_2))),
+        Intrin::Log1p => OfFloats(Own(|c, x| wide::log1p(c, &x[0]))),
+        Intrin::Sqrt => OfFloats(Code(|c, x| c.math("sqrt", &[&x[0]]))),
+        Intrin::Rsqrt => OfFloats(Code(|c, x| {
             let root = c.math("sqrt", &[&x[0]]);
             c.bin("fdiv", &Val::float(x[0].ty, 1.0), &root)
-        }),
-        Intrin::Sigmoid => Both(
+        })),
+        Intrin::Sigmoid => OfFloats(Both(
             |c, x| sigmoid(c, &x[0], |c, v| helper(c, "exp", &[v], |c, x| single::exp(c, &x[0]))),
             |c, x| sigmoid(c, &x[0], |c, v| library(c, "exp", &[v])),
-        ),
-        Intrin::Erf => Own(|c, x| single::erf(c, &x[0]), "erf"),
-        Intrin::Sin => Own(|c, x| trig::sin(c, &x[0]), "sin"),
-        Intrin::Cos => Own(|c, x| trig::cos(c, &x[0]), "cos"),
-        Intrin::Tan => Library("tan"),
-        Intrin::Sinh => Library("sinh"),
-        Intrin::Cosh => Library("cosh"),
-        Intrin::Tanh => Own(|c, x| single::tanh(c, &x[0]), "tanh"),
-        Intrin::Asin => Library("asin"),
-        Intrin::Acos => Library("acos"),
-        Intrin::Atan => Library("atan"),
-        Intrin::Asinh => Library("asinh"),
-        Intrin::Acosh => Library("acosh"),
-        Intrin::Atanh => Library("atanh"),
-        Intrin::Atan2 => Library("atan2"),
-        Intrin::Pow => Own(|c, x| wide::pow(c, &x[0], &x[1]), "pow"),
-        Intrin::Fmod => Library("fmod"),
-        Intrin::Hypot => Library("hypot"),
-        Intrin::Abs => Code(|c, x| c.math("fabs", &[&x[0]])),
-        Intrin::Floor => Code(|c, x| c.math("floor", &[&x[0]])),
-        Intrin::Ceil => Code(|c, x| c.math("ceil", &[&x[0]])),
-        Intrin::Trunc => Code(|c, x| c.math("trunc", &[&x[0]])),
-        Intrin::Round => Code(|c, x| c.math("round", &[&x[0]])),
-        Intrin::NearbyInt => Code(|c, x| c.math("nearbyint", &[&x[0]])),
-        Intrin::IsNan => Code(|c, x| c.cmp("fcmp uno", &x[0], &x[0])),
-        Intrin::IsInf => Code(|c, x| against_infinity(c, "fcmp oeq", &x[0])),
-        Intrin::IsFinite => Code(|c, x| against_infinity(c, "fcmp olt", &x[0])),
-        Intrin::BitAnd
-        | Intrin::BitOr
-        | Intrin::BitXor
-        | Intrin::BitNot
-        | Intrin::Shl
-        | Intrin::Shr
-        | Intrin::Popcount
-        | Intrin::Clz
-        | Intrin::Likely
-        | Intrin::IgnoreLoopPartition => return None,
-    })
+        )),
+        Intrin::Erf => OfFloats(Own(|c, x| single::erf(c, &x[0]))),
+        Intrin::Sin => OfFloats(Own(|c, x| trig::sin(c, &x[0]))),
+        Intrin::Cos => OfFloats(Own(|c, x| trig::cos(c, &x[0]))),
+        Intrin::Tanh => OfFloats(Own(|c, x| single::tanh(c, &x[0]))),
+        Intrin::Tan
+        | Intrin::Sinh
+        | Intrin::Cosh
+        | Intrin::Asin
+        | Intrin::Acos
+        | Intrin::Atan
+        | Intrin::Asinh
+        | Intrin::Acosh
+        | Intrin::Atanh
+        | Intrin::Atan2
+        | Intrin::Fmod
+        | Intrin::Hypot => OfFloats(Library),
+        Intrin::Floor => OfFloats(Code(|c, x| c.math("floor", &[&x[0]]))),
+        Intrin::Ceil => OfFloats(Code(|c, x| c.math("ceil", &[&x[0]]))),
+        Intrin::Trunc => OfFloats(Code(|c, x| c.math("trunc", &[&x[0]]))),
+        Intrin::Round => OfFloats(Code(|c, x| c.math("round", &[&x[0]]))),
+        Intrin::NearbyInt => OfFloats(Code(|c, x| c.math("nearbyint", &[&x[0]]))),
+        Intrin::IsNan => OfFloats(Code(|c, x| c.cmp("fcmp uno", &x[0], &x[0]))),
+        Intrin::IsInf => OfFloats(Code(|c, x| against_infinity(c, "fcmp oeq", &x[0]))),
+        Intrin::IsFinite => OfFloats(Code(|c, x| against_infinity(c, "fcmp olt", &x[0]))),
+        Intrin::Pow => OfBoth(Own(|c, x| wide::pow(c, &x[0], &x[1])), |c, w| {
+            integer_power(c, &w.x, &w.y, is_signed(w.dtype))
+        }),
+        Intrin::Abs => {
+            OfBoth(Code(|c, x| c.math("fabs", &[&x[0]])), |c, w| match is_signed(w.dtype) {
+                true => {
+                    let may_wrap = Val::int(Ty::I1, 0);
+                    c.intrinsic("abs", &[w.x.ty], w.x.ty, &[&w.x, &may_wrap])
+                }
+                false => w.x.clone(),
+            })
+        }
+        Intrin::BitAnd => OfInts(|c, w| c.bin("and", &w.x, &w.y)),
+        Intrin::BitOr => OfInts(|c, w| c.bin("or", &w.x, &w.y)),
+        Intrin::BitXor => OfInts(|c, w| c.bin("xor", &w.x, &w.y)),
+        Intrin::BitNot => OfInts(|c, w| c.bin("xor", &w.x, &Val::int(w.x.ty, -1))),
+        Intrin::Shl => OfInts(|c, w| shift_out(c, "shl", w)),
+        Intrin::Shr => OfInts(|c, w| match is_signed(w.dtype) {
+            true if w.in_width => c.bin("ashr", &w.x, &w.y),
+            true => {
+                let most = Val::int(w.y.ty, i64::from(w.y.ty.scalar.bits()) - 1);
+                let by = c.math("umin", &[&w.y, &most]);
+                c.bin("ashr", &w.x, &by)
+            }
+            false => shift_out(c, "lshr", w),
+        }),
+        Intrin::Popcount => OfInts(|c, w| c.math("ctpop", &[&w.x])),
+        Intrin::Clz => OfInts(|c, w| {
+            let of_zero = Val::int(Ty::I1, 0);
+            let count = c.intrinsic("ctlz", &[w.x.ty], w.x.ty, &[&w.x, &of_zero]);
+            match w.dtype.bits {
+                32 => count,
+                64 => c.convert("trunc", &count, Scalar::I32),
+                _ => c.convert("zext", &count, Scalar::I32),
+            }
+        }),
+        Intrin::Likely | Intrin::IgnoreLoopPartition => OfInts(|_, w| w.x.clone()),
+    }
 }
 
 /// How the magnitude of a float compares with infinity.
@@ -101,79 +137,6 @@ pub(in super::super) struct Whole {
     pub in_width: bool,
 }
 
-/// How a function of integers or `bool` is made; `None` where it takes none.
-pub(in super::super) fn ints(op: Intrin) -> Option<fn(&mut Code<'_>, &Whole) -> Val> {
-    Some(match op {
-        Intrin::Pow => |c, w| integer_power(c, &w.x, &w.y, is_signed(w.dtype)),
-        Intrin::Abs => |c, w| match is_signed(w.dtype) {
-            true => {
-                let may_wrap = Val::int(Ty::I1, 0);
-                c.intrinsic("abs", &[w.x.ty], w.x.ty, &[&w.x, &may_wrap])
-            }
-            false => w.x.clone(),
-        },
-        Intrin::BitAnd => |c, w| c.bin("and", &w.x, &w.y),
-        Intrin::BitOr => |c, w| c.bin("or", &w.x, &w.y),
-        Intrin::BitXor => |c, w| c.bin("xor", &w.x, &w.y),
-        Intrin::BitNot => |c, w| c.bin("xor", &w.x, &Val::int(w.x.ty, -1)),
-        Intrin::Shl => |c, w| shift_out(c, "shl", w),
-        Intrin::Shr => |c, w| match is_signed(w.dtype) {
-            true if w.in_width => c.bin("ashr", &w.x, &w.y),
-            true => {
-                let most = Val::int(w.y.ty, i64::from(w.y.ty.scalar.bits()) - 1);
-                let by = c.math("umin", &[&w.y, &most]);
-                c.bin("ashr", &w.x, &by)
-            }
-            false => shift_out(c, "lshr", w),
-        },
-        Intrin::Popcount => |c, w| c.math("ctpop", &[&w.x]),
-        Intrin::Clz => |c, w| {
-            let of_zero = Val::int(Ty::I1, 0);
-            let count = c.intrinsic("ctlz", &[w.x.ty], w.x.ty, &[&w.x, &of_zero]);
-            match w.dtype.bits {
-                32 => count,
-                64 => c.convert("trunc", &count, Scalar::I32),
-                _ => c.convert("zext", &count, Scalar::I32),
-            }
-        },
-        Intrin::Likely | Intrin::IgnoreLoopPartition => |_, w| w.x.clone(),
-        Intrin::Exp
-        | Intrin::Exp2
-        | Intrin::Exp10
-        | Intrin::Log
-        | Intrin::Log2
-        | Intrin::Log10
-        | Intrin::Log1p
-        | Intrin::Sqrt
-        | Intrin::Rsqrt
-        | Intrin::Sigmoid
-        | Intrin::Erf
-        | Intrin::Sin
-        | Intrin::Cos
-        | Intrin::Tan
-        | Intrin::Sinh
-        | Intrin::Cosh
-        | Intrin::Tanh
-        | Intrin::Asin
-        | Intrin::Acos
-        | Intrin::Atan
-        | Intrin::Asinh
-        | Intrin::Acosh
-        | Intrin::Atanh
-        | Intrin::Atan2
-        | Intrin::Fmod
-        | Intrin::Hypot
-        | Intrin::Floor
-        | Intrin::Ceil
-        | Intrin::Trunc
-        | Intrin::Round
-        | Intrin::NearbyInt
-        | Intrin::IsNan
-        | Intrin::IsInf
-        | Intrin::IsFinite => return None,
-    })
-}
-
 /// A shift that fills with zeros; one by the width or more shifts everything out.
 fn shift_out(c: &mut Code<'_>, op: &str, w: &Whole) -> Val {
     if w.in_width {
@@ -186,17 +149,26 @@ fn shift_out(c: &mut Code<'_>, op: &str, w: &Whole) -> Val {
     c.select(&within, &shifted, &Val::zero(w.x.ty))
 }
 
+/// The value of a function of integers or `bool`; `None` where it takes none.
+pub(in super::super) fn of_ints(c: &mut Code<'_>, op: Intrin, args: &Whole) -> Option<Val> {
+    match made(op) {
+        Made::OfInts(build) | Made::OfBoth(_, build) => Some(build(c, args)),
+        Made::OfFloats(_) => None,
+    }
+}
+
 /// The value of a function of floats, in the register type; `None` where it takes none.
 pub(in super::super) fn of_floats(c: &mut Code<'_>, op: Intrin, args: &[Val]) -> Option<Val> {
+    let (Made::OfFloats(how) | Made::OfBoth(how, _)) = made(op) else { return None };
     let single = args.first()?.ty.scalar == Scalar::F32;
     let all: Vec<&Val> = args.iter().collect();
-    Some(match (floats(op)?, single) {
+    Some(match (how, single) {
         (Floats::Code(build), _) | (Floats::Both(_, build), false) => build(c, args),
-        (Floats::Own(build, _) | Floats::Both(build, _), true) => helper(c, op.name(), &all, build),
-        (Floats::Own(_, name) | Floats::Library(name), false) => library(c, name, &all),
-        (Floats::Library(name), true) => {
+        (Floats::Own(build) | Floats::Both(build, _), true) => helper(c, op.name(), &all, build),
+        (Floats::Own(_) | Floats::Library, false) => library(c, op.name(), &all),
+        (Floats::Library, true) => {
             let wide: Vec<Val> = args.iter().map(|a| c.convert("fpext", a, Scalar::F64)).collect();
-            let v = library(c, name, &wide.iter().collect::<Vec<_>>());
+            let v = library(c, op.name(), &wide.iter().collect::<Vec<_>>());
             c.convert("fptrunc", &v, Scalar::F32)
         }
     })

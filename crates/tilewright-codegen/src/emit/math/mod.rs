@@ -60,17 +60,10 @@ fn library(c: &mut Code<'_>, name: &str, args: &[&Val]) -> Val {
     let params = vec!["double"; args.len()].join(", ");
     c.shared.declare(name, || format!("declare double @{name}({params}) #2"));
     let lanes = args.first().map_or(1, |a| a.lanes());
-    if lanes == 1 {
-        return c.call(name, one, args);
-    }
-    let ty = one.with_lanes(lanes);
-    let mut result = Val::new(ty, "poison");
-    for lane in 0..lanes {
+    c.lane_by_lane(one.with_lanes(lanes), |c, lane| {
         let parts: Vec<Val> = args.iter().map(|a| c.extract(a, lane)).collect();
-        let v = c.call(name, one, &parts.iter().collect::<Vec<_>>());
-        result = c.emit(ty, format_args!("insertelement {result}, {v}, i64 {lane}"));
-    }
-    result
+        c.call(name, one, &parts.iter().collect::<Vec<_>>())
+    })
 }
 
 /// `1 / (1 + e^-x)`, without the loss of small results: the exponential is of `-|x|`.
@@ -79,8 +72,7 @@ fn sigmoid(c: &mut Code<'_>, x: &Val, exp: impl FnOnce(&mut Code<'_>, &Val) -> V
     let magnitude = c.math("fabs", &[x]);
     let negative = c.emit(x.ty, format_args!("fneg {magnitude}"));
     let e = exp(c, &negative);
-    let positive = c.cmp("fcmp oge", x, &Val::zero(x.ty));
-    let numerator = c.select(&positive, &one, &e);
+    let numerator = c.select_cmp("fcmp oge", x, &Val::zero(x.ty), &one, &e);
     let denominator = c.bin("fadd", &one, &e);
     c.bin("fdiv", &numerator, &denominator)
 }
@@ -100,16 +92,10 @@ fn integer_power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
         false => |c, v| power(c, &v[0], &v[1], false),
     };
     let name = if signed { "spow" } else { "upow" };
-    if x.lanes() == 1 {
-        return helper(c, name, &[x, y], build);
-    }
-    let mut result = Val::new(x.ty, "poison");
-    for lane in 0..x.lanes() {
+    c.lane_by_lane(x.ty, |c, lane| {
         let (a, b) = (c.extract(x, lane), c.extract(y, lane));
-        let v = helper(c, name, &[&a, &b], build);
-        result = c.emit(x.ty, format_args!("insertelement {result}, {v}, i64 {lane}"));
-    }
-    result
+        helper(c, name, &[&a, &b], build)
+    })
 }
 
 fn power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
@@ -145,8 +131,7 @@ fn power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
     let is_one = c.cmp("icmp eq", x, &one);
     let is_minus_one = c.cmp("icmp eq", x, &Val::int(ty, -1));
     let odd = c.bin("and", y, &one);
-    let odd = c.cmp("icmp ne", &odd, &zero);
-    let sign = c.select(&odd, &Val::int(ty, -1), &one);
+    let sign = c.select_cmp("icmp ne", &odd, &zero, &Val::int(ty, -1), &one);
     let small = c.select(&is_minus_one, &sign, &zero);
     let small = c.select(&is_one, &one, &small);
     c.select(&negative, &small, &bigger)

@@ -69,10 +69,7 @@ fn constant(x: &Val, value: f64) -> Val {
 pub(super) fn exp(c: &mut Code<'_>, x: &Val) -> Val {
     // Beyond these bounds the result is 0 or infinite. NaN fails both comparisons and stays.
     let (low, high) = (constant(x, -104.0), constant(x, 89.0));
-    let below = c.cmp("fcmp ogt", &low, x);
-    let x = c.select(&below, &low, x);
-    let above = c.cmp("fcmp olt", &high, &x);
-    let x = c.select(&above, &high, &x);
+    let x = c.clamp(x, &low, &high);
     let rounder = constant(&x, ROUNDER);
     let shifted = c.fma(&x, &constant(&x, std::f64::consts::LOG2_E), &rounder);
     let n = c.bin("fsub", &shifted, &rounder);
@@ -125,12 +122,9 @@ pub(super) fn log(c: &mut Code<'_>, x: &Val) -> Val {
 pub(super) fn log_special(c: &mut Code<'_>, x: &Val, y: &Val) -> Val {
     let zero = Val::zero(x.ty);
     let infinity = Val::float(x.ty, f64::INFINITY);
-    let is_infinite = c.cmp("fcmp oeq", x, &infinity);
-    let y = c.select(&is_infinite, &infinity, y);
-    let is_zero = c.cmp("fcmp oeq", x, &zero);
-    let y = c.select(&is_zero, &Val::float(x.ty, f64::NEG_INFINITY), &y);
-    let invalid = c.cmp("fcmp ult", x, &zero);
-    c.select(&invalid, &Val::float(x.ty, f64::NAN), &y)
+    let y = c.select_cmp("fcmp oeq", x, &infinity, &infinity, y);
+    let y = c.select_cmp("fcmp oeq", x, &zero, &Val::float(x.ty, f64::NEG_INFINITY), &y);
+    c.select_cmp("fcmp ult", x, &zero, &Val::float(x.ty, f64::NAN), &y)
 }
 
 pub(super) fn tanh(c: &mut Code<'_>, x: &Val) -> Val {
@@ -145,8 +139,7 @@ pub(super) fn tanh(c: &mut Code<'_>, x: &Val) -> Val {
     let denominator = c.bin("fadd", &e, &one);
     let quotient = c.bin("fdiv", &constant(x, 2.0), &denominator);
     let large = c.bin("fsub", &one, &quotient);
-    let is_small = c.cmp("fcmp olt", &magnitude, &constant(x, 0.625));
-    let y = c.select(&is_small, &small, &large);
+    let y = c.select_cmp("fcmp olt", &magnitude, &constant(x, 0.625), &small, &large);
     // This gives -0 its sign back as well.
     c.math("copysign", &[&y, x])
 }
@@ -159,13 +152,11 @@ pub(super) fn erf(c: &mut Code<'_>, x: &Val) -> Val {
     let magnitude = c.math("fabs", &[x]);
     // From here on the result is 1.
     let end = constant(x, 3.95);
-    let beyond = c.cmp("fcmp olt", &end, &magnitude);
-    let bounded = c.select(&beyond, &end, &magnitude);
+    let bounded = c.select_cmp("fcmp olt", &end, &magnitude, &end, &magnitude);
     let q = polynomial(c, &bounded, &ERF_TAIL);
     let q = c.emit(x.ty, format_args!("fneg {q}"));
     let e = helper(c, "exp", &[&q], |c, x| exp(c, &x[0]));
     let large = c.bin("fsub", &one, &e);
     let large = c.math("copysign", &[&large, x]);
-    let is_small = c.cmp("fcmp olt", &magnitude, &one);
-    c.select(&is_small, &small, &large)
+    c.select_cmp("fcmp olt", &magnitude, &one, &small, &large)
 }

@@ -32,8 +32,7 @@ pub(super) fn sin(c: &mut Code<'_>, x: &Val) -> Val {
     let y = flip(c, &y, &quadrant, Some(&sign));
     // For these, including the subnormal ones and -0, the sine is the number itself.
     let magnitude = c.math("fabs", &[x]);
-    let tiny = c.cmp("fcmp olt", &magnitude, &Val::float(x.ty, 1.0 / 4096.0));
-    c.select(&tiny, x, &y)
+    c.select_cmp("fcmp olt", &magnitude, &Val::float(x.ty, 1.0 / 4096.0), x, &y)
 }
 
 pub(super) fn cos(c: &mut Code<'_>, x: &Val) -> Val {
@@ -71,21 +70,15 @@ fn reduce(c: &mut Code<'_>, x: &Val) -> (Val, Val) {
 /// One of the two numbers of each exponent, lane by lane.
 fn entry(c: &mut Code<'_>, exponent: &Val, which: usize) -> Val {
     let one = Ty { scalar: Scalar::F64, lanes: 1 };
-    let mut result = Val::new(one.with_lanes(exponent.lanes()), "poison");
-    for lane in 0..exponent.lanes() {
+    c.lane_by_lane(one.with_lanes(exponent.lanes()), |c, lane| {
         let e = c.extract(exponent, lane);
         let at = c.widen(&e, false);
         let text = format_args!(
             "getelementptr inbounds [256 x [2 x double]], ptr @{TABLE}, i64 0, {at}, i64 {which}"
         );
         let address = c.emit(Ty::PTR, text);
-        let v = c.emit(one, format_args!("load double, {address}, align 8"));
-        if exponent.lanes() == 1 {
-            return v;
-        }
-        result = c.emit(result.ty, format_args!("insertelement {result}, {v}, i64 {lane}"));
-    }
-    result
+        c.emit(one, format_args!("load double, {address}, align 8"))
+    })
 }
 
 /// The sine of r in even quadrants, the cosine in odd ones.
@@ -99,8 +92,7 @@ fn either(c: &mut Code<'_>, quadrant: &Val, r: &Val) -> Val {
     let half = c.fma(&square, &Val::float(r.ty, -0.5), &Val::float(r.ty, 1.0));
     let cosine = c.fma(&p, &fourth, &half);
     let odd = c.bin("and", quadrant, &Val::int(quadrant.ty, 1));
-    let odd = c.cmp("icmp ne", &odd, &Val::zero(quadrant.ty));
-    c.select(&odd, &cosine, &sine)
+    c.select_cmp("icmp ne", &odd, &Val::zero(quadrant.ty), &cosine, &sine)
 }
 
 /// Negates in the quadrants 2 and 3, and where `sign` has its highest bit set.

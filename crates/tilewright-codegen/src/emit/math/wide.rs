@@ -66,10 +66,7 @@ fn log2_of(c: &mut Code<'_>, x: &Val) -> Val {
 /// 2^x of a `float64`: 0 or too large for a `float32` where |x| is above 200, `NaN` of `NaN`.
 fn exp2_of(c: &mut Code<'_>, x: &Val) -> Val {
     let (low, high) = (Val::float(x.ty, -200.0), Val::float(x.ty, 200.0));
-    let below = c.cmp("fcmp ogt", &low, x);
-    let x = c.select(&below, &low, x);
-    let above = c.cmp("fcmp olt", &high, &x);
-    let x = c.select(&above, &high, &x);
+    let x = c.clamp(x, &low, &high);
     let rounder = Val::float(x.ty, ROUNDER);
     let shifted = c.bin("fadd", &x, &rounder);
     let n = c.bin("fsub", &shifted, &rounder);
@@ -116,15 +113,13 @@ pub(super) fn log1p(c: &mut Code<'_>, x: &Val) -> Val {
     let kept = c.bin("fsub", &sum, &one);
     let factor = c.bin("fdiv", &wide, &kept);
     let y = c.bin("fmul", &y, &factor);
-    let lost = c.cmp("fcmp oeq", &sum, &one);
-    let y = c.select(&lost, &wide, &y);
+    let y = c.select_cmp("fcmp oeq", &sum, &one, &wide, &y);
     let y = narrow(c, &y);
     let sum = narrow(c, &sum);
     let special = log_special(c, &sum, &y);
     // Where the sum rounds to zero or infinity but is neither, there is nothing special.
     let finite = c.math("fabs", &[x]);
-    let finite = c.cmp("fcmp olt", &finite, &Val::float(x.ty, 0.5));
-    c.select(&finite, &y, &special)
+    c.select_cmp("fcmp olt", &finite, &Val::float(x.ty, 0.5), &y, &special)
 }
 
 /// x^y = 2^(y log2 |x|), with the special cases of C99.
@@ -134,12 +129,10 @@ pub(super) fn pow(c: &mut Code<'_>, x: &Val, y: &Val) -> Val {
     let magnitude = c.math("fabs", &[x]);
     let wide = widen(c, &magnitude);
     let log = log2_of(c, &wide);
-    let is_zero = c.cmp("fcmp oeq", x, &zero);
-    let log = c.select(&is_zero, &Val::float(log.ty, f64::NEG_INFINITY), &log);
+    let log = c.select_cmp("fcmp oeq", x, &zero, &Val::float(log.ty, f64::NEG_INFINITY), &log);
     let is_infinite = c.cmp("fcmp oeq", &magnitude, &infinity);
     let log = c.select(&is_infinite, &Val::float(log.ty, f64::INFINITY), &log);
-    let is_nan = c.cmp("fcmp uno", x, x);
-    let log = c.select(&is_nan, &Val::float(log.ty, f64::NAN), &log);
+    let log = c.select_cmp("fcmp uno", x, x, &Val::float(log.ty, f64::NAN), &log);
     let power = widen(c, y);
     let power = c.bin("fmul", &power, &log);
     let r = exp2_of(c, &power);
@@ -161,8 +154,7 @@ pub(super) fn pow(c: &mut Code<'_>, x: &Val, y: &Val) -> Val {
     let invalid = c.bin("and", &invalid, &finite);
     let r = c.select(&invalid, &Val::float(x.ty, f64::NAN), &r);
     // NaN as a power is not whole, but must not become one of an infinite base.
-    let power_nan = c.cmp("fcmp uno", y, y);
-    let r = c.select(&power_nan, y, &r);
+    let r = c.select_cmp("fcmp uno", y, y, y, &r);
 
     let trivial = c.cmp("fcmp oeq", y, &zero);
     let base_one = c.cmp("fcmp oeq", x, &one);

@@ -74,7 +74,8 @@ pub fn compile(func: &TensorFunc) -> Native {
     compile_for(func, &Llvm::get().expect("an LLVM").host(), OptLevel::Full)
 }
 
-/// Compiles for this machine, with functions of this process that it may call.
+/// Compiles for this machine, with functions of this process that it may call: the text of their
+/// definitions, in which `ADDRESS` is where they are.
 pub fn compile_with(func: &TensorFunc, functions: &[(&str, *mut c_void)]) -> Native {
     let host = Llvm::get().expect("an LLVM").host();
     compile_all(func, &host, OptLevel::Full, functions)
@@ -95,8 +96,11 @@ fn compile_all(
     let object = llvm.compile(&text, target, level, Emit::Object);
     let object = object.unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
     let jit = Jit::new(llvm).expect("a JIT");
-    for (name, address) in functions {
-        jit.define(name, NonNull::new(*address).expect("an address")).expect("a new name");
+    for (text, address) in functions {
+        let address = format!("inttoptr (i64 {} to ptr)", address.expose_provenance());
+        let text = text.replace("ADDRESS", &address);
+        let object = llvm.compile(&text, target, level, Emit::Object).expect("a definition");
+        jit.add_object(&object).expect("an object for this machine");
     }
     jit.add_object(&object).expect("an object for this machine");
     let address: NonNull<c_void> =

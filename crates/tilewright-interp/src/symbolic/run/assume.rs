@@ -76,8 +76,7 @@ impl Run<'_> {
         if old == Terms::undef() || v == Terms::undef() {
             return Err(self.fault(format!("assumption `{}` is about an arbitrary value", text())));
         }
-        let made = self.shared.terms.binary(BinOp::Eq, dtype, old, v);
-        match self.made(made)? {
+        match self.make(|terms| terms.binary(BinOp::Eq, dtype, old, v))? {
             Val::Known(0) => Err(self.fault(format!("assumption `{}` does not hold", text()))),
             Val::Known(_) => Ok(()),
             equal => {
@@ -99,8 +98,7 @@ impl Run<'_> {
         for (c, truth) in self.path.taken().rev().collect::<Vec<_>>() {
             let c = Val::Term(c);
             let (t, f) = if truth { (v, Val::Known(1)) } else { (Val::Known(1), v) };
-            let made = self.shared.terms.ite(c, t, f, DType::BOOL);
-            v = self.made(made)?;
+            v = self.make(|terms| terms.ite(c, t, f, DType::BOOL))?;
         }
         if let Val::Term(t) = v {
             self.shared.constraints.push(t);

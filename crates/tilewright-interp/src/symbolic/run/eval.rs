@@ -109,38 +109,31 @@ impl Run<'_> {
             ExprKind::Var(v) => return self.variable(v),
             ExprKind::Cast(a) => {
                 let v = self.eval(a)?;
-                let made = self.shared.terms.cast(a.dtype().scalar(), dtype, v);
-                self.made(made)?
+                self.make(|terms| terms.cast(a.dtype().scalar(), dtype, v))?
             }
             ExprKind::Binary(op, a, b) => return self.binary(*op, a, b),
             ExprKind::Not(a) => {
                 let v = self.eval(a)?;
-                let made = self.shared.terms.not(v);
-                self.made(made)?
+                self.make(|terms| terms.not(v))?
             }
             ExprKind::Select(c, t, f) => {
                 let c = self.eval(c)?;
                 let c = self.given(c)?;
                 let (t, f) = (self.value(t, copying)?, self.value(f, copying)?);
-                let made = self.shared.terms.ite(c, t, f, dtype);
-                self.made(made)?
+                self.make(|terms| terms.ite(c, t, f, dtype))?
             }
             ExprKind::IfThenElse(c, t, f) => match self.condition(c)? {
                 Val::Known(0) => return self.value(f, copying),
                 Val::Known(_) => return self.value(t, copying),
                 Val::Term(c) => {
-                    let mut sides = Vec::new();
-                    for (e, truth) in [(t, true), (f, false)] {
+                    let mut side = |e: &Expr, truth| {
                         self.path.enter(&self.shared.terms, c, truth);
                         let v = self.value(e, copying);
                         self.path.leave();
-                        sides.push(v?);
-                    }
-                    let made = match sides.as_slice() {
-                        [t, f] => self.shared.terms.ite(Val::Term(c), *t, *f, dtype),
-                        _ => Ok(Terms::undef()),
+                        v
                     };
-                    self.made(made)?
+                    let (t, f) = (side(t, true)?, side(f, false)?);
+                    self.make(|terms| terms.ite(Val::Term(c), t, f, dtype))?
                 }
             },
             ExprKind::Load(b, indices) => return self.load(b, indices, copying),
@@ -153,16 +146,14 @@ impl Run<'_> {
                     Some(b) => self.eval(b)?,
                     None => a,
                 };
-                let made = self.shared.terms.intrin(*op, first.dtype().scalar(), a, b);
-                self.made(made)?
+                self.make(|terms| terms.intrin(*op, first.dtype().scalar(), a, b))?
             }
             ExprKind::Call(CallTarget::Reinterpret(_), args) => {
                 let [a] = args.as_slice() else {
                     return Err(Error::internal("`T.reinterpret` takes one value").into());
                 };
                 let v = self.eval(a)?;
-                let made = self.shared.terms.reinterpret(a.dtype().scalar(), dtype, v);
-                self.made(made)?
+                self.make(|terms| terms.reinterpret(a.dtype().scalar(), dtype, v))?
             }
             ExprKind::Call(CallTarget::Extern(name), _) => {
                 return undecided(format!("`{name}` is a function outside of the program"));
@@ -179,10 +170,8 @@ impl Run<'_> {
             ExprKind::Ramp(base, stride) => {
                 let (base, stride) = (self.eval(base)?, self.eval(stride)?);
                 let lane = Val::Known(wrap(i64::from(self.lane), dtype) as u64);
-                let made = self.shared.terms.binary(BinOp::Mul, dtype, stride, lane);
-                let step = self.made(made)?;
-                let made = self.shared.terms.binary(BinOp::Add, dtype, base, step);
-                self.made(made)?
+                let step = self.make(|terms| terms.binary(BinOp::Mul, dtype, stride, lane))?;
+                self.make(|terms| terms.binary(BinOp::Add, dtype, base, step))?
             }
             ExprKind::Broadcast(a) => return self.eval(a),
             ExprKind::Undef => Terms::undef(),
@@ -198,7 +187,7 @@ impl Run<'_> {
             return undecided(format!("`{}` has no value that computes", v.name()));
         }
         let made = self.shared.free(v);
-        let value = self.made(made)?;
+        let value = self.make(|_| made)?;
         self.vars.insert((v.id(), lane), value);
         Ok(value)
     }
@@ -220,7 +209,6 @@ impl Run<'_> {
             }
             _ => self.eval(b)?,
         };
-        let made = self.shared.terms.binary(op, dtype, x, y);
-        self.made(made)
+        self.make(|terms| terms.binary(op, dtype, x, y))
     }
 }

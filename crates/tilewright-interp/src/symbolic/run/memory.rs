@@ -166,8 +166,9 @@ impl Run<'_> {
                     for i in low..=high {
                         let dtype = self.shared.terms.dtype(t);
                         let (i, bits) = (Expr::int(i, e.dtype().scalar()), Val::Known(i as u64));
-                        let made = self.shared.terms.binary(BinOp::Eq, dtype, Val::Term(t), bits);
-                        match self.made(made)? {
+                        match self
+                            .make(|terms| terms.binary(BinOp::Eq, dtype, Val::Term(t), bits))?
+                        {
                             Val::Known(0) => {}
                             Val::Known(_) => each.push((None, i)),
                             Val::Term(c) => each.push((Some(c), i)),
@@ -181,8 +182,7 @@ impl Run<'_> {
                     let both = match (c, d) {
                         (Some(c), Some(d)) => {
                             let (c, d) = (Val::Term(*c), Val::Term(*d));
-                            let made = self.shared.terms.binary(BinOp::And, DType::BOOL, c, d);
-                            match self.made(made)? {
+                            match self.make(|terms| terms.binary(BinOp::And, DType::BOOL, c, d))? {
                                 Val::Term(both) => Some(both),
                                 Val::Known(0) => continue,
                                 Val::Known(_) => None,
@@ -231,8 +231,7 @@ impl Run<'_> {
         for (c, at) in places.into_iter().rev() {
             let other = self.element(b, at, copying)?;
             let c = c.map_or(Val::Known(1), Val::Term);
-            let made = self.shared.terms.ite(c, other, v, b.dtype().scalar());
-            v = self.made(made)?;
+            v = self.make(|terms| terms.ite(c, other, v, b.dtype().scalar()))?;
         }
         Ok(v)
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use tilewright_ir::tensor::positions;
 use tilewright_ir::{AtOnce, Buffer, DType, Error, Expr, Span, Tensor, TypeKind, Var};
 
 use crate::race::History;
@@ -159,18 +160,9 @@ pub(super) struct BufferView {
 }
 
 /// Positions of the elements of a parameter in its memory, in row-major order.
-pub(super) fn offsets(place: &BufferView, shape: &[usize]) -> Vec<i64> {
-    let count: usize = shape.iter().product();
-    let mut all = Vec::with_capacity(count);
-    for i in 0..count {
-        let (mut rest, mut at) = (i, place.offset);
-        for (n, d) in shape.iter().zip(&place.dims).rev() {
-            at = at.wrapping_add(((rest % n) as i64).wrapping_mul(d.stride));
-            rest /= n;
-        }
-        all.push(at);
-    }
-    all
+pub(super) fn offsets(place: &BufferView, shape: &[usize]) -> impl Iterator<Item = i64> {
+    let axes = shape.iter().zip(&place.dims).map(|(n, d)| (*n, d.stride));
+    positions(axes, place.offset)
 }
 
 /// A loop that runs.
