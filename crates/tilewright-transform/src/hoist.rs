@@ -36,7 +36,9 @@ use tilewright_ir::{
 
 use crate::pass::{self, Flag, Number, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped};
+use tilewright_analysis::scope::{
+    Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped, under,
+};
 
 /// Which conditions `hoist_expression` moves.
 const CONDITIONALS: Number = Number {
@@ -234,8 +236,7 @@ impl Hoister<'_> {
             {
                 self.depth += 1;
                 let mut side = |holds| {
-                    scoped(self, |p| {
-                        p.scope.learn(&cond, holds);
+                    under(self, &cond, holds, |p| {
                         let decided =
                             Decide { cond: likely(&cond).unwrap_or(&cond), holds }.stmt(s);
                         let settled = settle(&decided, &p.scope);
