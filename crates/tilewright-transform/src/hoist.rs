@@ -274,10 +274,7 @@ impl Hoister<'_> {
 
 /// The variable of a loop, for messages.
 fn name(s: &Stmt) -> String {
-    match s.kind() {
-        StmtKind::For { var, .. } => format!("`{}`", var.name()),
-        _ => String::new(),
-    }
+    s.loop_var().map_or_else(String::new, |v| format!("`{}`", v.name()))
 }
 
 /// Drops the binding of a variable, which is bound further out.

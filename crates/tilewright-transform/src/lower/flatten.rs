@@ -71,12 +71,9 @@ fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
         }
     }
     let body = flatten.stmt(&func.body);
-    if let Some(e) = flatten.error {
-        return Err(e);
-    }
     let declare = |body, buffer| Stmt::new(StmtKind::Declare { buffer, body });
     let body = views.into_iter().rev().fold(body, declare);
-    Ok(TensorFunc { body, ..func.clone() })
+    flatten.error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
 }
 
 /// Attribute of functions that came from a schedule before TensorIR.
