@@ -184,10 +184,7 @@ fn has_loops(func: &TensorFunc) -> bool {
 
 /// The error for a loop whose iterations depend on one another.
 pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error) -> Error {
-    let name = match l.kind() {
-        StmtKind::For { var, .. } => var.name().to_string(),
-        _ => String::new(),
-    };
+    let name = l.loop_var().map_or("", |v| v.name());
     let d = dependent.error.diagnostic();
     let text =
         format!("the iterations of the loop `{name}` run at the same time, and {}", d.message);

@@ -36,13 +36,10 @@ pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
         block.allocs.contains(&r.buffer) || block.matches.iter().any(|m| m.buffer == r.buffer)
     };
     for m in &block.matches {
-        let touched = |list: &[Region]| list.iter().any(|r| r.buffer == m.buffer);
-        let (read, written) = (touched(&scan.reads), touched(&scan.writes));
-        if read {
-            add(&mut scan.reads, m.source.clone());
-        }
-        if written {
-            add(&mut scan.writes, m.source.clone());
+        for list in [&mut scan.reads, &mut scan.writes] {
+            if list.iter().any(|r| r.buffer == m.buffer) {
+                add(list, m.source.clone());
+            }
         }
     }
     let Scan { mut reads, mut writes, .. } = scan;

@@ -36,7 +36,9 @@ use tilewright_ir::{
 
 use crate::pass::{self, Flag, Number, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped};
+use tilewright_analysis::scope::{
+    Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped, under,
+};
 
 /// Which conditions `hoist_expression` moves.
 const CONDITIONALS: Number = Number {
@@ -234,8 +236,7 @@ impl Hoister<'_> {
             {
                 self.depth += 1;
                 let mut side = |holds| {
-                    scoped(self, |p| {
-                        p.scope.learn(&cond, holds);
+                    under(self, &cond, holds, |p| {
                         let decided =
                             Decide { cond: likely(&cond).unwrap_or(&cond), holds }.stmt(s);
                         let settled = settle(&decided, &p.scope);
@@ -273,10 +274,7 @@ impl Hoister<'_> {
 
 /// The variable of a loop, for messages.
 fn name(s: &Stmt) -> String {
-    match s.kind() {
-        StmtKind::For { var, .. } => format!("`{}`", var.name()),
-        _ => String::new(),
-    }
+    s.loop_var().map_or_else(String::new, |v| format!("`{}`", v.name()))
 }
 
 /// Drops the binding of a variable, which is bound further out.

@@ -64,11 +64,12 @@ use tilewright_ir::{
     Var, Visit,
 };
 
+use crate::lane::lane_of;
 use crate::place::{Place, Placed, Step, walk_stmt_placed};
 use crate::points::Points;
 use crate::scope::{MAX_VALUE, Scope};
 use log::{Change, Fact, Log, Others, Read, Write};
-use terms::{folded, in_lane, loads};
+use terms::{folded, loads};
 
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {
@@ -385,7 +386,7 @@ impl Facts {
     pub fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) {
         let memory = self.root(&buffer.data).clone();
         let place = self.place(indices);
-        let scalar = in_lane(value, &self.lane);
+        let scalar = lane_of(value, &self.lane);
         let (points, at) = match place {
             Some((points, at)) => (points, at.iter().all(|i| self.scope.knows(i)).then_some(at)),
             None => (self.scope.points().clone(), None),
@@ -485,7 +486,7 @@ impl Facts {
             None | Some(1) => Some((self.scope.points().clone(), at)),
             Some(lanes) => {
                 let lane = Range::upto(Expr::i32(i32::from(lanes)));
-                let at = at.iter().map(|i| in_lane(i, &self.lane)).collect::<Option<_>>()?;
+                let at = at.iter().map(|i| lane_of(i, &self.lane)).collect::<Option<_>>()?;
                 Some((self.scope.points().with_var(&self.lane, &lane), at))
             }
         }

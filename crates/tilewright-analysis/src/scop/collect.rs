@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::demand::decisive_loads;
-use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
+use tilewright_ir::visit::{Subst, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Span, Stmt, StmtKind,
     Var, Visit,
@@ -116,14 +116,8 @@ struct Places<'a> {
 }
 
 impl Fold for Places<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let e = fold_expr_children(self, e);
-        match e.kind() {
-            ExprKind::Load(b, at) => {
-                Expr::load(b, at.iter().map(|i| simpler(i, self.ranges)).collect())
-            }
-            _ => e,
-        }
+    fn access(&mut self, b: &Buffer, at: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        Some((b.clone(), at.iter().map(|i| simpler(&self.expr(i), self.ranges)).collect()))
     }
 }
 
