@@ -9,9 +9,7 @@ use std::fmt;
 use tilewright_ir::dim::Integer;
 use tilewright_ir::text::fill;
 use tilewright_ir::visit::{fold_func, fold_stmt_children};
-use tilewright_ir::{
-    DType, Dim, Expr, Fold, Param, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, dim,
-};
+use tilewright_ir::{DType, Dim, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, dim};
 
 use crate::operand::{Operand, unsupported_type};
 use crate::te;
@@ -223,14 +221,7 @@ pub fn checked(x: &Operand, need: &Need, whose: &str, what: &str) -> Result<Opti
     let message = format!("{}: {}", whose.replace("{}", "{ }"), need.message(what, x.rank()));
     let mut func = fold_func(&mut Guard { need, message }, &func);
     // Open sizes of the bounds that no extent says are numbers behind the result.
-    let mut sizes = need.sizes();
-    sizes.retain(|v| !x.shape.contains(&Dim::open(v)));
-    let known = |p: &Param, v: &Var| matches!(p, Param::Scalar(s) if s == v);
-    for v in sizes.iter().map(dim::narrow) {
-        if !func.params.iter().any(|p| known(p, &v)) {
-            func.params.push(Param::Scalar(v));
-        }
-    }
+    func.pass_sizes(need.sizes().iter().map(dim::narrow));
     Ok(Some(func))
 }
 

@@ -4,49 +4,85 @@ use tilewright_ir::dim::Integer;
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::operand::{
-    Operand, accumulator, broadcast_index, broadcast_shapes, require_number, require_same, rounded,
-    unequal, unsupported_type, working,
+    Operand, accumulator, broadcast_index, broadcast_shapes, centred, require_number, require_same,
+    require_zero_point, rounded, unequal, unsupported_type, working, zero_at,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 use crate::window::{Same, Window, Windows, data_axes, padded, spatial_names};
 
-/// Matrix product after numpy's rules: the last two axes are multiplied, those before broadcast,
-/// and an operand with one axis is a row on the left and a column on the right.
-/// Parameters: `a`, `b`, the result. Types: floats and integers, equal on both sides.
+/// A product of matrices after numpy's rules: the last two axes are multiplied, those before
+/// broadcast, and an operand with one axis is a row on the left and a column on the right.
+pub(crate) struct Product<'a> {
+    a_batch: &'a [Dim],
+    b_batch: &'a [Dim],
+    /// What both broadcast to.
+    batch: Vec<Dim>,
+    pub(crate) rows: Option<Dim>,
+    pub(crate) cols: Option<Dim>,
+    /// The inner extent.
+    k: Dim,
+}
+
+impl<'a> Product<'a> {
+    /// Of operands that have axes, and fit.
+    pub(crate) fn of(name: &str, a: &'a Operand, b: &'a Operand) -> Result<Product<'a>> {
+        let (Some((&k, a_outer)), Some((&b_last, b_outer))) =
+            (a.shape.split_last(), b.shape.split_last())
+        else {
+            return Err(Error::input(format!("{name}: {a} times {b}: an operand has no axes")));
+        };
+        // What is left of each side without the axis that goes: rows and columns behind batches.
+        let (a_batch, rows) = a_outer.split_last().map_or((&[][..], None), |(m, r)| (r, Some(*m)));
+        let (b_k, b_batch, cols) =
+            b_outer.split_last().map_or((b_last, &[][..], None), |(k, r)| (*k, r, Some(b_last)));
+        if k != b_k {
+            let error = Error::input(format!(
+                "{name}: {a} times {b}: the inner extents {k} and {b_k} differ"
+            ));
+            return Err(unequal(error, [(k, b_k)]));
+        }
+        let batch = broadcast_shapes(name, &[a_batch, b_batch])?;
+        Ok(Product { a_batch, b_batch, batch, rows, cols, k })
+    }
+
+    /// The sums of products. A factor is made of the index of its element and of the row or column.
+    pub(crate) fn sums(
+        &self,
+        name: String,
+        left: impl Fn(Vec<Expr>, Option<&Expr>) -> Expr,
+        right: impl Fn(Vec<Expr>, Option<&Expr>) -> Expr,
+    ) -> Tensor {
+        let kaxis = te::reduce_axis(self.k, "k");
+        let axes = (0..).zip(&self.batch).map(|(n, &d)| te::axis(d, format!("b{n}")));
+        let axes = axes.chain(self.rows.map(|d| te::axis(d, "i")));
+        let axes = axes.chain(self.cols.map(|d| te::axis(d, "j")));
+        te::compute_over(name, axes, |i| {
+            let (outer, inner) = i.split_at(self.batch.len());
+            let row = self.rows.and_then(|_| inner.first());
+            let col = self.cols.and_then(|_| inner.last());
+            let mut at_left = broadcast_index(self.a_batch, outer, &self.batch);
+            at_left.extend(row.cloned().into_iter().chain([kaxis.expr()]));
+            let mut at_right = broadcast_index(self.b_batch, outer, &self.batch);
+            at_right.extend([kaxis.expr()].into_iter().chain(col.cloned()));
+            te::reduce(Reducer::Sum, left(at_left, row) * right(at_right, col), [&kaxis])
+        })
+    }
+}
+
+/// A [matrix product](Product). Parameters: `a`, `b`, the result. Types: floats and integers, equal
+/// on both sides.
 pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
     let name = "matmul";
     require_same(name, a.dtype, b.dtype)?;
     require_number(name, a.dtype)?;
-    let (Some((&k, a_outer)), Some((&b_last, b_outer))) =
-        (a.shape.split_last(), b.shape.split_last())
-    else {
-        return Err(Error::input(format!("{name}: {a} times {b}: an operand has no axes")));
-    };
-    // What is left of each side without the axis that goes: rows and columns behind batches.
-    let (a_batch, rows) = a_outer.split_last().map_or((&[][..], None), |(m, r)| (r, Some(*m)));
-    let (b_k, b_batch, cols) =
-        b_outer.split_last().map_or((b_last, &[][..], None), |(k, r)| (*k, r, Some(b_last)));
-    if k != b_k {
-        let error =
-            Error::input(format!("{name}: {a} times {b}: the inner extents {k} and {b_k} differ"));
-        return Err(unequal(error, [(k, b_k)]));
-    }
-    let batch = broadcast_shapes(name, &[a_batch, b_batch])?;
+    let product = Product::of(name, a, b)?;
     let (x, y) = (a.placeholder("a"), b.placeholder("b"));
     let work = working(a.dtype);
-    let kaxis = te::reduce_axis(k, "k");
-    let axes = (0..).zip(&batch).map(|(n, &d)| te::axis(d, format!("b{n}")));
-    let axes = axes.chain(rows.map(|d| te::axis(d, "i"))).chain(cols.map(|d| te::axis(d, "j")));
-    let acc = te::compute_over(accumulator(name, a.dtype), axes, |i| {
-        let (outer, inner) = i.split_at(batch.len());
-        let row = rows.and_then(|_| inner.first().cloned());
-        let col = cols.and_then(|_| inner.last().cloned());
-        let xi = broadcast_index(a_batch, outer, &batch).into_iter().chain(row);
-        let yi = broadcast_index(b_batch, outer, &batch).into_iter();
-        let product = x.at(xi.chain([kaxis.expr()])).cast(work)
-            * y.at(yi.chain([kaxis.expr()]).chain(col)).cast(work);
-        te::reduce(Reducer::Sum, product, [&kaxis])
-    });
+    let acc = product.sums(
+        accumulator(name, a.dtype),
+        |at, _| x.at(at).cast(work),
+        |at, _| y.at(at).cast(work),
+    );
     te::func([&x, &y], [&rounded(name, acc, a.dtype)])
 }
 
@@ -229,7 +265,7 @@ pub fn conv(p: &Conv) -> Result<TensorFunc> {
     let (x, w) = (p.x.placeholder("x"), p.w.placeholder("w"));
     let bias = p.bias.then(|| te::placeholder("bias", &p.w.shape[..1], p.x.dtype));
     let zero = Expr::constant(0.0, p.x.dtype);
-    let source = padded("x_pad", &x, &correlation.windows, &zero, |e| e);
+    let source = padded("x_pad", &x, &correlation.windows, &zero);
     let out = correlation.build(&source, bias.as_ref(), |c| {
         w.at([c.out_channel, c.in_channel].into_iter().chain(c.window))
     });
@@ -388,12 +424,8 @@ pub fn conv_integer(p: &ConvInteger) -> Result<TensorFunc> {
     let correlation = conv.correlation(name)?;
     let m = correlation.groups * correlation.ocg;
     for (zero, count) in [(&p.x_zero, 1), (&p.w_zero, m)] {
-        if let Some(shape) = zero
-            && !(shape.is_empty() || *shape == [1] || *shape == [count])
-        {
-            return Err(Error::unsupported(format!("{name}: a zero point of shape {shape:?}"))
-                .help("it is one number; for weights there may be one for each output channel"));
-        }
+        let help = "it is one number; for weights there may be one for each output channel";
+        require_zero_point(name, zero.as_deref(), count.into(), help)?;
     }
     let zeros = |name: &str, shape: &Option<Vec<Dim>>, dtype: DType| {
         shape.as_ref().map(|s| te::placeholder(name, s, dtype))
@@ -401,24 +433,17 @@ pub fn conv_integer(p: &ConvInteger) -> Result<TensorFunc> {
     let (x, w) = (conv.x.placeholder("x"), conv.w.placeholder("w"));
     let x_zero = zeros("x_zero_point", &p.x_zero, conv.x.dtype);
     let w_zero = zeros("w_zero_point", &p.w_zero, conv.w.dtype);
-    let pick = |zero: &Tensor, channel: &Expr| {
-        let at = broadcast_index(zero.shape(), std::slice::from_ref(channel), &[m]);
-        zero.at(at)
-    };
-    let less = |value: Expr, zero: Option<Expr>| {
-        let value = value.cast(DType::I32);
-        zero.into_iter().fold(value, |v, z| v - z.cast(DType::I32))
-    };
-    let x_zero_at = || x_zero.as_ref().map(|z| pick(z, &Expr::i32(0)));
-    let fill = x_zero_at().unwrap_or_else(|| Expr::int(0, conv.x.dtype));
-    let source = padded("x_pad", &x, &correlation.windows, &fill, |e| e);
+    let (count, first) = (Dim::from(m), Expr::i32(0));
+    let fill = x_zero.as_ref().map(|z| zero_at(z, &first, count));
+    let fill = fill.unwrap_or_else(|| Expr::int(0, conv.x.dtype));
+    let source = padded("x_pad", &x, &correlation.windows, &fill);
     let out = correlation.sums(
         name.to_owned(),
         DType::I32,
-        |at| less(source.at(at), x_zero_at()),
+        |at| centred(source.at(at), &x_zero, &first, count),
         |c| {
-            let zero = w_zero.as_ref().map(|z| pick(z, &c.out_channel));
-            less(w.at([c.out_channel, c.in_channel].into_iter().chain(c.window)), zero)
+            let at = [c.out_channel.clone(), c.in_channel].into_iter().chain(c.window);
+            centred(w.at(at), &w_zero, &c.out_channel, count)
         },
     );
     te::func([x, w].into_iter().chain(x_zero).chain(w_zero), [&out])

@@ -5,52 +5,23 @@
 //! All of them are right for operands without elements, too.
 
 use tilewright_ir::control::TAKES_EMPTY;
-use tilewright_ir::well_formed::check_tensor;
-use tilewright_ir::{
-    Attr, Block, Buffer, DType, Dim, Error, Expr, Param, Result, Stmt, TensorFunc, Var,
-};
+use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc};
 
-use crate::loops::size_params;
+use crate::loops::{cells, each, get, one_cell, set};
 use crate::operand::{Operand, Scalar, require_number, unsupported_type};
 
 fn zero() -> Expr {
     Expr::i32(0)
 }
 
-/// One loop over a size.
-fn each(name: &str, extent: Dim, body: impl FnOnce(Expr) -> Stmt) -> Stmt {
-    let var = Var::index(name);
-    let body = body(var.expr());
-    Stmt::serial(&var, extent.expr(), body)
-}
-
-fn one_cell(name: &str, dtype: DType) -> Buffer {
-    Buffer::with_extents(name, &[1], dtype)
-}
-
-fn get(cell: &Buffer) -> Expr {
-    Expr::load(cell, vec![zero()])
-}
-
-fn set(cell: &Buffer, value: Expr) -> Stmt {
-    Stmt::store(cell, vec![zero()], value)
-}
-
 fn buffer(name: &str, shape: &[Dim], dtype: DType) -> Buffer {
     Buffer::new(name, shape.iter().map(|d| d.expr()).collect::<Vec<_>>(), dtype)
 }
 
-/// A function of one block. Open sizes that are no extent of a parameter are numbers behind them.
+/// A function of one block.
 fn block(name: &str, params: &[&Buffer], allocs: Vec<Buffer>, body: Stmt) -> Result<TensorFunc> {
-    let mut block = Block::new(name, body);
-    let sizes = size_params(params, &allocs);
-    block.allocs = allocs;
-    let mut params: Vec<Param> = params.iter().map(|b| Param::tensor(b)).collect();
-    params.extend(sizes);
-    let body = Stmt::block(Vec::new(), Expr::bool(true), block);
-    let mut func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
+    let mut func = cells(name, params, &[], allocs, |_| body)?;
     func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
-    check_tensor(name, &func)?;
     Ok(func)
 }
 
@@ -62,8 +33,8 @@ fn flat(name: &str, x: &Operand) -> Result<Dim> {
 }
 
 /// Whether an element counts: whether it is not zero.
-fn counts(x: &Buffer, at: Expr) -> Expr {
-    let value = Expr::load(x, vec![at]);
+fn counts(x: &Buffer, at: &Expr) -> Expr {
+    let value = Expr::load(x, vec![at.clone()]);
     match value.dtype().is_bool() {
         true => value,
         false => {
@@ -141,10 +112,10 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
     let is_first = each("i", n, |i| {
         let before = each("j", n, |j| {
             let here = Stmt::seq([
-                compared(&j, &i),
+                compared(j, i),
                 Stmt::guard(get(&order).equal(0), set(&seen, Expr::i32(1))),
             ]);
-            Stmt::guard(j.clone().less(&i).and(get(&seen).equal(0)), here)
+            Stmt::guard(j.clone().less(i).and(get(&seen).equal(0)), here)
         });
         let store = Stmt::store(&first, vec![i.clone()], get(&seen).equal(0));
         Stmt::seq([set(&seen, zero()), before, store])
@@ -153,19 +124,19 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
     let number = |i: &Expr| Expr::load(&kind, vec![i.clone()]);
     let one = || Expr::int(1, DType::I64);
     let numbers = each("i", n, |i| {
-        let more = Stmt::store(&kind, vec![i.clone()], number(&i) + one());
+        let more = Stmt::store(&kind, vec![i.clone()], number(i) + one());
         let none = Stmt::store(&kind, vec![i.clone()], Expr::int(0, DType::I64));
         let body = match sorted {
             true => each("j", n, |j| {
                 let less = Stmt::guard(get(&order).less(0), more);
-                Stmt::guard(is(&j), Stmt::seq([compared(&j, &i), less]))
+                Stmt::guard(is(j), Stmt::seq([compared(j, i), less]))
             }),
             // The kinds that come before the first row like this one.
             false => each("j", n, |j| {
                 let same = set(&seen, Expr::i32(1));
                 let here = Stmt::if_else(get(&order).equal(0), same, more);
-                let open = is(&j).and(get(&seen).equal(0));
-                Stmt::guard(open, Stmt::seq([compared(&j, &i), here]))
+                let open = is(j).and(get(&seen).equal(0));
+                Stmt::guard(open, Stmt::seq([compared(j, i), here]))
             }),
         };
         Stmt::seq([set(&seen, zero()), none, body])
@@ -286,31 +257,31 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
                 Expr::load(&boxes, vec![b.clone(), i.clone(), Expr::int(k, DType::I32)])
             };
             let start = each("i", n, |i| {
-                let out = score(&i).greater(get(&least));
+                let out = score(i).greater(get(&least));
                 let flag = Expr::select(out, zero(), Expr::i32(1));
-                Stmt::store(&gone, vec![i], flag)
+                Stmt::store(&gone, vec![i.clone()], flag)
             });
             let is_open = |i: &Expr| Expr::load(&gone, vec![i.clone()]).equal(0);
             let suppress = |i: &Expr| Stmt::store(&gone, vec![i.clone()], Expr::i32(1));
             let rounds = each("s", p.most, |s| {
                 let find = each("i", n, |i| {
                     let values = (0..4).map(|k| {
-                        Stmt::store(&chosen, vec![Expr::int(k, DType::I32)], corner(&i, k))
+                        Stmt::store(&chosen, vec![Expr::int(k, DType::I32)], corner(i, k))
                     });
                     let take = Stmt::seq(
-                        [set(&best, i.clone()), set(&top, score(&i))].into_iter().chain(values),
+                        [set(&best, i.clone()), set(&top, score(i))].into_iter().chain(values),
                     );
-                    let better = get(&best).less(0).or(score(&i).greater(get(&top)));
-                    Stmt::guard(is_open(&i), Stmt::guard(better, take))
+                    let better = get(&best).less(0).or(score(i).greater(get(&top)));
+                    Stmt::guard(is_open(i), Stmt::guard(better, take))
                 });
-                let at = vec![b.clone(), c.clone(), s];
+                let at = vec![b.clone(), c.clone(), s.clone()];
                 let none = Stmt::store(&keep, at.clone(), Expr::int(-1, DType::I64));
                 let put = Stmt::store(&keep, at, get(&best).cast(DType::I64));
                 let drop = each("i", n, |i| {
                     let kept = |k: i64| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]);
-                    let area = shared(&kept, &|k| corner(&i, k), p.centred);
+                    let area = shared(&kept, &|k| corner(i, k), p.centred);
                     let over = area.greater(get(&overlap)).or(i.clone().equal(get(&best)));
-                    Stmt::guard(is_open(&i), Stmt::guard(over, suppress(&i)))
+                    Stmt::guard(is_open(i), Stmt::guard(over, suppress(i)))
                 });
                 let found = Stmt::guard(get(&best).greater_equal(0), Stmt::seq([put, drop]));
                 Stmt::seq([set(&best, Expr::i32(-1)), find, none, found])

@@ -3,8 +3,8 @@
 use tilewright_ir::{BinOp, DType, Dim, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
 
 use crate::operand::{
-    Operand, Scalar, at_broadcast, broadcast_shapes, require_float, require_number, require_same,
-    snake, unsupported_type, working,
+    Operand, Scalar, at_broadcast, broadcast_shapes, call, pointwise, require_float,
+    require_number, require_same, snake, unsupported_type, working,
 };
 use crate::te::{self, Tensor};
 
@@ -152,9 +152,7 @@ pub enum Unary {
 /// integers too (neg and relu signed ones), and the logical ones what their name says.
 pub fn unary(op: Unary, x: &Operand) -> Result<TensorFunc> {
     check_unary(op, x.dtype)?;
-    let t = x.placeholder("x");
-    let out = te::compute(snake(op), &x.shape, |i| apply_unary(op, t.at(i)));
-    te::func([&t], [&out])
+    pointwise(snake(op), x, |e| apply_unary(op, e))
 }
 
 fn check_unary(op: Unary, dtype: DType) -> Result<()> {
@@ -186,7 +184,6 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
     let work = working(dtype);
     let x = value.cast(work);
     let num = |v: f64| Expr::constant(v, work);
-    let call = |f: Intrin, e: Expr| Expr::intrin(f, vec![e]);
     // log(1 + exp(x)) without overflow.
     let softplus = |x: &Expr| {
         let tail = call(Intrin::Exp, -call(Intrin::Abs, x.clone()));
@@ -281,7 +278,7 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
 /// `x` to a constant power, with multiplications and roots where they say the same.
 pub(crate) fn pow_const(x: Expr, power: f64) -> Expr {
     let one = || Expr::constant(1.0, x.dtype());
-    let sqrt = |x: &Expr| Expr::intrin(Intrin::Sqrt, vec![x.clone()]);
+    let sqrt = |x: &Expr| call(Intrin::Sqrt, x.clone());
     match power {
         0.0 => one(),
         0.5 => sqrt(&x),
@@ -300,9 +297,7 @@ pub(crate) fn pow_const(x: Expr, power: f64) -> Expr {
 /// Conversion. Parameters: `x`, the result of the same shape and type `to`. Floats become
 /// integers by truncation, and `bool` by comparison with zero.
 pub fn cast(x: &Operand, to: DType) -> Result<TensorFunc> {
-    let t = x.placeholder("x");
-    let out = te::compute("cast", &x.shape, |i| t.at(i).cast(to));
-    te::func([&t], [&out])
+    pointwise("cast", x, |e| e.cast(to))
 }
 
 /// The bits of each element as one of another type of the same width, `bool` apart. Parameters:
@@ -315,9 +310,7 @@ pub fn reinterpret(x: &Operand, to: DType) -> Result<TensorFunc> {
     if x.dtype.bits != to.bits || !number(x.dtype) || !number(to) {
         return Err(Error::input(format!("reinterpret: the bits of {} are none of {to}", x.dtype)));
     }
-    let t = x.placeholder("x");
-    let out = te::compute("reinterpret", &x.shape, |i| Expr::reinterpret(t.at(i), to));
-    te::func([&t], [&out])
+    pointwise("reinterpret", x, |e| Expr::reinterpret(e, to))
 }
 
 /// Operators of two operands.

@@ -10,8 +10,8 @@
 
 use tilewright_ir::{Buffer, DType, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::{call, cells, number};
-use crate::operand::{Fixed, Operand, require_float, working};
+use crate::loops::cells;
+use crate::operand::{Operand, call, int, require_float, working};
 use crate::te::{self, Tensor};
 
 /// Attention by a state for each head of keys and values, `D` by `E`.
@@ -47,37 +47,37 @@ pub struct LinearAttention {
 /// [`Error::Input`] where shapes do not fit, [`Error::Unsupported`] for other types than floats.
 pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
     let name = "linear_attention";
+    require_float(name, p.state_type)?;
     let optional = [&p.state, &p.decay, &p.beta].into_iter().flatten();
     for x in [&p.query, &p.key, &p.value].into_iter().chain(optional) {
         require_float(name, x.dtype)?;
+        x.fixed(name)?;
     }
-    require_float(name, p.state_type)?;
-    let (query, key, value) = (p.query.fixed(name)?, p.key.fixed(name)?, p.value.fixed(name)?);
-    let fixed = |x: &Option<Operand>| x.as_ref().map(|x| x.fixed(name)).transpose();
-    let (state, decay, beta) = (fixed(&p.state)?, fixed(&p.decay)?, fixed(&p.beta)?);
-    let unfit = |what: &Fixed| {
+    let unfit = |what: &Operand| {
         Error::input(format!("{name}: {what} does not fit {} heads of {}", p.heads, p.key))
     };
-    let (&[batch, steps, keys], &[_, _, values]) = (&key.shape[..], &value.shape[..]) else {
-        return Err(unfit(&value));
+    let (&[batch, steps, keys], &[_, _, values]) =
+        (&p.key.fixed(name)?[..], &p.value.fixed(name)?[..])
+    else {
+        return Err(unfit(&p.value));
     };
     if p.heads == 0 || !keys.is_multiple_of(p.heads) || !values.is_multiple_of(p.heads) {
-        return Err(unfit(&value));
+        return Err(unfit(&p.value));
     }
     if p.query_heads == 0 || !p.query_heads.is_multiple_of(p.heads) {
-        return Err(unfit(&query));
+        return Err(unfit(&p.query));
     }
     let (d, e, share) = (keys / p.heads, values / p.heads, p.query_heads / p.heads);
     let state_shape = [batch, p.heads, d, e];
-    let fits = |x: &Fixed, widths: &[usize]| match x.shape[..] {
-        [b, t, w] if (b, t) == (batch, steps) && widths.contains(&w) => Ok(()),
+    let fits = |x: &Operand, widths: &[usize]| match x.shape[..] {
+        [b, t, w] if b == batch && t == steps && widths.iter().any(|n| w == *n) => Ok(()),
         _ => Err(unfit(x)),
     };
-    fits(&query, &[p.query_heads * d])?;
-    fits(&value, &[values])?;
-    decay.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, keys]))?;
-    beta.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, 1]))?;
-    if let Some(x) = state.as_ref().filter(|x| x.shape != state_shape) {
+    fits(&p.query, &[p.query_heads * d])?;
+    fits(&p.value, &[values])?;
+    p.decay.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, keys]))?;
+    p.beta.as_ref().map_or(Ok(()), |x| fits(x, &[p.heads, 1]))?;
+    if let Some(x) = p.state.as_ref().filter(|x| x.shape != state_shape) {
         return Err(unfit(x));
     }
     let given = |x: &Option<Operand>, name: &str| x.as_ref().map(|x| x.placeholder(name));
@@ -92,10 +92,10 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
     all.extend([out.clone(), last.clone()]);
     all.iter().try_for_each(te::check_type)?;
     let work = working(p.query.dtype);
-    let s = Buffer::new("s", vec![number(d), number(e)], work);
+    let s = Buffer::new("s", vec![int(d), int(e)], work);
     // The new part of a value; what the state answers to a query.
-    let new = Buffer::new("new", vec![number(e)], work);
-    let answer = Buffer::new("answer", vec![number(e)], work);
+    let new = Buffer::new("new", vec![int(e)], work);
+    let answer = Buffer::new("answer", vec![int(e)], work);
     let allocs = vec![s.clone(), new.clone(), answer.clone()];
     let params: Vec<&Buffer> = all.iter().map(Tensor::buffer).collect();
     cells(name, &params, &te::dims(&[batch, p.heads]), allocs, |at| {
@@ -104,10 +104,10 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
         let (row, column, step) = (i.expr(), j.expr(), t.expr());
         let remembered = || Expr::load(&s, vec![row.clone(), column.clone()]);
         let of = |x: &Tensor, width: usize, k: &Expr| {
-            x.at([b.clone(), step.clone(), head.clone() * number(width) + k]).cast(work)
+            x.at([b.clone(), step.clone(), head.clone() * int(width) + k]).cast(work)
         };
         let put = |v: Expr| Stmt::store(&s, vec![row.clone(), column.clone()], v);
-        let over = |v: &Var, n: usize, body: Stmt| Stmt::serial(v, number(n), body);
+        let over = |v: &Var, n: usize, body: Stmt| Stmt::serial(v, int(n), body);
         let matrix = |body: Stmt| over(&i, d, over(&j, e, body));
         let index = || vec![b.clone(), head.clone(), row.clone(), column.clone()];
         let first = state.as_ref().map(|x| x.at(index()).cast(work));
@@ -134,10 +134,10 @@ pub fn linear_attention(p: &LinearAttention) -> Result<TensorFunc> {
             body.push(over(&j, e, set(&new, cell(&new) * share)));
         }
         body.push(matrix(put(remembered() + of(&key, d, &row) * cell(&new))));
-        let which = head.clone() * number(share) + g.expr();
-        let asked = which.clone() * number(d) + &row;
+        let which = head.clone() * int(share) + g.expr();
+        let asked = which.clone() * int(d) + &row;
         let asked = query.at([b.clone(), step.clone(), asked]).cast(work);
-        let place = vec![b.clone(), step.clone(), which * number(e) + &column];
+        let place = vec![b.clone(), step.clone(), which * int(e) + &column];
         let result = (cell(&answer) * p.scale).cast(p.query.dtype);
         body.push(over(
             &g,

@@ -3,18 +3,23 @@
 use tilewright_ir::visit::{Subst, fold_func};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
-    Block, Buffer, DType, Dim, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt,
-    TensorFunc, Var, dim,
+    Block, Buffer, DType, Dim, Expr, IterVar, Param, Range, Result, Stmt, TensorFunc, Var, dim,
 };
 
-/// An index.
-pub(crate) fn number(n: usize) -> Expr {
-    Expr::int(n as i64, DType::I32)
+use crate::te::{self, Tensor};
+
+/// A loop over a size.
+pub(crate) fn each(name: &str, extent: impl Into<Dim>, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+    let var = Var::index(name);
+    let body = body(&var.expr());
+    Stmt::serial(&var, extent.into().expr(), body)
 }
 
-/// A call of an intrinsic of one operand.
-pub(crate) fn call(f: Intrin, e: Expr) -> Expr {
-    Expr::intrin(f, vec![e])
+/// A statement that sees a value under a name.
+pub(crate) fn with(name: &str, value: Expr, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+    let var = Var::new(name, value.dtype());
+    let body = body(&var.expr());
+    Stmt::let_in(&var, value, body)
 }
 
 /// Names for values, in order, around what sees them.
@@ -35,16 +40,42 @@ impl Lets {
     }
 }
 
-/// Parameters for the open sizes of buffers that are no extent of a parameter by themselves.
-pub(crate) fn size_params(params: &[&Buffer], allocs: &[Buffer]) -> Vec<Param> {
-    let sizes = |b: &Buffer| b.shape.iter().filter_map(Dim::of).collect::<Vec<_>>();
-    let extents: Vec<Dim> = params.iter().flat_map(|b| sizes(b)).collect();
-    let mut open: Vec<Var> =
-        extents.iter().copied().chain(allocs.iter().flat_map(sizes)).flat_map(Dim::vars).collect();
-    open.sort();
-    open.dedup();
-    open.retain(|v| !extents.contains(&Dim::open(v)));
-    open.iter().map(|v| Param::Scalar(dim::narrow(v))).collect()
+/// A buffer of one cell.
+pub(crate) fn one_cell(name: &str, dtype: DType) -> Buffer {
+    Buffer::with_extents(name, &[1], dtype)
+}
+
+/// What the one cell of a buffer holds.
+pub(crate) fn get(cell: &Buffer) -> Expr {
+    Expr::load(cell, vec![Expr::i32(0)])
+}
+
+/// Stores into the one cell of a buffer.
+pub(crate) fn set(cell: &Buffer, value: Expr) -> Stmt {
+    Stmt::store(cell, vec![Expr::i32(0)], value)
+}
+
+/// The buffers of tensors that functions can have.
+pub(crate) fn buffers<const N: usize>(tensors: [Tensor; N]) -> Result<[Buffer; N]> {
+    tensors.iter().try_for_each(te::check_type)?;
+    Ok(tensors.map(|t| t.buffer().clone()))
+}
+
+/// A function of buffers with a body of its own. Sizes that no extent of a parameter says are numbers
+/// behind them.
+pub(crate) fn function(
+    name: &str,
+    params: &[&Buffer],
+    sizes: impl IntoIterator<Item = Var>,
+    body: Stmt,
+) -> Result<TensorFunc> {
+    let params = params.iter().map(|b| Param::tensor(b)).collect();
+    let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
+    // Several loops may have been written with one variable.
+    let mut func = fold_func(&mut Subst::refresh(), &func);
+    func.pass_sizes(sizes);
+    check_tensor(name, &func)?;
+    Ok(func)
 }
 
 /// A block for each cell of the result.
@@ -55,28 +86,31 @@ pub(crate) fn cells(
     allocs: Vec<Buffer>,
     body: impl FnOnce(&[Expr]) -> Stmt,
 ) -> Result<TensorFunc> {
-    let inner: Vec<Var> = (0..shape.len()).map(|a| Var::index(format!("v{a}"))).collect();
-    let outer: Vec<Var> = (0..shape.len()).map(|a| Var::index(format!("i{a}"))).collect();
+    let axes: Vec<(usize, Dim)> = shape.iter().copied().enumerate().collect();
+    cells_along(name, params, &axes, allocs, body)
+}
+
+/// [`cells`] along some axes, each with its number.
+pub(crate) fn cells_along(
+    name: &str,
+    params: &[&Buffer],
+    axes: &[(usize, Dim)],
+    allocs: Vec<Buffer>,
+    body: impl FnOnce(&[Expr]) -> Stmt,
+) -> Result<TensorFunc> {
+    let inner: Vec<Var> = axes.iter().map(|(a, _)| Var::index(format!("v{a}"))).collect();
+    let outer: Vec<Var> = axes.iter().map(|(a, _)| Var::index(format!("i{a}"))).collect();
     let at: Vec<Expr> = inner.iter().map(Var::expr).collect();
+    let extents = params.iter().copied().chain(&allocs).flat_map(|b| b.shape.iter());
+    let mut sizes: Vec<Var> = extents.filter_map(Dim::of).flat_map(Dim::vars).collect();
+    sizes.sort();
+    sizes.dedup();
     let mut block = Block::new(name, body(&at));
     block.allocs = allocs;
-    block.iters = inner
-        .iter()
-        .zip(shape)
-        .map(|(v, &d)| IterVar {
-            var: v.clone(),
-            domain: Range::upto(d.expr()),
-            kind: IterKind::Spatial,
-        })
-        .collect();
+    let iter = |(v, (_, d)): (&Var, &(usize, Dim))| IterVar::spatial(v, Range::upto(d.expr()));
+    block.iters = inner.iter().zip(axes).map(iter).collect();
     let body = Stmt::block(outer.iter().map(Var::expr).collect(), Expr::bool(true), block);
-    let loops = outer.iter().zip(shape).rev();
-    let body = loops.fold(body, |s, (v, &d)| Stmt::serial(v, d.expr(), s));
-    let sizes = size_params(params, &[]);
-    let params = params.iter().map(|b| Param::tensor(b)).chain(sizes).collect();
-    let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
-    // Several loops may have been written with one variable.
-    let func = fold_func(&mut Subst::refresh(), &func);
-    check_tensor(name, &func)?;
-    Ok(func)
+    let loops = outer.iter().zip(axes).rev();
+    let body = loops.fold(body, |s, (v, (_, d))| Stmt::serial(v, d.expr(), s));
+    function(name, params, sizes.iter().map(dim::narrow), body)
 }

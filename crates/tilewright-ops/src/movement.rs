@@ -5,7 +5,7 @@
 //! count from the end.
 
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc, dim};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::creation::diagonal;
 use crate::operand::{
@@ -139,7 +139,7 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
         let mut offset = Dim::from(0);
         let mut stages = Vec::new();
         for t in &inputs {
-            let axes = axes_of(t.shape());
+            let axes = te::axes_along(t.shape(), |_| false);
             let from: Vec<Expr> = axes.iter().map(Axis::expr).collect();
             let mut to = from.clone();
             to[axis] = &to[axis] + offset.expr();
@@ -152,10 +152,6 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
         stages
     });
     te::func(&inputs, [&out])
-}
-
-fn axes_of(shape: &[Dim]) -> Vec<Axis> {
-    shape.iter().enumerate().map(|(k, &d)| te::axis(d, format!("i{k}"))).collect()
 }
 
 /// Parts along an axis, of the given sizes. Parameters: `x`, the results.
@@ -505,16 +501,14 @@ pub fn scatter_elements(
     let (t, ix) = (data.placeholder("data"), indices.placeholder("indices"));
     let updates = te::placeholder("updates", &indices.shape, data.dtype);
     let out = te::stages(name, &data.shape, data.dtype, |out| {
-        let mut axes = axes_of(&indices.shape);
         // Along the axis, several updates may meet.
-        axes[axis] = te::scan_axis(indices.shape[axis], format!("i{axis}"));
+        let axes = te::axes_along(&indices.shape, |a| a == axis);
         let i: Vec<Expr> = axes.iter().map(Axis::expr).collect();
         let index = wrapped(ix.at(&i), data.shape[axis]);
         let mut at = i.clone();
         at[axis] = clamped(ix.at(&i), data.shape[axis]);
-        let value = mode.combine(out.load(at.clone()), updates.at(&i));
-        let value = Expr::select(in_range(index, data.shape[axis]), value, out.load(at.clone()));
-        vec![copy_stage(out, &t), Stage::new(out, axes, at, value)]
+        let there = in_range(index, data.shape[axis]);
+        scattered(out, &t, axes, at, there, updates.at(&i), mode)
     });
     te::func([&t, &ix, &updates], [&out])
 }
@@ -542,11 +536,21 @@ fn in_range(index: Expr, extent: Dim) -> Expr {
     index.clone().greater_equal(0).and(index.less(extent.long()))
 }
 
-/// Copies all of `t`.
-fn copy_stage(out: &tilewright_ir::Buffer, t: &Tensor) -> Stage {
-    let axes = axes_of(t.shape());
-    let at: Vec<Expr> = axes.iter().map(Axis::expr).collect();
-    Stage::new(out, axes, at.clone(), t.at(at))
+/// Copies all of the data, and then combines updates with the elements at indices that are in range.
+fn scattered(
+    out: &Buffer,
+    data: &Tensor,
+    axes: Vec<Axis>,
+    at: Vec<Expr>,
+    in_range: Expr,
+    update: Expr,
+    mode: ScatterMode,
+) -> Vec<Stage> {
+    let all = te::axes_along(data.shape(), |_| false);
+    let each: Vec<Expr> = all.iter().map(Axis::expr).collect();
+    let old = out.load(at.clone());
+    let value = Expr::select(in_range, mode.combine(old.clone(), update), old);
+    vec![Stage::new(out, all, each.clone(), data.at(each)), Stage::new(out, axes, at, value)]
 }
 
 /// `data` with the slices at the tuples of indices in the last axis of `indices` replaced by or
@@ -563,11 +567,7 @@ pub fn scatter_nd(data: &Operand, indices: &Operand, mode: ScatterMode) -> Resul
     let updates = te::placeholder("updates", &shape, data.dtype);
     let out = te::stages(name, &data.shape, data.dtype, |out| {
         // Tuples may come twice, so they are taken one after the other.
-        let scan = |(k, &d): (usize, &Dim)| match k < tuples.outer.len() {
-            true => te::scan_axis(d, format!("i{k}")),
-            false => te::axis(d, format!("i{k}")),
-        };
-        let axes: Vec<Axis> = shape.iter().enumerate().map(scan).collect();
+        let axes = te::axes_along(&shape, |k| k < tuples.outer.len());
         let i: Vec<Expr> = axes.iter().map(Axis::expr).collect();
         let (outer, rest) = i.split_at(tuples.outer.len());
         let mut there = Expr::bool(true);
@@ -578,9 +578,7 @@ pub fn scatter_nd(data: &Operand, indices: &Operand, mode: ScatterMode) -> Resul
             at.push(clamped(index, tuples.extent(k)));
         }
         at.extend(rest.iter().cloned());
-        let value = mode.combine(out.load(at.clone()), updates.at(&i));
-        let value = Expr::select(there, value, out.load(at.clone()));
-        vec![copy_stage(out, &t), Stage::new(out, axes, at, value)]
+        scattered(out, &t, axes, at, there, updates.at(&i), mode)
     });
     te::func([&t, &ix, &updates], [&out])
 }

@@ -9,7 +9,7 @@
 
 use tilewright_ir::{DType, Expr, Intrin, Result, TensorFunc};
 
-use crate::operand::{Operand, require_float, unsupported_type};
+use crate::operand::{Operand, call, pointwise, require_float, unsupported_type};
 use crate::te;
 
 /// A format of floats of less than 16 bits.
@@ -161,15 +161,14 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
             "conversions to float8_e8m0fnu are not supported",
         ));
     };
-    let t = x.placeholder("x");
     let number = |n: f64| Expr::float(n, DType::F32);
     let int = |n: i64| Expr::int(n, DType::I32);
-    let out = te::compute("encode", &x.shape, |i| {
-        let x = t.at(i).cast(DType::F32);
+    pointwise("encode", x, |x| {
+        let x = x.cast(DType::F32);
         // A power of two above all numbers stands for what is larger.
         let beyond = 2f64.powi(f.most + 2);
         let known = Expr::select(x.clone().equal(x.clone()), x.clone(), number(0.0));
-        let size = Expr::intrin(Intrin::Abs, vec![known]).min(number(beyond));
+        let size = call(Intrin::Abs, known).min(number(beyond));
         // Exponent, from the least one, and the reciprocal of the unit of the last bit.
         let unit = |e: i32| 2f64.powi(f.mantissa as i32 - e);
         let (mut steps, mut scale) = (int(0), number(unit(f.least)));
@@ -178,7 +177,7 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
             steps = Expr::select(reached.clone(), int(i64::from(e - f.least)), steps);
             scale = Expr::select(reached, number(unit(e)), scale);
         }
-        let units = Expr::intrin(Intrin::NearbyInt, vec![size * scale]).cast(DType::I32);
+        let units = call(Intrin::NearbyInt, size * scale).cast(DType::I32);
         let code = steps * (1i64 << f.mantissa) + units;
         let end = match (saturate, f.infinity, f.nan) {
             (false, Some(infinity), _) => infinity,
@@ -199,8 +198,7 @@ pub fn encode(x: &Operand, to: NarrowFloat, saturate: bool) -> Result<TensorFunc
         let signed = Expr::select(negative, code.clone() + f.sign, code);
         let nan = int(f.nan.unwrap_or(f.instead_of_nan));
         Expr::select(x.clone().not_equal(x), nan, signed).cast(DType::U8)
-    });
-    te::func([&t], [&out])
+    })
 }
 
 /// How a value between two powers of two becomes one.
@@ -223,10 +221,9 @@ pub enum ScaleRounding {
 /// `Unsupported` for other types than floats.
 pub fn encode_scale(x: &Operand, rounding: ScaleRounding, saturate: bool) -> Result<TensorFunc> {
     require_float("encode_scale", x.dtype)?;
-    let t = x.placeholder("x");
     let int = |n: i64| Expr::int(n, DType::I32);
-    let out = te::compute("encode_scale", &x.shape, |i| {
-        let bits = Expr::reinterpret(t.at(i).cast(DType::F32), DType::I32);
+    pointwise("encode_scale", x, |x| {
+        let bits = Expr::reinterpret(x.cast(DType::F32), DType::I32);
         let magnitude = Expr::intrin(Intrin::BitAnd, vec![bits, int(0x7fff_ffff)]);
         let exponent = magnitude.clone().floordiv(1i64 << 23);
         let fraction = magnitude.clone().floormod(1i64 << 23);
@@ -252,8 +249,7 @@ pub fn encode_scale(x: &Operand, rounding: ScaleRounding, saturate: bool) -> Res
             }
         };
         code.cast(DType::U8)
-    });
-    te::func([&t], [&out])
+    })
 }
 
 /// Integers of less than eight bits in a byte each: the lowest bits of integers, with their sign where
@@ -262,10 +258,9 @@ pub fn low_bits(x: &Operand, bits: u32, signed: bool) -> Result<TensorFunc> {
     if !x.dtype.is_int() {
         return Err(unsupported_type("low_bits", x.dtype, "integers"));
     }
-    let t = x.placeholder("x");
-    let out = te::compute("low_bits", &x.shape, |i| {
+    pointwise("low_bits", x, |x| {
         let range = 1i64 << bits;
-        let low = t.at(i).cast(DType::I32).floormod(range);
+        let low = x.cast(DType::I32).floormod(range);
         match signed {
             true => {
                 let high = low.clone().greater_equal(range / 2);
@@ -273,8 +268,7 @@ pub fn low_bits(x: &Operand, bits: u32, signed: bool) -> Result<TensorFunc> {
             }
             false => low.cast(DType::U8),
         }
-    });
-    te::func([&t], [&out])
+    })
 }
 
 #[cfg(test)]

@@ -4,16 +4,12 @@ use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::elementwise::pow_const;
 use crate::operand::{
-    Operand, broadcast_index, broadcast_shapes, normalize_axes, normalize_axis, positions,
+    Operand, broadcast_index, broadcast_shapes, call, normalize_axes, normalize_axis, positions,
     require_float, require_number, shared, working,
 };
 use crate::reduce::{Arg, Reduction, extreme_at, fold, kept_index, reduced};
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 use crate::window::data_axes;
-
-fn call(f: Intrin, e: Expr) -> Expr {
-    Expr::intrin(f, vec![e])
-}
 
 /// `1 / sqrt(e)`.
 fn inverse_root(e: Expr) -> Expr {
@@ -331,8 +327,7 @@ pub fn group_norm(x: &Operand, groups: usize, epsilon: f64, per_group: bool) -> 
     let stats =
         Statistics::new(&split, &axes, |i| t.at(whole(i)), |var| inverse_root(var + epsilon));
     let out = te::stages(name, &x.shape, x.dtype, |out| {
-        let axes: Vec<Axis> =
-            split.iter().enumerate().map(|(k, &d)| te::axis(d, format!("i{k}"))).collect();
+        let axes = te::axes_along(&split, |_| false);
         let i: Vec<Expr> = axes.iter().map(Axis::expr).collect();
         let at = whole(&i);
         let parameter = if per_group { &i[1] } else { &at[1] };

@@ -1,8 +1,9 @@
 //! What operators have in common: operands, constants, axes and broadcasting.
 
 use std::fmt;
+use std::sync::Arc;
 
-use tilewright_ir::{DType, Dim, Error, Expr, Result, dim};
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, dim};
 
 use crate::te::{self, Tensor};
 
@@ -36,28 +37,9 @@ impl Operand {
         te::placeholder(name, &self.shape, self.dtype)
     }
 
-    /// The operand for an operator that needs numbers.
-    pub(crate) fn fixed(&self, op: &str) -> Result<Fixed> {
-        Ok(Fixed { shape: dim::fixed(&self.shape, op)?, dtype: self.dtype })
-    }
-}
-
-/// An operand without open sizes.
-#[derive(Clone, Debug)]
-pub(crate) struct Fixed {
-    pub shape: Vec<usize>,
-    pub dtype: DType,
-}
-
-impl Fixed {
-    pub fn placeholder(&self, name: &str) -> Tensor {
-        te::placeholder(name, &self.shape, self.dtype)
-    }
-}
-
-impl fmt::Display for Fixed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{:?}", self.dtype, self.shape)
+    /// The extents, for an operator that needs numbers.
+    pub(crate) fn fixed(&self, op: &str) -> Result<Vec<usize>> {
+        dim::fixed(&self.shape, op)
     }
 }
 
@@ -262,9 +244,52 @@ pub(crate) fn shared(sum: Expr, count: Dim) -> Expr {
     }
 }
 
-/// An index type's expression of a number.
-pub(crate) fn int<D: Into<Dim>>(n: D) -> Expr {
+/// A size as an index.
+pub(crate) fn int(n: impl Into<Dim>) -> Expr {
     n.into().expr()
+}
+
+/// A call of an intrinsic of one operand.
+pub(crate) fn call(f: Intrin, e: Expr) -> Expr {
+    Expr::intrin(f, vec![e])
+}
+
+/// A function whose result is a value of each element.
+pub(crate) fn pointwise(
+    name: impl Into<Arc<str>>,
+    x: &Operand,
+    value: impl Fn(Expr) -> Expr,
+) -> Result<TensorFunc> {
+    let t = x.placeholder("x");
+    let out = te::compute(name, &x.shape, |i| value(t.at(i)));
+    te::func([&t], [&out])
+}
+
+/// Requires that the shape of zero points is that of one number, or of one for each of `count`
+/// positions.
+pub(crate) fn require_zero_point(
+    op: &str,
+    shape: Option<&[Dim]>,
+    count: Dim,
+    help: &str,
+) -> Result<()> {
+    match shape {
+        Some(shape) if !shape.is_empty() && *shape != [1] && *shape != [count] => {
+            Err(Error::unsupported(format!("{op}: a zero point of shape {shape:?}")).help(help))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The zero point of one of `count` positions.
+pub(crate) fn zero_at(zero: &Tensor, at: &Expr, count: Dim) -> Expr {
+    zero.at(broadcast_index(zero.shape(), std::slice::from_ref(at), &[count]))
+}
+
+/// An integer less its zero point, if there is one, in `int32`.
+pub(crate) fn centred(value: Expr, zero: &Option<Tensor>, at: &Expr, count: Dim) -> Expr {
+    let value = value.cast(DType::I32);
+    zero.iter().fold(value, |v, z| v - zero_at(z, at, count).cast(DType::I32))
 }
 
 /// Requires a floating-point type.

@@ -3,7 +3,9 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, dim};
 
 use crate::elementwise::pow_const;
-use crate::operand::{Operand, accumulator, int, require_float, require_number, rounded, working};
+use crate::operand::{
+    Operand, accumulator, call, int, require_float, require_number, rounded, working,
+};
 use crate::reduce::{self, Reduction};
 use crate::te::{self, Axis, Reducer, Tensor};
 use crate::window::{Same, Window, Windows, data_axes, padded, spatial_names};
@@ -121,9 +123,22 @@ fn output_axes(source: &Tensor, windows: &[Window]) -> Vec<Axis> {
 
 /// The data with their padding, and the largest value of each window.
 fn max_of_windows(name: &str, x: &Tensor, windows: &[Window]) -> (Tensor, Tensor) {
-    let source = padded("x_pad", x, windows, &te::lowest(x.dtype()), |e| e);
+    let source = padded("x_pad", x, windows, &te::lowest(x.dtype()));
     let out = slide(name, &source, windows, Reducer::Max, |_, at| source.at(at));
     (source, out)
+}
+
+/// The sums of what becomes of the elements of each window, in the working type.
+fn sum_of_windows(
+    name: &str,
+    x: &Tensor,
+    windows: &[Window],
+    value: impl Fn(Expr) -> Expr,
+) -> Tensor {
+    let source = padded("x_pad", x, windows, &Expr::float(0.0, x.dtype()));
+    slide(format!("{name}_acc"), &source, windows, Reducer::Sum, |_, at| {
+        value(source.at(at).cast(working(x.dtype())))
+    })
 }
 
 /// [`max_pool`], and where in `x` the value is. Parameters: `x`, the result, the `int64`
@@ -141,7 +156,7 @@ pub fn max_pool_with_indices(p: &Pool, column_major: bool) -> Result<TensorFunc>
         let value = source.at(at);
         let mut found = value.clone().equal(out.at(o));
         if p.x.dtype.is_float() {
-            found = found.or(Expr::intrin(Intrin::IsNan, vec![value]));
+            found = found.or(call(Intrin::IsNan, value));
         }
         let mut cell = at.to_vec();
         for (w, e) in windows.iter().zip(&mut cell[2..]) {
@@ -172,14 +187,10 @@ pub fn average_pool(p: &Pool, count_include_pad: bool) -> Result<TensorFunc> {
     let windows = p.windows(name)?;
     let x = p.x.placeholder("x");
     let work = working(p.x.dtype);
-    let zero = Expr::float(0.0, p.x.dtype);
-    let source = padded("x_pad", &x, &windows, &zero, |e| e);
-    let acc = slide(format!("{name}_acc"), &source, &windows, Reducer::Sum, |_, at| {
-        source.at(at).cast(work)
-    });
+    let acc = sum_of_windows(name, &x, &windows, |e| e);
     let counts: Vec<Count> = windows.iter().map(|w| Count::new(w, count_include_pad)).collect();
     let constant: f64 = counts.iter().filter_map(|c| c.constant).map(|n| n as f64).product();
-    let out = te::compute_over(name, output_axes(&source, &windows), |i| {
+    let out = te::compute_over(name, output_axes(&x, &windows), |i| {
         let varying = windows.iter().zip(&counts).zip(&i[2..]);
         let varying = varying.filter(|((_, c), _)| c.constant.is_none());
         let mean = match varying.map(|((w, c), o)| c.expr(w, o)).reduce(|a, b| a * b) {
@@ -243,12 +254,7 @@ pub fn lp_pool(p: &Pool, norm: u32) -> Result<TensorFunc> {
     check_norm(name, &p.x, norm)?;
     let windows = p.windows(name)?;
     let x = p.x.placeholder("x");
-    let work = working(p.x.dtype);
-    let zero = Expr::float(0.0, p.x.dtype);
-    let source = padded("x_pad", &x, &windows, &zero, |e| e);
-    let acc = slide(format!("{name}_acc"), &source, &windows, Reducer::Sum, |_, at| {
-        power(source.at(at).cast(work), norm)
-    });
+    let acc = sum_of_windows(name, &x, &windows, |e| power(e, norm));
     te::func([&x], [&root(name, acc, norm, p.x.dtype)])
 }
 
@@ -264,7 +270,7 @@ fn check_norm(name: &str, x: &Operand, norm: u32) -> Result<()> {
 fn power(e: Expr, norm: u32) -> Expr {
     match norm {
         2 => pow_const(e, 2.0),
-        _ => pow_const(Expr::intrin(Intrin::Abs, vec![e]), f64::from(norm)),
+        _ => pow_const(call(Intrin::Abs, e), f64::from(norm)),
     }
 }
 
@@ -352,7 +358,7 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     let cells: usize = p.block.iter().product();
     let blocks = dim::fixed(&windows.iter().map(|w| w.count).collect::<Vec<_>>(), name)?;
     let blocks: usize = blocks.iter().product();
-    let &[n, rows, count] = p.x.fixed(name)?.shape.as_slice() else {
+    let &[n, rows, count] = p.x.fixed(name)?.as_slice() else {
         return Err(Error::input(format!("{name}: {} must be [N, C * K, L]", p.x)));
     };
     if count != blocks || rows % cells != 0 {
@@ -367,14 +373,13 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
         (0..).zip(&p.block).map(|(a, &d)| te::reduce_axis(d, format!("k{a}"))).collect();
     let shape = te::dims(&[&[n, rows / cells], &p.image[..]].concat());
     let sum = te::compute_over(accumulator(name, p.x.dtype), data_axes(&shape), |i| {
-        let number = int::<usize>;
         let mut row = i[1].clone();
         let mut block = Expr::i32(0);
         let mut inside = Expr::bool(true);
         for ((w, k), at) in windows.iter().zip(&over).zip(&i[2..]) {
-            row = row * number(w.kernel) + k.expr();
+            row = row * int(w.kernel) + k.expr();
             // The block whose cell this is, if it starts at a multiple of the stride.
-            let start = at.clone() + w.begin.expr() - k.expr() * number(w.dilation);
+            let start = at.clone() + w.begin.expr() - k.expr() * int(w.dilation);
             let which = start.clone().floordiv(w.stride as i64);
             inside = inside
                 .and(start.floormod(w.stride as i64).equal(0))

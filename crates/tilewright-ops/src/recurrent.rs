@@ -20,11 +20,11 @@
 //! An example that is shorter than the others keeps its state behind its end, and its results are
 //! zero there. Backwards this is the same rule: its state is the initial one until its end is reached.
 
-use tilewright_ir::well_formed::check_tensor;
-use tilewright_ir::{Block, Buffer, DType, Dim, Error, Expr, Param, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Block, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc, dim};
 
 use crate::elementwise::{Unary, apply_unary};
-use crate::operand::unsupported_type;
+use crate::loops::{each, function, with};
+use crate::operand::{int, unsupported_type};
 use crate::te::{self, Tensor};
 
 /// A function that a gate applies.
@@ -79,7 +79,8 @@ pub enum Cell {
 }
 
 impl Cell {
-    fn gates(self) -> usize {
+    /// Number of gates.
+    pub fn gates(self) -> usize {
         match self {
             Cell::Rnn => 1,
             Cell::Gru { .. } => 3,
@@ -96,7 +97,8 @@ impl Cell {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// What functions are called.
+    pub fn name(self) -> &'static str {
         match self {
             Cell::Rnn => "rnn",
             Cell::Gru { .. } => "gru",
@@ -239,13 +241,9 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
         y_c: y_c.map(|t| t.buffer().clone()),
     };
     let blocks: Vec<Stmt> = (0..directions).map(|d| net.direction(d)).collect();
-    let params = tensors.iter().map(|t| Param::tensor(t.buffer())).collect();
-    let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), Stmt::seq(blocks));
-    let mut sizes = te::Sizes::default();
-    [p.steps, p.batch].into_iter().for_each(|d| sizes.dim(d));
-    let func = sizes.into_params(func);
-    check_tensor(name, &func)?;
-    Ok(func)
+    let params: Vec<&Buffer> = tensors.iter().map(Tensor::buffer).collect();
+    let sizes = [p.steps, p.batch].into_iter().flat_map(Dim::vars);
+    function(name, &params, sizes.map(|v| dim::narrow(&v)), Stmt::seq(blocks))
 }
 
 /// The buffers of a function under construction.
@@ -275,44 +273,25 @@ struct State {
     reset: Buffer,
 }
 
-fn number(n: impl Into<Dim>) -> Expr {
-    n.into().expr()
-}
-
-/// A loop.
-fn run(name: &str, count: impl Into<Dim>, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
-    let var = Var::index(name);
-    let body = body(&var.expr());
-    Stmt::serial(&var, number(count), body)
-}
-
-/// A statement that sees a value under a name.
-fn with(name: &str, value: Expr, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
-    let var = Var::new(name, value.dtype());
-    let body = body(&var.expr());
-    Stmt::let_in(&var, value, body)
-}
-
 impl Net<'_> {
     /// The index into a state of the graph, of one direction.
     fn state_index(&self, d: usize, b: &Expr, j: &Expr) -> Vec<Expr> {
         match self.p.batch_first {
-            true => vec![b.clone(), number(d), j.clone()],
-            false => vec![number(d), b.clone(), j.clone()],
+            true => vec![b.clone(), int(d), j.clone()],
+            false => vec![int(d), b.clone(), j.clone()],
         }
     }
 
     /// Runs over the elements of a state.
     fn elements(&self, body: impl FnOnce(&Expr, &Expr) -> Stmt) -> Stmt {
-        run("b", self.p.batch, |b| run("j", self.p.hidden, |j| body(b, j)))
+        each("b", self.p.batch, |b| each("j", self.p.hidden, |j| body(b, j)))
     }
 
     /// One direction: its state, and all its steps.
     fn direction(&self, d: usize) -> Stmt {
         let p = self.p;
-        let local = |name: &str, width: usize| {
-            Buffer::new(name, vec![number(p.batch), number(width)], p.dtype)
-        };
+        let local =
+            |name: &str, width: usize| Buffer::new(name, vec![int(p.batch), int(width)], p.dtype);
         let width = p.cell.gates() * p.hidden;
         let state = State {
             at: d,
@@ -331,9 +310,9 @@ impl Net<'_> {
                 Stmt::store(to, vec![b.clone(), j.clone()], value.unwrap_or(zero))
             }))
         });
-        let steps = run("step", p.steps, |step| {
+        let steps = each("step", p.steps, |step| {
             let t = match p.directions[d].backward {
-                true => number(p.steps) - 1 - step,
+                true => int(p.steps) - 1 - step,
                 false => step.clone(),
             };
             self.step(&state, &t)
@@ -358,10 +337,10 @@ impl Net<'_> {
     fn input_sum(&self, s: &State, t: &Expr, b: &Expr, column: Expr) -> Expr {
         let p = self.p;
         let row = match p.batch_first {
-            true => b.clone() * number(p.steps) + t,
-            false => t.clone() * number(p.batch) + b,
+            true => b.clone() * int(p.steps) + t,
+            false => t.clone() * int(p.batch) + b,
         };
-        let skip = number(s.at * p.cell.gates() * p.hidden);
+        let skip = int(s.at * p.cell.gates() * p.hidden);
         Expr::load(&self.input_sums, vec![row, skip + column])
     }
 
@@ -370,9 +349,9 @@ impl Net<'_> {
         let p = self.p;
         let (hidden, width) = (p.hidden, p.cell.gates() * p.hidden);
         let fill = |name: &str, from: usize, count: usize| {
-            run("b", p.batch, |b| {
-                run(name, count, |g| {
-                    let column = number(from) + g;
+            each("b", p.batch, |b| {
+                each(name, count, |g| {
+                    let column = int(from) + g;
                     let value = self.input_sum(s, t, b, column.clone());
                     Stmt::store(&s.z, vec![b.clone(), column], value)
                 })
@@ -390,16 +369,16 @@ impl Net<'_> {
             Cell::Gru { reset_after: true } => {
                 let own = self.elements(|b, j| {
                     let zero = Expr::float(0.0, p.dtype);
-                    let at = |bias| Expr::load(bias, vec![number(s.at), j.clone()]);
+                    let at = |bias| Expr::load(bias, vec![int(s.at), j.clone()]);
                     let value = self.reset_bias.as_ref().map_or(zero, at);
-                    Stmt::store(&s.z, vec![b.clone(), number(2 * hidden) + j], value)
+                    Stmt::store(&s.z, vec![b.clone(), int(2 * hidden) + j], value)
                 });
                 Stmt::seq([
                     fill("g", 0, 2 * hidden),
                     own,
                     self.accumulate(s, &s.h, 0, width),
                     self.elements(|b, j| {
-                        let sum = self.input_sum(s, t, b, number(2 * hidden) + j);
+                        let sum = self.input_sum(s, t, b, int(2 * hidden) + j);
                         let reset = self.gate(s, 0, self.z(s, b, 1, j));
                         with("n", sum + reset * self.z(s, b, 2, j), |n| self.gru(s, t, b, j, n))
                     }),
@@ -424,30 +403,29 @@ impl Net<'_> {
     /// the nearest cache.
     fn accumulate(&self, s: &State, state: &Buffer, from: usize, count: usize) -> Stmt {
         if self.p.batch == 0 || self.p.batch == 1 || count <= COLUMNS {
-            return self.products(s, state, &number(from), count);
+            return self.products(s, state, &int(from), count);
         }
         let (whole, rest) = (count / COLUMNS, count % COLUMNS);
-        let parts = run("part", whole, |part| {
-            self.products(s, state, &(number(from) + part.clone() * number(COLUMNS)), COLUMNS)
+        let parts = each("part", whole, |part| {
+            self.products(s, state, &(int(from) + part.clone() * int(COLUMNS)), COLUMNS)
         });
-        let rest =
-            (rest > 0).then(|| self.products(s, state, &number(from + whole * COLUMNS), rest));
+        let rest = (rest > 0).then(|| self.products(s, state, &int(from + whole * COLUMNS), rest));
         Stmt::seq([parts].into_iter().chain(rest))
     }
 
     /// [`Net::accumulate`] for neighbouring columns.
     fn products(&self, s: &State, state: &Buffer, from: &Expr, count: usize) -> Stmt {
         let p = self.p;
-        let rows = |name: &str, first: usize, times: usize, each: usize| {
-            run(name, times, |k| {
-                run("b", p.batch, |b| {
-                    run("g", count, |g| {
+        let rows = |name: &str, first: usize, times: usize, rows: usize| {
+            each(name, times, |k| {
+                each("b", p.batch, |b| {
+                    each("g", count, |g| {
                         let column = from.clone() + g;
                         let at = vec![b.clone(), column.clone()];
-                        let sum = (0..each).fold(Expr::load(&s.z, at.clone()), |sum, u| {
-                            let row = k.clone() * number(each) + number(first + u);
+                        let sum = (0..rows).fold(Expr::load(&s.z, at.clone()), |sum, u| {
+                            let row = k.clone() * int(rows) + int(first + u);
                             let factor = Expr::load(state, vec![b.clone(), row.clone()]);
-                            let weight = vec![number(s.at), row, column.clone()];
+                            let weight = vec![int(s.at), row, column.clone()];
                             sum + factor * Expr::load(&self.weights, weight)
                         });
                         Stmt::store(&s.z, at, sum)
@@ -463,7 +441,7 @@ impl Net<'_> {
 
     /// The sum of a gate.
     fn z(&self, s: &State, b: &Expr, gate: usize, j: &Expr) -> Expr {
-        Expr::load(&s.z, vec![b.clone(), number(gate * self.p.hidden) + j])
+        Expr::load(&s.z, vec![b.clone(), int(gate * self.p.hidden) + j])
     }
 
     /// An activation of the direction on a sum, within bounds.
@@ -476,8 +454,8 @@ impl Net<'_> {
     fn put(&self, s: &State, t: &Expr, b: &Expr, j: &Expr, h: &Expr, c: Option<&Expr>) -> Stmt {
         let p = self.p;
         let index = match p.batch_first {
-            true => vec![b.clone(), t.clone(), number(s.at), j.clone()],
-            false => vec![t.clone(), number(s.at), b.clone(), j.clone()],
+            true => vec![b.clone(), t.clone(), int(s.at), j.clone()],
+            false => vec![t.clone(), int(s.at), b.clone(), j.clone()],
         };
         let at = || vec![b.clone(), j.clone()];
         let cell = c.map(|c| Stmt::store(&s.c, at(), c.clone()));
@@ -517,8 +495,8 @@ impl Net<'_> {
         let seen = |gate: usize, cell: &Expr, sum: Expr| match &self.peepholes {
             None => sum,
             Some(p) => {
-                let column = number(gate * self.p.hidden) + j;
-                sum + Expr::load(p, vec![number(s.at), column]) * cell
+                let column = int(gate * self.p.hidden) + j;
+                sum + Expr::load(p, vec![int(s.at), column]) * cell
             }
         };
         let sum = |gate| self.z(s, b, gate, j);

@@ -3,8 +3,8 @@
 use tilewright_ir::{BinOp, DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
 use crate::operand::{
-    Operand, accumulator, normalize_axes, normalize_axis, positions, require_float, require_number,
-    rounded, shared, snake, working,
+    Operand, accumulator, call, normalize_axes, normalize_axis, positions, require_float,
+    require_number, rounded, shared, snake, working,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 pub use crate::top_k::top_k;
@@ -86,7 +86,6 @@ pub(crate) fn reduced(
     let square = |i: &[Expr]| value(i) * value(i);
     let with_suffix = || format!("{name}_acc");
     let acc_name = || if acc_type == dtype { name.to_owned() } else { with_suffix() };
-    let call = |f: Intrin, e: Expr| Expr::intrin(f, vec![e]);
     match op {
         Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod => {
             let reducer = match op {
@@ -228,7 +227,7 @@ pub(crate) fn extreme_at(
         let value = x.at(i);
         let mut found = value.clone().equal(extreme.at(kept_index(i, &axes, keepdims)));
         if x.dtype().is_float() {
-            found = found.or(Expr::intrin(Intrin::IsNan, vec![value]));
+            found = found.or(call(Intrin::IsNan, value));
         }
         let none = first_or_last.identity(DType::I64);
         Expr::select(found, i[axis].clone().cast(DType::I64), none)
@@ -259,15 +258,7 @@ fn cumulative(
     let t = x.placeholder("x");
     let work = working(x.dtype);
     let acc = te::stages(accumulator(name, x.dtype), &x.shape, work, |out| {
-        let axes: Vec<Axis> = x
-            .shape
-            .iter()
-            .enumerate()
-            .map(|(a, &d)| match a == axis {
-                true => te::scan_axis(d, format!("i{a}")),
-                false => te::axis(d, format!("i{a}")),
-            })
-            .collect();
+        let axes = te::axes_along(&x.shape, |a| a == axis);
         // The position, and the one before it in the direction of the scan.
         let step = axes[axis].expr();
         let mut at: Vec<Expr> = axes.iter().map(Axis::expr).collect();

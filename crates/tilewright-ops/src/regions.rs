@@ -3,10 +3,10 @@
 //! How many elements a bin has is known only when the function runs, so these functions have loops of
 //! their own, with an accumulator in a local buffer.
 
-use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::{Lets, call, cells, number};
-use crate::operand::{Operand, float_size, require_float, unsupported_type, working};
+use crate::loops::{Lets, buffers, cells, get, one_cell, set};
+use crate::operand::{Operand, call, float_size, int, require_float, unsupported_type, working};
 use crate::te;
 
 /// Regions whose bins are sampled between the elements.
@@ -35,6 +35,10 @@ fn has_zero(extents: &[Dim]) -> bool {
     extents.iter().any(|d| *d == 0)
 }
 
+fn unfit(name: &str, x: &Operand, regions: &Operand) -> Error {
+    Error::input(format!("{name}: {x} and {regions} do not fit"))
+}
+
 /// See [`RoiAlign`]. Parameters: `x`, the regions, the examples, the result `[R, C, bins]`.
 ///
 /// # Errors
@@ -45,13 +49,12 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
     if p.regions.dtype != p.x.dtype || !p.examples.dtype.is_int() {
         return Err(unsupported_type(name, p.regions.dtype, "regions of the data's type"));
     }
-    let (&[n, c, h, w], &[r, corners], &[count]) =
-        (&p.x.shape[..], &p.regions.shape[..], &p.examples.shape[..])
-    else {
-        return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
+    let [n, c, h, w, r] = match (&p.x.shape[..], &p.regions.shape[..], &p.examples.shape[..]) {
+        (&[n, c, h, w], &[r, corners], &[count]) if corners == 4 && count == r => [n, c, h, w, r],
+        _ => return Err(unfit(name, &p.x, &p.regions)),
     };
-    if corners != 4 || count != r || has_zero(&[n, h, w]) || p.bins.contains(&0) {
-        return Err(Error::input(format!("{name}: {} and {} do not fit", p.x, p.regions)));
+    if has_zero(&[n, h, w]) || p.bins.contains(&0) {
+        return Err(unfit(name, &p.x, &p.regions));
     }
     let work = working(p.x.dtype);
     let shape = [r, c, p.bins[0].into(), p.bins[1].into()];
@@ -61,10 +64,8 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         p.examples.placeholder("examples"),
         te::placeholder(name, &shape, p.x.dtype),
     ];
-    tensors.iter().try_for_each(te::check_type)?;
-    let [x, regions, examples, out] = tensors.map(|t| t.buffer().clone());
-    let acc = Buffer::with_extents("acc", &[1], work);
-    let here = || vec![Expr::i32(0)];
+    let [x, regions, examples, out] = buffers(tensors)?;
+    let acc = one_cell("acc", work);
     cells(name, &[&x, &regions, &examples, &out], &shape, vec![acc.clone()], |at| {
         let mut lets = Lets(Vec::new());
         let float = |v: f64| Expr::float(v, work);
@@ -75,7 +76,7 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         let mut along = Vec::new();
         for (k, (first, bins, axis)) in axes.into_iter().enumerate() {
             let corner = |column: usize| {
-                let v = Expr::load(&regions, vec![at[0].clone(), number(column)]).cast(work);
+                let v = Expr::load(&regions, vec![at[0].clone(), int(column)]).cast(work);
                 let v = v * p.scale;
                 if p.half_pixel { v - 0.5 } else { v }
             };
@@ -86,7 +87,7 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
             let bin = lets.add(&format!("bin_{axis}"), extent / float(bins as f64));
             let samples = match p.samples {
                 0 => call(Intrin::Ceil, bin.clone()).max(0.0).min(1e6).cast(DType::I32),
-                samples => number(samples),
+                samples => int(samples),
             };
             let samples = lets.add(&format!("samples_{axis}"), samples);
             along.push((start + at[2 + k].clone().cast(work) * bin.clone(), bin, samples));
@@ -120,20 +121,20 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         let combine = |a: Expr, b: Expr| if p.max { a.max(b) } else { a + b };
         let value = terms.into_iter().reduce(combine).unwrap_or_else(|| float(0.0));
         let value = Expr::select(inside, value, float(0.0));
-        let sum = combine(Expr::load(&acc, here()), value);
-        let body = inner.around(Stmt::store(&acc, here(), sum));
+        let sum = combine(get(&acc), value);
+        let body = inner.around(set(&acc, sum));
         let (sy, sx) = (along[0].2.clone(), along[1].2.clone());
         let body = Stmt::serial(&loops[1], sx.clone(), body);
         let body = Stmt::serial(&loops[0], sy.clone(), body);
         let start = if p.max { float(f64::NEG_INFINITY) } else { float(0.0) };
-        let all = Expr::load(&acc, here());
+        let all = get(&acc);
         let samples = sy * sx;
         let result = match p.max {
             true => Expr::select(samples.greater(0), all, float(0.0)),
             false => all / samples.max(1).cast(work),
         };
         lets.around(Stmt::seq([
-            Stmt::store(&acc, here(), start),
+            set(&acc, start),
             body,
             Stmt::store(&out, at.to_vec(), result.cast(p.x.dtype)),
         ]))
@@ -155,25 +156,22 @@ pub fn max_roi_pool(
     let name = "max_roi_pool";
     require_float(name, x.dtype)?;
     let (&[n, c, h, w], &[r, columns]) = (&x.shape[..], &regions.shape[..]) else {
-        return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
+        return Err(unfit(name, x, regions));
     };
     if columns != 5 || has_zero(&[n, h, w]) || bins.contains(&0) || regions.dtype != x.dtype {
-        return Err(Error::input(format!("{name}: {x} and {regions} do not fit")));
+        return Err(unfit(name, x, regions));
     }
     let work = working(x.dtype);
     let shape = [r, c, bins[0].into(), bins[1].into()];
     let dtype = x.dtype;
     let tensors =
         [x.placeholder("x"), regions.placeholder("regions"), te::placeholder(name, &shape, dtype)];
-    tensors.iter().try_for_each(te::check_type)?;
-    let [x, regions, out] = tensors.map(|t| t.buffer().clone());
-    let acc = Buffer::with_extents("acc", &[1], work);
-    let here = || vec![Expr::i32(0)];
+    let [x, regions, out] = buffers(tensors)?;
+    let acc = one_cell("acc", work);
     cells(name, &[&x, &regions, &out], &shape, vec![acc.clone()], |at| {
         let mut lets = Lets(Vec::new());
         let float = |v: f64| Expr::float(v, work);
-        let of =
-            |column: usize| Expr::load(&regions, vec![at[0].clone(), number(column)]).cast(work);
+        let of = |column: usize| Expr::load(&regions, vec![at[0].clone(), int(column)]).cast(work);
         let example = lets.add("example", of(0).cast(DType::I32).max(0).min((n - 1).expr()));
         // Halves go away from zero.
         let rounded = |v: Expr| call(Intrin::Floor, v * scale + 0.5);
@@ -197,14 +195,14 @@ pub fn max_roi_pool(
             (low.clone() + loops[k].expr()).min((*extent - 1).expr())
         };
         let index = vec![example, at[1].clone(), cell(0), cell(1)];
-        let value = Expr::load(&acc, here()).max(Expr::load(&x, index).cast(work));
-        let body = Stmt::store(&acc, here(), value);
+        let value = get(&acc).max(Expr::load(&x, index).cast(work));
+        let body = set(&acc, value);
         let body = Stmt::serial(&loops[1], bounds[1].1.clone(), body);
         let body = Stmt::serial(&loops[0], bounds[0].1.clone(), body);
         let any = (bounds[0].1.clone() * bounds[1].1.clone()).greater(0);
-        let result = Expr::select(any, Expr::load(&acc, here()), float(0.0));
+        let result = Expr::select(any, get(&acc), float(0.0));
         lets.around(Stmt::seq([
-            Stmt::store(&acc, here(), float(f64::NEG_INFINITY)),
+            set(&acc, float(f64::NEG_INFINITY)),
             body,
             Stmt::store(&out, at.to_vec(), result.cast(dtype)),
         ]))

@@ -8,7 +8,9 @@
 
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc};
 
-use crate::operand::{Operand, float_size, require_float, require_number, rounded, working};
+use crate::operand::{
+    Operand, call, float_size, int, require_float, require_number, rounded, working,
+};
 use crate::te::{self, Axis, Reducer, Tensor};
 
 /// How a value between cells is made.
@@ -70,7 +72,7 @@ impl Sampling {
             Sampling::Cubic => {
                 let a = -0.75;
                 let offset = t.clone().cast(dtype) - 1.0;
-                let s = Expr::intrin(Intrin::Abs, vec![fraction - offset]);
+                let s = call(Intrin::Abs, fraction - offset);
                 let near = (&s * (a + 2.0) - (a + 3.0)) * &s * &s + 1.0;
                 let far = ((&s * a - 5.0 * a) * &s + 8.0 * a) * &s - 4.0 * a;
                 Expr::select(s.less_equal(number(1.0)), near, far)
@@ -86,7 +88,6 @@ fn reflected(x: Expr, low: f64, high: Expr) -> Expr {
     let range = high - low;
     let some = range.clone().greater(number(0.0));
     // The distance from the lower end, on a way there and back.
-    let call = |f: Intrin, e: Expr| Expr::intrin(f, vec![e]);
     let way = call(Intrin::Abs, x - low);
     let round = Expr::select(some.clone(), range * 2.0, number(1.0));
     let turns = call(Intrin::Floor, &way / &round);
@@ -118,7 +119,7 @@ impl Taps {
                 Sampling::Nearest => Intrin::NearbyInt,
                 _ => Intrin::Floor,
             };
-            Expr::intrin(f, vec![x])
+            call(f, x)
         };
         let behind = if mode == Sampling::Cubic { 1 } else { 0 };
         let last = (extent - 1).expr();
@@ -165,6 +166,21 @@ fn element(x: &Tensor, lead: &[Expr], cells: &[Expr], work: DType) -> Expr {
     Expr::select(inside, value, Expr::constant(0.0, work))
 }
 
+/// The element at the taps of a position, times their weights.
+fn weighted(
+    x: &Tensor,
+    lead: &[Expr],
+    taps: &[Taps],
+    over: &[Axis],
+    position: &[Expr],
+    work: DType,
+) -> Expr {
+    let tap = |t: &Tensor, k: &Axis| t.at(position.iter().cloned().chain([k.expr()]));
+    let cells: Vec<Expr> = taps.iter().zip(over).map(|(t, k)| tap(&t.cells, k)).collect();
+    let value = element(x, lead, &cells, work);
+    taps.iter().zip(over).fold(value, |v, (t, k)| v * tap(&t.weights, k).cast(work))
+}
+
 /// See [`GridSample`]. Parameters: `x`, the grid, the result `[N, C, O1, O2, ...]`.
 ///
 /// # Errors
@@ -196,8 +212,7 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
                 false => (-0.5, d.clone() - 0.5),
             };
             let position = te::compute(format!("position_{a}"), &lead, |i| {
-                let g =
-                    grid.at(i.iter().cloned().chain([Expr::int((r - 1 - a) as i64, DType::I32)]));
+                let g = grid.at(i.iter().cloned().chain([int(r - 1 - a)]));
                 let g = g.cast(place);
                 let at = match p.align_corners {
                     true => (g + 1.0) * 0.5 * &last,
@@ -227,12 +242,7 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     let over: Vec<Axis> = (0..r).map(|a| te::reduce_axis(p.mode.taps(), format!("t{a}"))).collect();
     let acc = te::compute(format!("{name}_sum"), &shape, |i| {
         let at: Vec<Expr> = [&i[0]].into_iter().chain(&i[2..]).cloned().collect();
-        let tap = |t: &Tensor, k: &Axis| t.at(at.iter().cloned().chain([k.expr()]));
-        let cells: Vec<Expr> = taps.iter().zip(&over).map(|(t, k)| tap(&t.cells, k)).collect();
-        let value = element(&x, &i[..2], &cells, work);
-        let value =
-            taps.iter().zip(&over).fold(value, |v, (t, k)| v * tap(&t.weights, k).cast(work));
-        te::reduce(Reducer::Sum, value, &over)
+        te::reduce(Reducer::Sum, weighted(&x, &i[..2], &taps, &over, &at, work), &over)
     });
     te::func([&x, &grid], [&rounded(name, acc, p.x.dtype)])
 }
@@ -274,9 +284,8 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     }
     let unfit =
         || Error::input(format!("{name}: {}, {} and offsets {} do not fit", p.x, p.w, p.offset));
-    let weights = p.w.fixed(name)?;
     let ([n, c, extents @ ..], [m, icg, kernel @ ..], [on, oc, out @ ..]) =
-        (&p.x.shape[..], &weights.shape[..], &p.offset.shape[..])
+        (&p.x.shape[..], &p.w.fixed(name)?[..], &p.offset.shape[..])
     else {
         return Err(unfit());
     };
@@ -305,7 +314,6 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     let shape = [&[*n, Dim::from(p.offset_groups * cells)], out].concat();
     let mask = p.mask.then(|| te::placeholder("mask", &shape, p.x.dtype));
     let work = working(p.x.dtype);
-    let number = |v: usize| Expr::int(v as i64, DType::I32);
     // Positions and taps: one an example, an offset group and a cell of the window.
     let taps: Vec<Taps> = (0..r)
         .map(|a| {
@@ -313,9 +321,9 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
             let position = te::compute(format!("position_{a}"), &shape, |i| {
                 let cell = i[1].clone().floormod(cells as i64);
                 let along = cell.floordiv(inner as i64).floormod(kernel[a] as i64);
-                let base = i[2 + a].clone() * number(p.strides[a]) + along * number(p.dilations[a])
-                    - number(p.pads[a]);
-                let channel = i[1].clone() * number(r) + number(a);
+                let base = i[2 + a].clone() * int(p.strides[a]) + along * int(p.dilations[a])
+                    - int(p.pads[a]);
+                let channel = i[1].clone() * int(r) + int(a);
                 let by =
                     offset.at([i[0].clone(), channel].into_iter().chain(i[2..].iter().cloned()));
                 bounded(base.cast(work) + by.cast(work), extents[a])
@@ -328,13 +336,10 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     let over: Vec<Axis> = (0..r).map(|a| te::reduce_axis(2, format!("t{a}"))).collect();
     let per_group = c / p.offset_groups;
     let seen = te::compute("seen", &[&[*n, Dim::from(c), Dim::from(cells)], out].concat(), |i| {
-        let group = i[1].clone().floordiv(per_group as i64) * number(cells) + i[2].clone();
+        let group = i[1].clone().floordiv(per_group as i64) * int(cells) + i[2].clone();
         let at: Vec<Expr> =
             [i[0].clone(), group].into_iter().chain(i[3..].iter().cloned()).collect();
-        let tap = |t: &Tensor, k: &Axis| t.at(at.iter().cloned().chain([k.expr()]));
-        let found: Vec<Expr> = taps.iter().zip(&over).map(|(t, k)| tap(&t.cells, k)).collect();
-        let value = element(&x, &i[..2], &found, work);
-        let value = taps.iter().zip(&over).fold(value, |v, (t, k)| v * tap(&t.weights, k));
+        let value = weighted(&x, &i[..2], &taps, &over, &at, work);
         let value = mask.iter().fold(value, |v, m| v * m.at(at.clone()).cast(work));
         te::reduce(Reducer::Sum, value, &over)
     });
@@ -342,7 +347,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     let per_group = m / p.groups;
     let sum = te::compute(format!("{name}_sum"), &[&[*n, Dim::from(*m)], out].concat(), |i| {
         let group = i[1].clone().floordiv(per_group as i64);
-        let from = group * number(*icg) + channel.expr();
+        let from = group * int(*icg) + channel.expr();
         let value =
             seen.at([i[0].clone(), from, cell.expr()].into_iter().chain(i[2..].iter().cloned()));
         let window = (0..r).map(|a| {

@@ -8,13 +8,9 @@
 //! first, by a loop of comparisons only, which runs in vectors.
 
 use tilewright_ir::dim::Integer;
-use tilewright_ir::well_formed::check_tensor;
-use tilewright_ir::{
-    Block, Buffer, DType, Dim, Error, Expr, Intrin, IterKind, IterVar, Param, Range, Result, Stmt,
-    TensorFunc, Var,
-};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
 
-use crate::loops::size_params;
+use crate::loops::{buffers, cells_along, each, get, one_cell, set, with};
 use crate::operand::{Operand, normalize_axis, require_number};
 use crate::te;
 
@@ -41,38 +37,17 @@ pub fn top_k(x: &Operand, axis: i64, k: impl Into<Dim>, largest: bool) -> Result
         te::placeholder("values", &shape, x.dtype),
         te::placeholder("positions", &shape, DType::I64),
     ];
-    tensors.iter().try_for_each(te::check_type)?;
-    let [from, values, positions] = tensors.map(|t| t.buffer().clone());
-    let mut params = [&from, &values, &positions].map(Param::tensor).to_vec();
-    params.extend(size_params(&[&from, &values, &positions], &[]));
-    let rows: Vec<(usize, Var, Var)> = (0..x.rank())
-        .filter(|&a| a != axis)
-        .map(|a| (a, Var::index(format!("i{a}")), Var::index(format!("v{a}"))))
-        .collect();
-    let mut at = vec![Expr::i32(0); x.rank()];
-    for (a, _, v) in &rows {
-        at[*a] = v.expr();
-    }
-    let [node, found] = ["node", "found"].map(|n| Buffer::with_extents(n, &[1], DType::I32));
+    let [from, values, positions] = buffers(tensors)?;
+    let rows: Vec<(usize, Dim)> =
+        x.shape.iter().copied().enumerate().filter(|(a, _)| *a != axis).collect();
+    let [node, found] = ["node", "found"].map(|n| one_cell(n, DType::I32));
     let allocs = vec![node.clone(), found.clone()];
-    let heap = Heap { values, positions, node, found, at, axis, k, largest };
-    let mut block = Block::new(name, heap.select(&from, extent));
-    block.allocs = allocs;
-    let whole = |a: usize| x.shape[a].expr();
-    block.iters = rows
-        .iter()
-        .map(|(a, _, v)| IterVar {
-            var: v.clone(),
-            domain: Range::upto(whole(*a)),
-            kind: IterKind::Spatial,
-        })
-        .collect();
-    let bindings = rows.iter().map(|(_, i, _)| i.expr()).collect();
-    let body = Stmt::block(bindings, Expr::bool(true), block);
-    let body = rows.iter().rev().fold(body, |s, (a, i, _)| Stmt::serial(i, whole(*a), s));
-    let func = TensorFunc::new(params, Stmt::nop()).with_root(Vec::new(), body);
-    check_tensor(name, &func)?;
-    Ok(func)
+    cells_along(name, &[&from, &values, &positions], &rows, allocs, |row| {
+        let mut at = row.to_vec();
+        at.insert(axis, Expr::i32(0));
+        let (values, positions) = (values.clone(), positions.clone());
+        Heap { values, positions, node, found, at, axis, k, largest }.select(&from, extent)
+    })
 }
 
 /// How many elements are compared with the root before one of them is taken in.
@@ -150,30 +125,26 @@ impl Heap {
 
     /// Lets an element sink in the heap of the first `size` cells until none below it is worse.
     fn sink(&self, from: Expr, size: &Expr) -> Stmt {
-        let here = || vec![Expr::i32(0)];
-        let [step, node, left, right, child] =
-            ["step", "n", "left", "right", "child"].map(Var::index);
-        let below =
-            Expr::select(self.worse(&right.expr(), &left.expr()), right.expr(), left.expr());
-        let moved = Stmt::seq([
-            self.swap(&node.expr(), &child.expr()),
-            Stmt::store(&self.node, here(), child.expr()),
-        ]);
-        let done = Stmt::store(&self.node, here(), size.clone());
-        let body = Stmt::if_else(self.worse(&child.expr(), &node.expr()), moved, done);
-        // At the end of the heap the right child is the left one again.
-        let next = (left.expr() + 1).min(size.clone() - 1);
-        let body = Stmt::let_in(&child, below, body);
-        let body = Stmt::let_in(&right, next, body);
-        let body = Stmt::let_in(&left, node.expr() * 2 + 1, body);
-        let body = Stmt::guard((node.expr() * 2 + 1).less(size.clone()), body);
-        let body = Stmt::let_in(&node, Expr::load(&self.node, here()).max(0), body);
         // A heap of k nodes has this many levels below its root; one of any size, no more than these.
-        let levels = i64::from(self.k.known().map_or(30, |k| k.max(1).ilog2()));
-        Stmt::seq([
-            Stmt::store(&self.node, here(), from),
-            Stmt::serial(&step, Expr::int(levels, DType::I32), body),
-        ])
+        let levels = self.k.known().map_or(30, |k| k.max(1).ilog2());
+        let steps = each("step", levels as usize, |_| {
+            with("n", get(&self.node).max(0), |node| {
+                let below = with("left", node.clone() * 2 + 1, |left| {
+                    // At the end of the heap the right child is the left one again.
+                    with("right", (left.clone() + 1).min(size.clone() - 1), |right| {
+                        let worse = self.worse(right, left);
+                        let child = Expr::select(worse, right.clone(), left.clone());
+                        with("child", child, |child| {
+                            let moved = [self.swap(node, child), set(&self.node, child.clone())];
+                            let done = set(&self.node, size.clone());
+                            Stmt::if_else(self.worse(child, node), Stmt::seq(moved), done)
+                        })
+                    })
+                });
+                Stmt::guard((node.clone() * 2 + 1).less(size.clone()), below)
+            })
+        });
+        Stmt::seq([set(&self.node, from), steps])
     }
 
     /// Takes in the elements of a row of `extent` that are not in the heap yet.
@@ -186,52 +157,45 @@ impl Heap {
             let put = self.put(&root, load(at), at.clone().cast(DType::I64));
             Stmt::guard(comes(at), Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]))
         };
-        let [chunk, ahead, taken, more] = ["chunk", "ahead", "taken", "more"].map(Var::index);
+        let found = &self.found;
         let chunks = (extent - self.k).floordiv(CHUNK);
         let left = extent - self.k - chunks * CHUNK;
-        let found = || Expr::load(&self.found, vec![Expr::i32(0)]);
-        let set = |value: Expr| Stmt::store(&self.found, vec![Expr::i32(0)], value);
-        let chunk_size = || Expr::i32(CHUNK as i32);
-        let at = |step: &Var| self.k.expr() + chunk.expr() * CHUNK as i64 + step.expr();
-        let ask = set(found().max(comes(&at(&ahead)).cast(DType::I32)));
-        let whole = Stmt::seq([
-            set(Expr::i32(0)),
-            Stmt::serial(&ahead, chunk_size(), ask),
-            Stmt::guard(
-                found().greater(Expr::i32(0)),
-                Stmt::serial(&taken, chunk_size(), take(&at(&taken))),
-            ),
-        ]);
-        let at = self.k.expr() + (chunks * CHUNK).expr() + more.expr();
+        let whole = |chunk: &Expr| {
+            let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
+            let ask = |ahead: &Expr| set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)));
+            let all = each("taken", CHUNK, |taken| take(&at(taken)));
+            Stmt::seq([
+                set(found, Expr::i32(0)),
+                each("ahead", CHUNK, ask),
+                Stmt::guard(get(found).greater(Expr::i32(0)), all),
+            ])
+        };
+        let rest = self.k.expr() + (chunks * CHUNK).expr();
         Stmt::seq([
-            runs(chunks, Stmt::serial(&chunk, chunks.expr(), whole)),
-            runs(left, Stmt::serial(&more, left.expr(), take(&at))),
+            runs("chunk", chunks, whole),
+            runs("more", left, |more| take(&(rest.clone() + more))),
         ])
     }
 
     /// The whole computation for a row of `extent` elements of `from`.
     fn select(&self, from: &Buffer, extent: Dim) -> Stmt {
-        let (k, half) = (self.k.expr(), self.k.floordiv(2).expr());
+        let (k, half) = (self.k.expr(), self.k.floordiv(2));
         let root = Expr::i32(0);
-        let [first, inner, last] = ["first", "inner", "last"].map(Var::index);
         let load = |along: &Expr| Expr::load(from, self.index(along));
-        let at = first.expr();
-        let fill = self.put(&at, load(&at), at.clone().cast(DType::I64));
-        let fill = Stmt::serial(&first, k.clone(), fill);
+        let fill = each("first", self.k, |at| self.put(at, load(at), at.clone().cast(DType::I64)));
         if self.k == 0 {
             return fill;
         }
-        let build = self.sink(half.clone() - 1 - inner.expr(), &k);
-        let build = Stmt::serial(&inner, half, build);
-        let stream = self.stream(from, extent);
-        let size = k.clone() - 1 - last.expr();
-        let sort = Stmt::seq([self.swap(&root, &size), self.sink(root.clone(), &size)]);
-        let sort = Stmt::serial(&last, k - 1, sort);
-        Stmt::seq([fill, runs(self.k.floordiv(2), build), stream, runs(self.k - 1, sort)])
+        let build = runs("inner", half, |inner| self.sink(half.expr() - 1 - inner, &k));
+        let sort = runs("last", self.k - 1, |last| {
+            let size = k.clone() - 1 - last;
+            Stmt::seq([self.swap(&root, &size), self.sink(root.clone(), &size)])
+        });
+        Stmt::seq([fill, build, self.stream(from, extent), sort])
     }
 }
 
 /// A loop that runs so often; nothing where that is never, as it would have nothing to bind.
-fn runs(times: Dim, body: Stmt) -> Stmt {
-    if times == 0 { Stmt::nop() } else { body }
+fn runs(name: &str, times: Dim, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+    if times == 0 { Stmt::nop() } else { each(name, times, body) }
 }

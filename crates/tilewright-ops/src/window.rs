@@ -171,14 +171,8 @@ pub(crate) fn data_axes(shape: &[Dim]) -> Vec<Axis> {
 }
 
 /// The tensor `[N, C, D1, D2, ...]` with its padding filled in, as far as the windows reach; the
-/// tensor itself where they stay inside. `value` makes a cell from its element.
-pub(crate) fn padded(
-    name: &str,
-    x: &Tensor,
-    windows: &[Window],
-    fill: &Expr,
-    value: impl Fn(Expr) -> Expr,
-) -> Tensor {
+/// tensor itself where they stay inside.
+pub(crate) fn padded(name: &str, x: &Tensor, windows: &[Window], fill: &Expr) -> Tensor {
     if !windows.iter().any(Window::needs_padding) {
         return x.clone();
     }
@@ -202,6 +196,6 @@ pub(crate) fn padded(
             }
             at[skip + k] = p - &w.begin.expr();
         }
-        Expr::if_then_else(inside, value(x.at(at)), fill.clone())
+        Expr::if_then_else(inside, x.at(at), fill.clone())
     })
 }

@@ -5,8 +5,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
 use super::parameters::{
     Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
 };
-use crate::loops::call;
-use crate::operand::{float_size, working};
+use crate::operand::{call, float_size, working};
 use crate::te::{self, Reducer};
 
 fn number(v: f64) -> Expr {

@@ -92,15 +92,15 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
         inputs.iter().chain(&outputs).map(|t| Param::tensor(t.buffer())).collect();
     let func = TensorFunc::new(params, Stmt::nop()).with_root(allocs, Stmt::seq(nests));
     // Tensors may go into several functions, and a function owns its variables.
-    let func = fold_func(&mut Subst::refresh(), &func);
-    let func = sizes.into_params(func);
+    let mut func = fold_func(&mut Subst::refresh(), &func);
+    func.pass_sizes(sizes.0);
     check_tensor(outputs[0].name(), &func)?;
     Ok(func)
 }
 
 /// The open sizes that a function uses, by the variables that stand for them in it, each once.
 #[derive(Default)]
-pub(crate) struct Sizes(Vec<Var>);
+struct Sizes(Vec<Var>);
 
 impl Sizes {
     fn tensor(&mut self, t: &Tensor) {
@@ -112,7 +112,7 @@ impl Sizes {
         }
     }
 
-    pub(crate) fn dim(&mut self, d: Dim) {
+    fn dim(&mut self, d: Dim) {
         d.vars().iter().for_each(|v| self.add(dim::narrow(v)));
     }
 
@@ -124,12 +124,6 @@ impl Sizes {
         if !self.0.contains(&var) {
             self.0.push(var);
         }
-    }
-
-    /// The function with a scalar parameter for each size that its shapes do not say.
-    pub(crate) fn into_params(self, mut func: TensorFunc) -> TensorFunc {
-        func.pass_sizes(self.0);
-        func
     }
 }
 

@@ -41,8 +41,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use tilewright_ir::expr::IntoExpr;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Error, Expr, IterKind, TypeKind, Var};
 
+pub(crate) use func::check_type;
 pub use func::func;
-pub(crate) use func::{Sizes, check_type};
 
 /// A tensor: an input, or what some stages compute. Cloning shares it.
 #[derive(Clone)]
@@ -187,6 +187,13 @@ pub fn reduce_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
 /// An axis whose positions run one after the other, each seeing what the one before wrote.
 pub fn scan_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
     Axis::new(extent.into(), name, IterKind::Opaque)
+}
+
+/// Axes along a shape, of which some are scanned.
+pub(crate) fn axes_along(shape: &[Dim], is_scanned: impl Fn(usize) -> bool) -> Vec<Axis> {
+    let kind = |k| if is_scanned(k) { IterKind::Opaque } else { IterKind::Spatial };
+    let along = |(k, &d): (usize, &Dim)| Axis::new(d, format!("i{k}"), kind(k));
+    shape.iter().enumerate().map(along).collect()
 }
 
 /// How a reduction combines values.
@@ -366,8 +373,7 @@ pub fn compute<D: Into<Dim> + Copy, B: Into<Body>>(
     shape: &[D],
     f: impl FnOnce(&[Expr]) -> B,
 ) -> Tensor {
-    let axes: Vec<Axis> = (0..).zip(shape).map(|(k, &d)| axis(d, format!("i{k}"))).collect();
-    compute_over(name, axes, f)
+    compute_over(name, axes_along(&dims(shape), |_| false), f)
 }
 
 /// Like [`compute`], with axes that have names of their own.
