@@ -642,38 +642,28 @@ impl PartialEq<usize> for Dim {
     }
 }
 
-impl<T: Into<Dim>> Add<T> for Dim {
-    type Output = Dim;
-    fn add(self, other: T) -> Dim {
-        let other = other.into();
-        match (self.0, other.0) {
-            (Repr::Known(a), Repr::Known(b)) => Dim::from(a.saturating_add(b)),
-            _ => self.form().plus(&other.form(), 1).dim(),
-        }
-    }
+/// Numbers are computed as such, and open sizes by their forms.
+macro_rules! arithmetic {
+    ($($(#[$doc:meta])* $trait:ident $method:ident $numbers:ident $forms:expr;)*) => { $(
+        $(#[$doc])*
+        impl<T: Into<Dim>> $trait<T> for Dim {
+            type Output = Dim;
+            fn $method(self, other: T) -> Dim {
+                let other = other.into();
+                let forms: fn(&Form, &Form) -> Form = $forms;
+                match (self.0, other.0) {
+                    (Repr::Known(a), Repr::Known(b)) => Dim::from(a.$numbers(b)),
+                    _ => forms(&self.form(), &other.form()).dim(),
+                }
+            }
+        } )*
+    };
 }
-
-/// Below zero, a difference of numbers is zero.
-impl<T: Into<Dim>> Sub<T> for Dim {
-    type Output = Dim;
-    fn sub(self, other: T) -> Dim {
-        let other = other.into();
-        match (self.0, other.0) {
-            (Repr::Known(a), Repr::Known(b)) => Dim::from(a.saturating_sub(b)),
-            _ => self.form().plus(&other.form(), -1).dim(),
-        }
-    }
-}
-
-impl<T: Into<Dim>> Mul<T> for Dim {
-    type Output = Dim;
-    fn mul(self, other: T) -> Dim {
-        let other = other.into();
-        match (self.0, other.0) {
-            (Repr::Known(a), Repr::Known(b)) => Dim::from(a.saturating_mul(b)),
-            _ => self.form().times(&other.form()).dim(),
-        }
-    }
+arithmetic! {
+    Add add saturating_add |a, b| a.plus(b, 1);
+    /// Below zero, a difference of numbers is zero.
+    Sub sub saturating_sub |a, b| a.plus(b, -1);
+    Mul mul saturating_mul Form::times;
 }
 
 impl fmt::Display for Dim {

@@ -127,30 +127,21 @@ impl Scalar {
     }
 }
 
-impl From<i32> for Scalar {
-    fn from(value: i32) -> Self {
-        Scalar::int(i64::from(value), DType::I32)
-    }
+macro_rules! from_number {
+    ($($t:ty => $dtype:ident $v:ident $bits:expr;)*) => { $(
+        impl From<$t> for Scalar {
+            fn from($v: $t) -> Self {
+                Scalar { dtype: DType::$dtype, bits: $bits }
+            }
+        } )*
+    };
 }
-impl From<i64> for Scalar {
-    fn from(value: i64) -> Self {
-        Scalar::int(value, DType::I64)
-    }
-}
-impl From<bool> for Scalar {
-    fn from(value: bool) -> Self {
-        Scalar::int(i64::from(value), DType::BOOL)
-    }
-}
-impl From<f32> for Scalar {
-    fn from(value: f32) -> Self {
-        Scalar { dtype: DType::F32, bits: u64::from(value.to_bits()) }
-    }
-}
-impl From<f64> for Scalar {
-    fn from(value: f64) -> Self {
-        Scalar { dtype: DType::F64, bits: value.to_bits() }
-    }
+from_number! {
+    i32 => I32 v i64::from(v) as u64;
+    i64 => I64 v v as u64;
+    bool => BOOL v u64::from(v);
+    f32 => F32 v u64::from(v.to_bits());
+    f64 => F64 v v.to_bits();
 }
 
 impl std::fmt::Display for Scalar {

@@ -18,6 +18,8 @@ pub(crate) enum Item {
     Module,
     /// A function inside of a graph function, by its number: the body of a loop.
     Local(usize),
+    /// Several axes, of which an index says one: the parameters of a lambda.
+    Axes(Arc<[Var]>),
     /// A thread axis without an extent yet (`T.env_thread`).
     Thread(Arc<str>),
 }

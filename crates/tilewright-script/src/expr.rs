@@ -266,6 +266,9 @@ impl ExprParser {
             Some(Item::Local(_)) => {
                 Err(Error::syntax(format!("`{name}` is a function, not a scalar expression")))
             }
+            Some(Item::Axes(axes)) => {
+                Err(Error::syntax(format!("`{name}` stands for {} axes", axes.len())))
+            }
             Some(Item::Thread(_)) => {
                 Err(Error::syntax(format!("the thread axis `{name}` has no extent yet"))
                     .help(format!("write `T.launch_thread({name}, extent)` first")))
@@ -454,8 +457,21 @@ impl ExprParser {
         }
     }
 
-    /// `A[i, j]`
+    /// `A[i, j]`, or one of several axes, of which negative positions count from the end.
     fn element(&mut self, s: &ast::ExprSubscript) -> Result<TextValue> {
+        if let ast::Expr::Name(n) = &*s.value
+            && let Some(Item::Axes(axes)) = self.env.get(&n.id).cloned()
+        {
+            let at = self.constant(&s.slice).ok();
+            let at =
+                at.map(|k| if k < 0 { k.saturating_add_unsigned(axes.len() as u64) } else { k });
+            let axis = at.and_then(|k| axes.get(usize::try_from(k).ok()?));
+            let message = || format!("there are {} axes, counted from 0", axes.len());
+            return match axis {
+                Some(axis) => Ok(TextValue::Typed(axis.expr())),
+                None => Err(self.error(&*s.slice, message())),
+            };
+        }
         let buffer = self.buffer(&s.value)?;
         let indices = self.point(&buffer, s)?;
         Ok(TextValue::Typed(Expr::load(&buffer, indices)))

@@ -3,11 +3,10 @@
 //! A lambda is kept as text: how many parameters a `*star` stands for, and of which type they are, is
 //! known only when a primitive meets its buffer. See [`LambdaText::bind`].
 
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use ruff_python_ast as ast;
-use ruff_python_ast::visitor::transformer::{self, Transformer};
+use ruff_python_ast::helpers::any_over_expr;
 use tilewright_ir::lambda::{LambdaBody, LambdaItem};
 use tilewright_ir::{Buffer, DType, Error, Result, Source, Span, Var};
 
@@ -89,38 +88,32 @@ impl LambdaText {
             parser.env.insert(b.name.to_string(), Item::Buffer(b.clone()));
         }
         parser.env.push();
-        let mut params = Vec::new();
-        for (k, dtype) in dtypes.iter().enumerate() {
-            let name = match (self.params.get(k), &group) {
-                (Some(name), _) if k < plain => name.to_string(),
-                (_, Some(group)) => part(group, k - plain),
-                _ => format!("i{k}"),
-            };
-            let var = Var::new(if k < plain { name.clone() } else { format!("i{k}") }, *dtype);
-            parser.env.insert(name, Item::Var(var.clone()));
-            params.push(var);
+        let named = self.params[..plain].iter().zip(dtypes);
+        let mut params: Vec<Var> =
+            named.map(|(name, dtype)| parser.env.define(name, *dtype)).collect();
+        for (k, dtype) in dtypes.iter().enumerate().skip(plain) {
+            params.push(Var::new(format!("i{k}"), *dtype));
         }
-        let count = dtypes.len() - plain;
-        let mut body = (*self.body).clone();
-        let is_group = |e: &ast::Expr| {
-            let e = if let ast::Expr::Starred(s) = e { &*s.value } else { e };
-            e.as_name_expr().is_some_and(|n| Some(n.id.as_str()) == group.as_deref())
-        };
+        let body = elements(&self.body);
         if let Some(group) = &group {
-            let axes =
-                GroupAxes { group, count, indexed: Cell::default(), error: RefCell::default() };
-            axes.visit_expr(&mut body);
-            let indexed = axes.error.into_inner().map_or(Ok(axes.indexed.get()), Err)?;
+            let is_group =
+                |e: &ast::Expr| e.as_name_expr().is_some_and(|n| *n.id.as_str() == **group);
+            let used = |e: &ast::Expr| match e {
+                ast::Expr::Starred(s) => is_group(&s.value),
+                ast::Expr::Subscript(s) => is_group(&s.value),
+                _ => false,
+            };
             // A single parameter stands for all axes only where it is used so.
-            if whole.is_some() && !indexed && !elements(&body).iter().any(is_group) {
+            if whole.is_some() && !body.iter().any(|e| is_group(e) || any_over_expr(e, &used)) {
                 return wrong_number();
             }
+            parser.env.insert(group.to_string(), Item::Axes(params[plain..].into()));
         }
         let mut items = Vec::new();
-        for e in elements(&body) {
+        for e in body {
             let spread = match e {
                 ast::Expr::Starred(s) => Some(&*s.value),
-                other if elements(&body).len() == 1 => Some(other),
+                other if body.len() == 1 => Some(other),
                 _ => None,
             };
             let spread = spread.and_then(ast::Expr::as_name_expr).map(|n| n.id.as_str());
@@ -135,11 +128,6 @@ impl LambdaText {
     }
 }
 
-/// The name that stands for one axis of a group; no Python name looks like it.
-fn part(group: &str, k: usize) -> String {
-    format!("{group}[{k}]")
-}
-
 fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {
     if let ast::Expr::Attribute(a) = e
         && a.attr.as_str() == "AXIS_SEPARATOR"
@@ -152,44 +140,4 @@ fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {
         TextValue::Float(v) => LambdaItem::Number(v),
         other => LambdaItem::Expr(other.typed(parser.int).map_err(|err| err.at(syntax::span(e)))?),
     })
-}
-
-/// Replaces `group[k]` by the name of that axis.
-struct GroupAxes<'a> {
-    group: &'a str,
-    count: usize,
-    /// Whether an axis was asked for.
-    indexed: Cell<bool>,
-    error: RefCell<Option<Error>>,
-}
-
-impl Transformer for GroupAxes<'_> {
-    fn visit_expr(&self, e: &mut ast::Expr) {
-        if let ast::Expr::Subscript(s) = e
-            && let ast::Expr::Name(n) = &*s.value
-            && n.id.as_str() == self.group
-        {
-            self.indexed.set(true);
-            let count = self.count as i64;
-            let at = match ExprParser::new(DType::I32).value(&s.slice) {
-                Ok(TextValue::Int(k)) => i64::try_from(k).ok(),
-                _ => None,
-            };
-            let at = at.map(|k| if k < 0 { k + count } else { k });
-            match at.filter(|k| (0..count).contains(k)) {
-                Some(k) => {
-                    let mut name = n.clone();
-                    name.id = part(self.group, k as usize).into();
-                    *e = ast::Expr::Name(name);
-                }
-                None => {
-                    let message = format!("there are {count} axes, counted from 0");
-                    let error = || syntax::error(&*s.slice, message);
-                    self.error.borrow_mut().get_or_insert_with(error);
-                }
-            }
-            return;
-        }
-        transformer::walk_expr(self, e);
-    }
 }

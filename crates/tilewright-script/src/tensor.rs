@@ -47,26 +47,20 @@ enum Level {
     Inner,
 }
 
-/// What the suite of a block says about it.
-#[derive(Default)]
+/// A block whose suite is read.
 struct Frame {
-    iters: Vec<IterVar>,
+    block: Block,
     bindings: Vec<Expr>,
     predicate: Option<Expr>,
-    reads: Option<Vec<Region>>,
-    writes: Option<Vec<Region>>,
-    annotations: Option<Attrs>,
-    allocs: Vec<Buffer>,
-    matches: Vec<MatchRegion>,
-    init: Option<Stmt>,
 }
 
 impl Frame {
     /// Whether a view that the body declares occurs in the regions of the block, so that it has to
     /// be declared around it, and can be.
     fn names_outside(&self, view: &Buffer) -> bool {
-        let regions = || self.reads.iter().chain(&self.writes).flatten();
-        let own = self.allocs.iter().chain(self.matches.iter().map(|m| &m.buffer));
+        let b = &self.block;
+        let regions = || b.reads.iter().chain(&b.writes).flatten();
+        let own = b.allocs.iter().chain(b.matches.iter().map(|m| &m.buffer));
         let mut parts = view.shape.iter().chain(&view.strides).chain(&view.elem_offset);
         regions().any(|r| r.buffer == *view)
             && own.into_iter().all(|b| b.data != view.data)
@@ -80,24 +74,14 @@ enum Piece {
     Around(Stmt),
 }
 
-struct Handle {
-    var: Var,
-    buffer: Option<Buffer>,
-}
-
-enum ParamSlot {
-    Ready(Param),
-    /// Position among the handles.
-    Handle(usize),
-}
-
 /// Reads one tensor function.
 pub(crate) struct TensorParser<'a> {
     x: &'a mut ExprParser,
     newer: bool,
     head: &'a FuncHead,
     loops: HashMap<Var, Range>,
-    handles: Vec<Handle>,
+    /// Handles are scalars until they have their buffers.
+    params: Vec<Param>,
     blocks: Vec<Frame>,
     attrs: Attrs,
     allocs: Vec<Buffer>,
@@ -120,7 +104,7 @@ pub(crate) fn tensor_func(
         newer,
         head,
         loops: HashMap::new(),
-        handles: Vec::new(),
+        params: Vec::new(),
         blocks: Vec::new(),
         attrs: Attrs::new(),
         allocs: Vec::new(),
@@ -167,28 +151,14 @@ fn sequence(stmts: Vec<Stmt>) -> Stmt {
 impl TensorParser<'_> {
     fn function(&mut self, f: &ast::StmtFunctionDef) -> Result<TensorFunc> {
         self.x.find_ranges(&f.body);
-        let slots = self.parameters(f)?;
+        self.parameters(f)?;
         let ret = match f.returns.as_deref() {
             None | Some(ast::Expr::NoneLiteral(_)) => None,
             Some(e) => Some(self.x.dtype(e)?).filter(|d| *d != DType::VOID),
         };
-        let body = self.suite(&f.body, Level::Function)?;
+        let body = sequence(self.suite(&f.body, Level::Function)?);
         let span = crate::syntax::span(&f.name);
-        let body = sequence(body);
-        let params = slots
-            .into_iter()
-            .map(|slot| match slot {
-                ParamSlot::Ready(p) => p,
-                ParamSlot::Handle(i) => match self.handles.get(i) {
-                    Some(Handle { var, buffer: Some(buffer) }) => {
-                        Param::Buffer { handle: var.clone(), buffer: buffer.clone() }
-                    }
-                    Some(Handle { var, .. }) => Param::Scalar(var.clone()),
-                    None => Param::Scalar(Var::new("handle", DType::HANDLE)),
-                },
-            })
-            .collect();
-        let mut func = TensorFunc::new(params, body);
+        let mut func = TensorFunc::new(std::mem::take(&mut self.params), body);
         func.attrs = std::mem::take(&mut self.attrs);
         func.ret = ret;
         func.private = self.head.private;
@@ -216,21 +186,22 @@ impl TensorParser<'_> {
         }
     }
 
-    /// Statements with a common indentation, in a scope of their own.
-    fn suite(&mut self, stmts: &[ast::Stmt], level: Level) -> Result<Vec<Stmt>> {
+    /// Reads what is one scope: what it defines is not known after it.
+    fn scoped<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let before = self.depth;
         self.x.env.push();
-        let mut pieces = Vec::new();
-        let mut read = || {
-            for s in stmts {
-                self.statement(s, level, &mut pieces)?;
-            }
-            Ok(())
-        };
-        let result = read();
+        let result = read(self);
         self.x.env.pop();
         self.depth = before;
-        result?;
+        result
+    }
+
+    /// Statements with a common indentation, in a scope of their own.
+    fn suite(&mut self, stmts: &[ast::Stmt], level: Level) -> Result<Vec<Stmt>> {
+        let pieces = self.scoped(|p| {
+            let mut pieces = Vec::new();
+            stmts.iter().try_for_each(|s| p.statement(s, level, &mut pieces)).map(|()| pieces)
+        })?;
         // From the end, with the statements of the tail in reverse order.
         let mut tail: Vec<Stmt> = Vec::new();
         for piece in pieces.into_iter().rev() {
@@ -289,7 +260,7 @@ impl TensorParser<'_> {
                 Ok(())
             }
             ast::Stmt::If(i) => {
-                let stmt = self.conditional(i)?;
+                let stmt = self.scoped(|p| p.branches(i))?;
                 out.push(Piece::Stmt(stmt));
                 Ok(())
             }
@@ -571,7 +542,7 @@ impl TensorParser<'_> {
                 let older = !self.newer || callee == "sblock_alloc_buffer";
                 match (older && annotations.is_empty(), level) {
                     (true, Level::Function) => self.allocs.push(buffer),
-                    (true, Level::Block) => self.frame(span)?.allocs.push(buffer),
+                    (true, Level::Block) => self.frame(span)?.block.allocs.push(buffer),
                     _ => self.around(allocation(buffer, annotations), span, out)?,
                 }
             }

@@ -95,19 +95,18 @@ impl Integer {
 
     /// The larger one; `None` where that is not decided and one is a negative number.
     pub fn max(self, other: impl Into<Integer>) -> Option<Integer> {
-        let other = other.into();
-        match self.is_less(other) {
-            Some(less) => Some(if less { other } else { self }),
-            None => Some(self.dim()?.max(other.dim()?).into()),
-        }
+        self.choice(other.into(), true)
     }
 
     /// The smaller one; `None` where that is not decided and one is a negative number.
     pub fn min(self, other: impl Into<Integer>) -> Option<Integer> {
-        let other = other.into();
+        self.choice(other.into(), false)
+    }
+
+    fn choice(self, other: Integer, larger: bool) -> Option<Integer> {
         match self.is_less(other) {
-            Some(less) => Some(if less { self } else { other }),
-            None => Some(self.dim()?.min(other.dim()?).into()),
+            Some(less) => Some(if less == larger { other } else { self }),
+            None => Some(self.dim()?.choice(other.dim()?, larger).into()),
         }
     }
 

@@ -51,8 +51,8 @@ impl TensorParser<'_> {
                 for e in args.rest.into_iter().flat_map(elements) {
                     regions.push(self.region(e)?);
                 }
-                let frame = self.frame(span)?;
-                let slot = if name == "reads" { &mut frame.reads } else { &mut frame.writes };
+                let block = &mut self.frame(span)?.block;
+                let slot = if name == "reads" { &mut block.reads } else { &mut block.writes };
                 match slot.replace(regions) {
                     None => Ok(()),
                     Some(_) => twice(span),
@@ -66,8 +66,7 @@ impl TensorParser<'_> {
                     Some(v) => Attrs::from([(string(first)?.into(), self.x.attr(v)?)]),
                     None => self.x.attrs(first)?,
                 };
-                let frame = self.frame(span)?;
-                frame.annotations.get_or_insert_default().extend(attrs);
+                self.frame(span)?.block.annotations.extend(attrs);
                 Ok(())
             }
         }
@@ -207,7 +206,7 @@ impl TensorParser<'_> {
     ) -> Result<()> {
         let var = self.x.env.define(name, domain.min.dtype());
         let frame = self.frame(at)?;
-        frame.iters.push(IterVar { var, domain, kind });
+        frame.block.iters.push(IterVar { var, domain, kind });
         frame.bindings.push(binding);
         Ok(())
     }
@@ -235,9 +234,10 @@ impl TensorParser<'_> {
         {
             return Err(self.x.unsupported(e, "blocks without bindings are not supported"));
         }
-        self.blocks.push(Frame::default());
+        let block = Block::new(name, Stmt::nop());
+        self.blocks.push(Frame { block, bindings: Vec::new(), predicate: None });
         let result = self.suite(body, Level::Block);
-        let frame = self.blocks.pop().unwrap_or_default();
+        let frame = self.blocks.pop().ok_or_else(|| Error::internal("a block that is not open"))?;
         let mut body = sequence(result?);
         let mut views = Vec::new();
         while let StmtKind::Declare { buffer, body: rest } = body.kind()
@@ -246,17 +246,7 @@ impl TensorParser<'_> {
             views.push(buffer.clone());
             body = rest.clone();
         }
-        let block = Block {
-            name: name.into(),
-            iters: frame.iters,
-            reads: frame.reads,
-            writes: frame.writes,
-            annotations: frame.annotations.unwrap_or_default(),
-            allocs: frame.allocs,
-            matches: frame.matches,
-            init: frame.init,
-            body,
-        };
+        let block = Block { body, ..frame.block };
         let kind = StmtKind::Block {
             bindings: frame.bindings,
             predicate: frame.predicate.unwrap_or_else(|| Expr::bool(true)),

@@ -219,16 +219,22 @@ impl TensorParser<'_> {
         let args = Args::bind(c, "T.match_buffer", VIEW.split_at(12).0)?;
         let shape = args.read("shape", |e| self.x.extents(e))?;
         let source = args.get("param");
+        let open = |p: &Param| p.scalar().filter(|v| v.dtype() == DType::HANDLE).cloned();
+        let handle = |p: &Param| match p {
+            Param::Buffer { handle, .. } => Some(handle.clone()),
+            Param::Scalar(_) => open(p),
+        };
         let handle = match source {
             // Loose code leaves the handle out: they come in the order of the parameters.
             None => {
-                Some(self.handles.iter().position(|h| h.buffer.is_none()).ok_or_else(|| {
+                let found = self.params.iter().position(|p| open(p).is_some());
+                Some(found.ok_or_else(|| {
                     Error::syntax("every handle of the function has its buffer already").at(span)
                 })?)
             }
             Some(ast::Expr::Name(n)) => match self.x.env.get(&n.id) {
                 Some(Item::Var(v)) => {
-                    let found = self.handles.iter().position(|h| h.var == *v);
+                    let found = self.params.iter().position(|p| handle(p).as_ref() == Some(v));
                     Some(found.ok_or_else(|| {
                         self.x.error(n, format!("`{}` is not a handle among the parameters", n.id))
                     })?)
@@ -243,14 +249,14 @@ impl TensorParser<'_> {
             (Some(i), _) => {
                 let name = self.head.real_name(name);
                 let buffer = self.buffer_from(name, shape.ok_or_else(missing)?, &args)?;
-                let Some(h) = self.handles.get_mut(i) else {
-                    return Err(Error::internal("a handle without a number"));
+                let param = match &self.params[i] {
+                    Param::Scalar(v) => Param::Buffer { handle: v.clone(), buffer: buffer.clone() },
+                    Param::Buffer { handle, .. } => {
+                        let message = format!("`{}` has its buffer already", handle.name());
+                        return Err(Error::syntax(message).at(span));
+                    }
                 };
-                if h.buffer.is_some() {
-                    let message = format!("`{}` has its buffer already", h.var.name());
-                    return Err(Error::syntax(message).at(span));
-                }
-                h.buffer = Some(buffer.clone());
+                self.params[i] = param;
                 buffer
             }
             (None, Some(source)) => {
@@ -269,7 +275,7 @@ impl TensorParser<'_> {
                     false => buffer.derive(|d| d.dtype = region.buffer.dtype()),
                 };
                 let view = MatchRegion { buffer: buffer.clone(), source: region };
-                self.frame(span)?.matches.push(view);
+                self.frame(span)?.block.matches.push(view);
                 buffer
             }
             (None, None) => return Err(missing()),

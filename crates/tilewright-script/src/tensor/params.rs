@@ -44,7 +44,7 @@ pub(crate) fn define_dimensions(
 impl TensorParser<'_> {
     /// Reads the parameters. Scalars and names of extents come first, since a shape may name
     /// what comes further right.
-    pub(super) fn parameters(&mut self, f: &ast::StmtFunctionDef) -> Result<Vec<ParamSlot>> {
+    pub(super) fn parameters(&mut self, f: &ast::StmtFunctionDef) -> Result<()> {
         let head = self.head;
         let params = parameters(self.x, &f.parameters)?;
         let mut scalars = HashMap::new();
@@ -67,24 +67,20 @@ impl TensorParser<'_> {
                 self.dimensions(annotation, &declared)?;
             }
         }
-        let mut slots = Vec::new();
         for p in params {
             let name = p.name.as_str();
-            slots.push(match (scalars.remove(name), p.annotation.as_deref()) {
-                (Some(var), _) if var.dtype() == DType::HANDLE => {
-                    self.handles.push(Handle { var, buffer: None });
-                    ParamSlot::Handle(self.handles.len() - 1)
-                }
-                (Some(var), _) => ParamSlot::Ready(Param::Scalar(var)),
+            let param = match (scalars.remove(name), p.annotation.as_deref()) {
+                (Some(var), _) => Param::Scalar(var),
                 (None, Some(annotation)) => {
                     let buffer = self.buffer_annotation(head.real_name(name), annotation)?;
                     self.x.env.define_buffer(name, &buffer);
-                    ParamSlot::Ready(Param::tensor(&buffer))
+                    Param::tensor(&buffer)
                 }
                 (None, None) => return Err(self.x.error(p, format!("`{name}` stands twice"))),
-            });
+            };
+            self.params.push(param);
         }
-        Ok(slots)
+        Ok(())
     }
 
     /// The type of a scalar annotation; `None` for that of a buffer.

@@ -75,24 +75,19 @@ impl TensorParser<'_> {
             let message = format!("{} loop variables for {} extents", targets.len(), ranges.len());
             return Err(Error::syntax(message).at(span));
         }
-        let before = self.depth;
-        self.x.env.push();
         let mut vars = Vec::new();
-        let mut read = || {
+        let body = self.scoped(|p| {
             for (target, range) in targets.iter().zip(&ranges) {
                 let ast::Expr::Name(n) = target else {
-                    return Err(self.x.error(target, "expected a name"));
+                    return Err(p.x.error(target, "expected a name"));
                 };
-                self.deeper(span)?;
-                let var = self.x.env.define(n.id.as_str(), range.min.dtype());
-                self.loops.insert(var.clone(), range.clone());
+                p.deeper(span)?;
+                let var = p.x.env.define(&n.id, range.min.dtype());
+                p.loops.insert(var.clone(), range.clone());
                 vars.push(var);
             }
-            self.suite(&f.body, Level::Inner)
-        };
-        let body = read();
-        self.x.env.pop();
-        self.depth = before;
+            p.suite(&f.body, Level::Inner)
+        });
         let mut stmt = sequence(body?);
         for (var, range) in vars.into_iter().zip(ranges).rev() {
             let (kind, annotations) = (kind.clone(), annotations.clone());
@@ -158,13 +153,6 @@ impl TensorParser<'_> {
         Ok((vec![range], kind, annotations))
     }
 
-    pub(super) fn conditional(&mut self, i: &ast::StmtIf) -> Result<Stmt> {
-        let before = self.depth;
-        let stmt = self.branches(i);
-        self.depth = before;
-        stmt
-    }
-
     pub(super) fn branches(&mut self, i: &ast::StmtIf) -> Result<Stmt> {
         let span = Span::new(self.x.span(i).start, self.x.span(&*i.test).end);
         let mut parts: Vec<(Span, Expr, Stmt)> = Vec::new();
@@ -199,12 +187,8 @@ impl TensorParser<'_> {
     ) -> Result<()> {
         let end = w.items.last().map_or(self.x.span(w).end, |i| self.x.span(i).end);
         let span = Span::new(self.x.span(w).start, end);
-        let before = self.depth;
-        self.x.env.push();
-        let result = self.with_items(&w.items, &w.body, span, level);
-        self.x.env.pop();
-        self.depth = before;
-        out.extend(result?.into_iter().map(Piece::Stmt));
+        let stmts = self.scoped(|p| p.with_items(&w.items, &w.body, span, level))?;
+        out.extend(stmts.into_iter().map(Piece::Stmt));
         Ok(())
     }
 
@@ -249,7 +233,7 @@ impl TensorParser<'_> {
                 }
                 Args::bind(c, "T.init", &[])?;
                 let init = sequence(self.suite(body, Level::Inner)?);
-                return match self.frame(span)?.init.replace(init) {
+                return match self.frame(span)?.block.init.replace(init) {
                     None => Ok(Vec::new()),
                     Some(_) => Err(Error::syntax("`T.init` stands twice in this block").at(span)),
                 };
