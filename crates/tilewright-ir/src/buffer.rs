@@ -1,5 +1,6 @@
 //! Buffers: typed multi-dimensional storage that loads and stores name.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::dtype::DType;
@@ -119,3 +120,10 @@ impl std::ops::Deref for Buffer {
 }
 
 by_identity!(Buffer);
+
+/// Its name.
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

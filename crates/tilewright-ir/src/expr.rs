@@ -124,6 +124,13 @@ impl Ord for Var {
     }
 }
 
+/// Its name.
+impl fmt::Display for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
 /// Operators of two operands of one type. Comparisons and logic give `bool` of the same lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinOp {

@@ -100,14 +100,14 @@ fn nest(cursor: &BlockCursor) -> std::result::Result<&[Stmt], String> {
             return Err("they are not plain serial loops directly around it".into());
         };
         let Some((iter, _)) = cursor.pairs().find(|(_, e)| e.as_var() == Some(var)) else {
-            return Err(format!("no variable is bound to the loop `{}`", var.name()));
+            return Err(format!("no variable is bound to the loop `{var}`"));
         };
         let same = same_extent(&range.extent, &iter.domain.extent)
             && range.min.as_int() == Some(0)
             && iter.domain.min.as_int() == Some(0);
         if !same {
             let name = iter.var.name();
-            return Err(format!("`{name}` and the loop `{}` differ", var.name()));
+            return Err(format!("`{name}` and the loop `{var}` differ"));
         }
     }
     Ok(&around[from..])
@@ -130,7 +130,7 @@ fn kinds(map: &IndexMap, b: &Block) -> Result<Vec<IterKind>> {
                 Some(other) if other.kind != iter.kind => {
                     return Err(Error::refused(format!(
                         "the index `{e}` mixes the spatial and the reduction variable `{}` and `{}`",
-                        other.var.name(),
+                        other.var,
                         iter.var.name()
                     )));
                 }

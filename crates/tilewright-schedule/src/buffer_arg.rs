@@ -125,8 +125,9 @@ impl BufferArg {
                 BufferArg::Name(n) => format!("no buffer `{n}`"),
             };
             let names: Vec<&str> = list.iter().map(|r| &*r.buffer.name).collect();
-            Error::refused(format!("the block `{}` {} {what}", block.name, side.verb()))
-                .note(format!("it {}: {}", side.verb(), names.join(", ")))
+            let (block, verb) = (&block.name, side.verb());
+            Error::refused(format!("the block `{block}` {verb} {what}"))
+                .note(format!("it {verb}: {}", names.join(", ")))
         })
     }
 
@@ -223,7 +224,7 @@ pub(crate) fn check_interface(
         return Ok(());
     }
     let refuse = |why: String| {
-        Err(Error::refused(format!("`{}` is an argument of `{name}`, {why}", buffer.name))
+        Err(Error::refused(format!("`{buffer}` is an argument of `{name}`, {why}"))
             .help("transform a copy instead: `cache_read` or `cache_write` outside of any loop"))
     };
     match caller {

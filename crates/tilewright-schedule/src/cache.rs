@@ -225,9 +225,8 @@ pub(crate) fn read_place(
     let in_scope = blocks_in(func, scope.as_ref());
     if let Some(other) = listed.iter().find(|l| !in_scope.iter().any(|s| s.stmt.ptr_eq(&l.stmt))) {
         return Err(Error::refused(format!(
-            "the consumer `{}` is not in the same scope as the block `{}`",
-            as_block(&other.stmt).map_or("", |b| &*b.name),
-            block.name
+            "the consumer `{}` is not in the same scope as the block `{block}`",
+            as_block(&other.stmt).map_or("", |b| &*b.name)
         ))
         .at(other.stmt.span()));
     }
@@ -290,8 +289,7 @@ pub(crate) fn read_place(
             (None, None) if is_behind(s) => behind.push(s.clone()),
             (_, write) if needed => {
                 return Err(Error::refused(format!(
-                    "`{}` is written between any place for its copy and the consumer `{}`",
-                    buffer.name,
+                    "`{buffer}` is written between any place for its copy and the consumer `{}`",
                     as_block(&s.stmt).map_or("", |b| &*b.name)
                 ))
                 .at(write.map_or(s.stmt.span(), |w| w.stmt.span())));
@@ -426,8 +424,7 @@ fn holds_reads(consumer: &Cursor, buffer: &Buffer, filled: &[Cells]) -> Result<b
 fn more_than_held(consumer: &Cursor, buffer: &Buffer) -> Error {
     let name = as_block(&consumer.stmt).map_or("", |b| &*b.name);
     let what = format!(
-        "the consumer `{name}` reads more of `{}` than the cache is known to hold then",
-        buffer.name
+        "the consumer `{name}` reads more of `{buffer}` than the cache is known to hold then"
     );
     Error::refused(what).at(consumer.stmt.span())
 }
@@ -489,15 +486,14 @@ pub(crate) fn write_place(
         && touches(&b.body, &buffer).0
     {
         return Err(Error::refused(format!(
-            "the initialisation of `{}` does not run where its block `{}` updates it: `{}` never \
+            "the initialisation of `{buffer}` does not run where its block `{}` updates it: `{}` never \
              has its first value there",
-            buffer.name,
             b.name,
             iter.var.name()
         )));
     }
     reads_own_writes(&cursor.stmt, &buffer, &known_block).map_err(|e| {
-        e.context(format!("the block `{}` needs what was in `{}` before", b.name, buffer.name))
+        e.context(format!("the block `{}` needs what was in `{buffer}` before", b.name))
             .help("use cache_inplace, which fills the cache first")
     })?;
     let body = scope_body(func, scope);
@@ -515,8 +511,8 @@ pub(crate) fn write_place(
             }
         };
         return Err(Error::refused(format!(
-            "`{}` is no consumer of `{}` in the scope of `{}`: {why}",
-            c.name, buffer.name, b.name
+            "`{}` is no consumer of `{buffer}` in the scope of `{}`: {why}",
+            c.name, b.name
         ))
         .at(consumer.stmt.span()));
     }
@@ -551,9 +547,8 @@ pub(crate) fn write_place(
     let others_write = others(&body).1;
     if others_write && !listed.is_empty() {
         return Err(Error::refused(format!(
-            "other blocks write `{}` too, so that its cache does not hold all that a consumer \
-             reads",
-            buffer.name
+            "other blocks write `{buffer}` too, so that its cache does not hold all that a consumer \
+             reads"
         )));
     }
     check_reduction(&cursor, &place, others_write)?;
@@ -636,17 +631,15 @@ fn check_reduction(cursor: &BlockCursor, place: &InsertionPoint, others_write: b
             let is_loop = loops.contains(&&v);
             if !is_loop && scope_var(cursor, &v) {
                 return Err(Error::refused(format!(
-                    "the reduction of `{}` over `{}` goes on from one instance of its scope to the \
+                    "the reduction of `{}` over `{v}` goes on from one instance of its scope to the \
                      next, and a cache lives for one",
-                    b.name,
-                    v.name()
+                    b.name
                 )));
             }
             if outside.contains(&&v) && others_write {
                 return Err(Error::refused(format!(
-                    "the loop `{}` over the reduction of `{}` also holds other writes of the \
+                    "the loop `{v}` over the reduction of `{}` also holds other writes of the \
                      buffer",
-                    v.name(),
                     b.name
                 )));
             }

@@ -138,10 +138,8 @@ fn alone(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
             let proof = a.at.independent(&other, &[v.expr().not_equal(twin.expr())]);
             if !proof.is_yes() {
                 let e = Error::refused(format!(
-                    "the iterations of the loop `{}` run at the same time, and might compute the \
-                     same cells of `{}`",
-                    v.name(),
-                    buffer.name
+                    "the iterations of the loop `{v}` run at the same time, and might compute the \
+                     same cells of `{buffer}`"
                 ))
                 .help("compute the block there first, and let the loop run so afterwards")
                 .at(s.span());
@@ -216,8 +214,7 @@ impl Moving<'_> {
             let (_, writes) = touches(&w.stmt, buffer);
             if writes || !w.inside(&at.stmt) {
                 return Err(Error::refused(format!(
-                    "`{}` is {} outside of the loop `{}` or by another block",
-                    buffer.name,
+                    "`{buffer}` is {} outside of the loop `{}` or by another block",
                     if writes { "written" } else { "read" },
                     l.var.name()
                 ))
@@ -227,8 +224,7 @@ impl Moving<'_> {
         if earlier(body, &own.stmt, std::slice::from_ref(at)).is_some() {
             return Err(Error::refused(format!(
                 "the loop `{}` comes before `{}`",
-                l.var.name(),
-                self.at.block.name
+                l.var, self.at.block.name
             )));
         }
         let readers = users(body, buffer, |(r, w)| r && !w);
@@ -302,7 +298,7 @@ fn compute_at(
     if !in_scope || own.inside(&at.stmt) {
         return Err(Error::refused(format!(
             "the loop `{}` is around the block `{name}` or in another scope",
-            l.var.name()
+            l.var
         )));
     }
     let moving = Moving { stage: &stage, own: &own };
@@ -318,8 +314,7 @@ fn compute_at(
     let reads = || Footprint::of(inner, buffer).reads;
     if bounds.is_empty() && !footprint::within(&reads(), &region, &known) {
         return Err(Error::refused(format!(
-            "it is not known which cells of `{}` an iteration of `{}` reads",
-            buffer.name,
+            "it is not known which cells of `{buffer}` an iteration of `{}` reads",
             l.var.name()
         )));
     }

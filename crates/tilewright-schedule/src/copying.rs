@@ -229,7 +229,7 @@ pub(crate) fn compact_in(buffer: &Buffer, name: &str, scope: &str, shape: Vec<Ex
 
 /// The name of a cache, and of the block that fills it.
 pub(crate) fn name_in(buffer: &Buffer, storage_scope: &str) -> String {
-    format!("{}_{}", buffer.name, storage_scope.replace('.', "_"))
+    format!("{buffer}_{}", storage_scope.replace('.', "_"))
 }
 
 impl Copying {
@@ -296,8 +296,7 @@ impl Copying {
         let buffer = &self.region.buffer;
         if let Some(view) = view_of(&func.body, buffer) {
             return Err(Error::refused(format!(
-                "`{}` is a view of the memory of `{}`, which a cache would not serve",
-                view.name, buffer.name
+                "`{view}` is a view of the memory of `{buffer}`, which a cache would not serve"
             )));
         }
         for s in nodes {
@@ -310,9 +309,8 @@ impl Copying {
             });
             if self.is_part() && (uses_pointer(s, buffer) || !strided.is_empty()) {
                 return Err(Error::refused(format!(
-                    "the block uses the pointer or the strides of `{}`, and its cache would be \
-                     smaller",
-                    buffer.name
+                    "the block uses the pointer or the strides of `{buffer}`, and its cache would \
+                     be smaller"
                 ))
                 .at(s.span()));
             }

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use tilewright_analysis::footprint::known_around;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
@@ -109,8 +110,7 @@ impl BlockCursor {
         loops.iter().position(is_own).ok_or_else(|| {
             Error::refused(format!(
                 "`{}` of `{}` is bound to `{value}`, not to a loop of its own",
-                i.var.name(),
-                self.block.name
+                i.var, self.block.name
             ))
         })
     }
@@ -243,14 +243,7 @@ pub(crate) fn ranges_around(cursor: &Cursor) -> Vec<(Var, Range)> {
 /// What holds around a cursor: the ranges as conditions, so that their variables are the same for
 /// every iteration inside.
 pub(crate) fn around(engine: &Engine, cursor: &Cursor) -> Domain {
-    let guards: Vec<Expr> = ranges_around(cursor)
-        .into_iter()
-        .flat_map(|(v, r)| {
-            let end = r.min.clone() + &r.extent;
-            [v.expr().greater_equal(r.min), v.expr().less(end)]
-        })
-        .collect();
-    engine.domain_of(&[], &guards)
+    engine.domain_of(&[], &known_around(&cursor.around))
 }
 
 /// The block of a reference.

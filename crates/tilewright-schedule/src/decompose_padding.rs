@@ -77,7 +77,7 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
         })
     })?;
 
-    let name = fresh_block_name(func, &format!("{}_pad_const", block.name));
+    let name = fresh_block_name(func, &format!("{block}_pad_const"));
     let fill = padded.fill(name.clone());
     let copy = padded.copy(&bounds)?;
     let element = padded.own_nest().first().unwrap_or(&cursor.stmt);
@@ -99,8 +99,7 @@ fn nest_from(cursor: &BlockCursor, outer: &Stmt, l: &LoopRef) -> Result<usize> {
         None => Ok(first),
         Some(s) => Err(Error::refused(format!(
             "between the loop `{}` and the block `{}` stand not only loops",
-            l.var.name(),
-            cursor.block.name
+            l.var, cursor.block.name
         ))
         .at(s.span())),
     }
@@ -155,7 +154,7 @@ impl<'a> Padded<'a> {
             return Err(Error::refused(format!("the pad value `{pad}` is not a constant")));
         }
         if value.loads_from(|b| *b == *buffer || b.data == buffer.data) {
-            return Err(cursor.refuse(format!("reads `{}`, which it writes", buffer.name)));
+            return Err(cursor.refuse(format!("reads `{buffer}`, which it writes")));
         }
         let [cond, inside, pad] = [cond, inside, pad].map(Expr::clone);
         Ok(Padded { cursor, nest, buffer, indices, bindings, predicate, cond, inside, pad })
@@ -178,8 +177,7 @@ impl<'a> Padded<'a> {
             if !point && !self.indices.iter().any(|i| i.as_var() == Some(&iter.var)) {
                 return Err(self.cursor.refuse(format!(
                     "may write a cell for several values of `{}`, which is not an index of `{}`",
-                    iter.var.name(),
-                    self.buffer.name
+                    iter.var, self.buffer.name
                 )));
             }
         }
@@ -245,7 +243,7 @@ impl<'a> Padded<'a> {
         }
         let is_loop = |v: &Var| self.cursor.around.iter().any(|s| s.loop_var() == Some(v));
         if let Some(v) = end.vars().iter().find(|v| is_loop(v)) {
-            let why = format!("is padded up to the loop variable `{}`", v.name());
+            let why = format!("is padded up to the loop variable `{v}`");
             return Err(self.cursor.refuse(why));
         }
         let dtype = iter.var.dtype();

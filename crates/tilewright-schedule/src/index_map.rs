@@ -277,7 +277,7 @@ impl IndexMap {
             .values
             .iter()
             .filter(|(v, _)| !self.params.contains(v))
-            .map(|(v, x)| format!("{}={x}", v.name()))
+            .map(|(v, x)| format!("{v}={x}"))
             .collect();
         let sizes =
             if sizes.is_empty() { String::new() } else { format!(" ({})", sizes.join(", ")) };
@@ -434,7 +434,7 @@ impl Layout {
     /// Iteration variables over the cells, named after them.
     pub(crate) fn iters(&self) -> Vec<IterVar> {
         let iter = |(c, domain): (Var, Range)| {
-            IterVar::spatial(&Var::new(format!("v_{}", c.name()), c.dtype()), domain)
+            IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain)
         };
         self.ranges().into_iter().map(iter).collect()
     }

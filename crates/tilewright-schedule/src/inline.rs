@@ -97,9 +97,8 @@ impl Stage {
         match bound {
             None => Ok(()),
             Some(v) => Err(Error::refused(format!(
-                "the value of the block `{}` uses `{}`, which is not one of its variables",
-                self.at.block.name,
-                v.name()
+                "the value of the block `{}` uses `{v}`, which is not one of its variables",
+                self.at.block.name
             ))),
         }
     }
@@ -112,8 +111,8 @@ impl Stage {
         for x in self.value.loaded_buffers().iter().filter(|x| **x != self.buffer) {
             if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
                 return Err(Error::refused(format!(
-                    "`{}` is written where the value of the block `{}` would be computed from it",
-                    x.name, self.at.block.name
+                    "`{x}` is written where the value of the block `{}` would be computed from it",
+                    self.at.block.name
                 ))
                 .at(r.stmt.span()));
             }
@@ -187,18 +186,17 @@ pub(crate) fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<
         let v = i.as_var().filter(|v| b.iters.iter().any(|x| x.var == **v) && !vars.contains(v));
         vars.push(v.cloned().ok_or_else(|| {
             Error::refused(format!(
-                "the block `{}` accesses `{}` at `{i}`, not at an iteration variable of its own \
-                 for each axis",
-                b.name, buffer.name
+                "the block `{}` accesses `{buffer}` at `{i}`, not at an iteration variable of its \
+                 own for each axis",
+                b.name
             ))
         })?);
     }
     for iter in &b.iters {
         if !vars.contains(&iter.var) && iter.domain.extent.as_int() != Some(1) {
             return Err(Error::refused(format!(
-                "the block `{}` accesses a cell of `{}` for several values of `{}`",
+                "the block `{}` accesses a cell of `{buffer}` for several values of `{}`",
                 b.name,
-                buffer.name,
                 iter.var.name()
             )));
         }
@@ -214,14 +212,12 @@ pub(crate) fn scope_of(func: &TensorFunc, cursor: &Cursor, buffer: &Buffer) -> R
     };
     if !allocs.contains(buffer) {
         return Err(Error::refused(format!(
-            "`{}` is not allocated by the scope of the block, and others may see it",
-            buffer.name
+            "`{buffer}` is not allocated by the scope of the block, and others may see it"
         )));
     }
     if uses_pointer(&func.body, buffer) {
         return Err(Error::refused(format!(
-            "the memory of `{}` is used through a pointer or a view",
-            buffer.name
+            "the memory of `{buffer}` is used through a pointer or a view"
         )));
     }
     Ok(body)
@@ -282,8 +278,7 @@ pub(crate) fn nothing_between(
         let looped = w.shares_loop(from) || to.iter().any(|t| w.shares_loop(t));
         if looped || !(before || after) {
             return Err(Error::refused(format!(
-                "`{}` {does} between the block `{}` and where its result is used",
-                buffer.name,
+                "`{buffer}` {does} between the block `{}` and where its result is used",
                 as_block(&from.stmt).map_or("", |b| &*b.name)
             ))
             .at(w.stmt.span()));
@@ -319,8 +314,8 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let readers = users(&body, &st.buffer, |(r, _)| r);
     if let Some(first) = earlier(&body, &own.stmt, &readers) {
         return Err(Error::refused(format!(
-            "`{}` is read before the block `{}` writes it",
-            st.buffer.name, block.name
+            "`{}` is read before the block `{block}` writes it",
+            st.buffer.name
         ))
         .at(first.stmt.span()));
     }
@@ -464,7 +459,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let from = cursor_in(&body, &producer.at.stmt)?;
     let to = cursor_in(&body, &consumer.at.stmt)?;
     if touches(&producer.at.stmt, out) != (false, false) {
-        let why = format!("uses `{}`, which would be written too early", out.name);
+        let why = format!("uses `{out}`, which would be written too early");
         return Err(producer.at.refuse(why));
     }
     consumer.reads_others()?;
@@ -502,8 +497,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     );
     if !fed(out, &was, &becomes, &consumer.known_outside(&to))? {
         return Err(producer.at.refuse(format!(
-            "does not run for every cell of `{}` that the block `{}` writes",
-            out.name, block.name
+            "does not run for every cell of `{out}` that the block `{block}` writes"
         )));
     }
     let new = Block {
@@ -553,7 +547,7 @@ fn producer_of(
     consumer: &Stage,
     buffer: &Buffer,
 ) -> Result<Stage> {
-    let refuse = |why: &str| Error::refused(format!("`{}` is {why}", buffer.name));
+    let refuse = |why: &str| Error::refused(format!("`{buffer}` is {why}"));
     let writers = users(body, buffer, |(_, w)| w);
     let [writer] = &writers[..] else { return Err(refuse("not written by one block")) };
     let Some(b) = as_block(&writer.stmt) else {
@@ -577,6 +571,6 @@ fn producer_of(
     cover(&cells.writes, &all, &known)
         .map_err(|e| e.context(format!("the block `{}` must fill the buffer", b.name)))?;
     cover(&cells.reads, &all, &known)
-        .map_err(|e| e.context(format!("the block `{}` must read the whole buffer", block.name)))?;
+        .map_err(|e| e.context(format!("the block `{block}` must read the whole buffer")))?;
     Ok(producer)
 }

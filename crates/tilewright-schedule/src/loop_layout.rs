@@ -181,13 +181,12 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
     let cursor = loop_cursor(func, l)?;
     let (var, range, body) = serial(&cursor.stmt, "split in two")?;
     let StmtKind::Seq(list) = body.kind() else {
-        let what = format!("the body of the loop `{}` is one statement", var.name());
+        let what = format!("the body of the loop `{var}` is one statement");
         return Err(Error::refused(what));
     };
     if at == 0 || at >= list.len() {
         return Err(Error::refused(format!(
-            "the body of the loop `{}` has {} statements and cannot be split at {at}",
-            var.name(),
+            "the body of the loop `{var}` has {} statements and cannot be split at {at}",
             list.len()
         )));
     }

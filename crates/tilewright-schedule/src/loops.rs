@@ -134,7 +134,7 @@ pub(crate) fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range,
         StmtKind::For { kind: ForKind::Serial, .. } => "it has annotations",
         _ => "it is not a serial loop",
     };
-    Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name())).at(s.span()))
+    Err(Error::refused(format!("the loop `{var}` cannot be {what}: {why}")).at(s.span()))
 }
 
 /// The same from zero, with the extent.
@@ -143,8 +143,7 @@ fn from_zero<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a Stmt
     match range.min.as_int() {
         Some(0) => Ok((var, &range.extent, body)),
         _ => Err(Error::refused(format!(
-            "the loop `{}` cannot be {what}: it starts at {}, not at 0",
-            var.name(),
+            "the loop `{var}` cannot be {what}: it starts at {}, not at 0",
             range.min
         ))
         .at(s.span())),
@@ -176,7 +175,7 @@ impl Nest {
                 let outside = list[k.saturating_sub(1)].var.name();
                 return Err(Error::refused(format!(
                     "the loop `{}` is not directly inside the loop `{outside}`",
-                    l.var.name()
+                    l.var
                 ))
                 .at(body.span()));
             }
@@ -230,15 +229,14 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
     let exact = match (n.as_int(), covered.as_int()) {
         (Some(n), Some(c)) if c < n => {
             return Err(Error::refused(format!(
-                "the factors cover {c} of the {n} iterations of the loop `{}`",
-                var.name()
+                "the factors cover {c} of the {n} iterations of the loop `{var}`"
             )));
         }
         (Some(n), Some(c)) => c == n,
         _ => covers(func, &cursor, &given, &covered, open == 1)?,
     };
     let vars: Vec<Var> =
-        (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), dtype)).collect();
+        (0..factors.len()).map(|k| Var::new(format!("{var}_{k}"), dtype)).collect();
     let value = vars.iter().zip(&factors).fold(Expr::int(0, dtype), |sum, (v, f)| sum * f + v);
     let mut body = Subst::vars([(var.clone(), value.clone().cast(var.dtype()))]).stmt(body);
     if !exact {
@@ -312,9 +310,7 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         let (var, extent, _) = from_zero(s, "fused")?;
         if let Some((v, _)) = parts.iter().find(|(v, _)| extent.mentions(v)) {
             return Err(Error::refused(format!(
-                "the extent {extent} of the loop `{}` depends on the loop `{}`",
-                var.name(),
-                v.name()
+                "the extent {extent} of the loop `{var}` depends on the loop `{v}`"
             ))
             .at(s.span()));
         }
@@ -426,9 +422,7 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
             let used = |v: &&&Var| range.min.mentions(v) || range.extent.mentions(v);
             if let Some(v) = bound.iter().find(used) {
                 let why = format!(
-                    "the bounds of the loop `{}` depend on the loop `{}`, which would be inside",
-                    var.name(),
-                    v.name()
+                    "the bounds of the loop `{var}` depend on the loop `{v}`, which would be inside"
                 );
                 return refuse(why, s);
             }

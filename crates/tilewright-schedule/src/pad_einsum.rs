@@ -158,7 +158,7 @@ fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
                 return Err(cursor.refuse(format!(
                     "binds `{}` to `{e}`, which is not a loop of its own directly around the \
                      block with the same extent",
-                    iter.var.name()
+                    iter.var
                 )));
             }
         }
@@ -169,7 +169,7 @@ fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
     };
     let loops = &loops[first..];
     if let Some(v) = loops.iter().filter_map(Stmt::loop_var).find(|v| !vars.contains(v)) {
-        let why = format!("is in the loop `{}`, which it does not use", v.name());
+        let why = format!("is in the loop `{v}`, which it does not use");
         return Err(cursor.refuse(why));
     }
     Ok(loops)
@@ -188,7 +188,7 @@ fn axes_of(cursor: &BlockCursor, padding: &[i64]) -> Result<Vec<Axis>> {
             if extent::wider(iter.var.dtype(), padded.dtype()) != iter.var.dtype() {
                 return Err(Error::refused(format!(
                     "`{}`, which is {}, would have {padded} values",
-                    iter.var.name(),
+                    iter.var,
                     iter.var.dtype()
                 )));
             }
@@ -227,8 +227,7 @@ fn padded_inputs(
                 };
                 if !other.iter().zip(&pads).all(|(a, b)| same(a, b)) {
                     return Err(Error::refused(format!(
-                        "two accesses of `{}` would be padded in two ways",
-                        buffer.name
+                        "two accesses of `{buffer}` would be padded in two ways"
                     )));
                 }
             }
@@ -259,20 +258,17 @@ fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<Vec<Optio
             let Some(axis) = axes.iter().find(|a| a.grows && vars.contains(&a.iter.var)) else {
                 return Ok(None);
             };
-            if i.as_var() != Some(&axis.iter.var) {
+            let IterVar { var, domain, .. } = &axis.iter;
+            if i.as_var() != Some(var) {
                 return Err(Error::refused(format!(
-                    "`{}` is accessed at `{i}`, not at `{}` alone, which is to be padded",
-                    buffer.name,
-                    axis.iter.var.name()
+                    "`{buffer}` is accessed at `{i}`, not at `{var}` alone, which is to be padded"
                 )));
             }
-            if !same_extent(extent, &axis.iter.domain.extent) {
+            if !same_extent(extent, &domain.extent) {
                 return Err(Error::refused(format!(
-                    "an axis of `{}` has the extent {extent}, and `{}`, by which it is accessed, \
-                     the extent {}",
-                    buffer.name,
-                    axis.iter.var.name(),
-                    axis.iter.domain.extent
+                    "an axis of `{buffer}` has the extent {extent}, and `{var}`, by which it is \
+                     accessed, the extent {}",
+                    domain.extent
                 )));
             }
             Ok(Some(axis.padded.clone().cast(extent.dtype())))
@@ -293,15 +289,14 @@ fn check_output(cursor: &BlockCursor, out: &Buffer, indices: &[Expr], axes: &[Ax
         });
         if !whole {
             return Err(cursor.refuse(format!(
-                "does not write every cell of `{}`: index `{i}` of an axis of extent {extent}",
-                out.name
+                "does not write every cell of `{out}`: index `{i}` of an axis of extent {extent}"
             )));
         }
         seen.extend(axis.map(|a| &a.iter.var));
     }
     let (_, _, value) = cursor.store()?;
     if cursor.block.init.is_none() && value.loads_from(|b| b == out) {
-        let why = format!("reads `{}` without an initialisation", out.name);
+        let why = format!("reads `{out}` without an initialisation");
         return Err(cursor.refuse(why));
     }
     Ok(())
@@ -327,10 +322,9 @@ fn check_added(
     if let Some(a) = again.iter().find(|a| a.iter.kind != IterKind::Reduce && b.init.is_some()) {
         return Err(Error::refused(format!(
             "the block `{}` would begin its sums again in the padding of `{}`, which is no index of \
-             `{}`",
+             `{out}`",
             b.name,
-            a.iter.var.name(),
-            out.name
+            a.iter.var.name()
         )));
     }
     let added: Vec<&Var> = again.iter().map(|a| &a.iter.var).collect();
@@ -346,17 +340,15 @@ fn check_added(
         ExprKind::Binary(BinOp::Sub, acc, term) if accumulator(acc) => term,
         _ => {
             return Err(Error::refused(format!(
-                "the block `{}` does not add up, and what the padding of `{}` adds must be zero",
-                b.name,
-                first.name()
+                "the block `{}` does not add up, and what the padding of `{first}` adds must be zero",
+                b.name
             )));
         }
     };
     for v in added {
         if !is_zero(term, v, out) {
             return Err(Error::refused(format!(
-                "`{term}` is not known to be zero where `{}` is in the padding",
-                v.name()
+                "`{term}` is not known to be zero where `{v}` is in the padding"
             ))
             .note("a product of floats is zero for certain where both sides are"));
         }
@@ -388,7 +380,7 @@ fn is_zero(e: &Expr, v: &Var, out: &Buffer) -> bool {
 fn padded_buffer(buffer: &Buffer, pads: &[Option<Expr>]) -> Buffer {
     let pairs = buffer.shape.iter().zip(pads);
     let shape = pairs.map(|(old, new)| new.as_ref().unwrap_or(old).clone()).collect();
-    compact(buffer, &format!("{}_pad", buffer.name), shape)
+    compact(buffer, &format!("{buffer}_pad"), shape)
 }
 
 /// A block that stores, under a condition, for every cell of `to` within the extents, the value

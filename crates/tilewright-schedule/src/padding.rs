@@ -83,8 +83,7 @@ pub(crate) fn pad_value(
         (ExprKind::Undef, ..) => Expr::undef(dtype),
         _ if e.dtype() == dtype => e,
         _ => {
-            let what =
-                format!("the pad value `{e}` is {}, but `{}` is {dtype}", e.dtype(), old.name);
+            let what = format!("the pad value `{e}` is {}, but `{old}` is {dtype}", e.dtype());
             return Err(Error::refused(what));
         }
     };
@@ -162,8 +161,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
     free.sort();
     if let Some(v) = free.iter().find(|v| !layout.cells.contains(v) && !outside.contains(v)) {
         return Err(Error::refused(format!(
-            "the pad value depends on `{}`, which is not known everywhere",
-            v.name()
+            "the pad value depends on `{v}`, which is not known everywhere"
         )));
     }
     let Ok(known) = &layout.known else { return Ok(()) };
@@ -181,8 +179,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
     for (indices, guards) in c.loads {
         if indices.len() != layout.cells.len() {
             return Err(Error::refused(format!(
-                "the pad value reads `{}` with {} indices, but it has {} physical axes",
-                old.name,
+                "the pad value reads `{old}` with {} indices, but it has {} physical axes",
                 indices.len(),
                 layout.cells.len()
             )));
@@ -194,7 +191,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
             inside = inside.and(i.clone().greater_equal(0)).and(i.clone().less(extent));
         }
         let text: Vec<String> = indices.iter().map(Expr::to_string).collect();
-        let text = format!("`{}[{}]`", old.name, text.join(", "));
+        let text = format!("`{old}[{}]`", text.join(", "));
         match when(&guards).prove(&inside) {
             Proof::Yes => {}
             Proof::No { witness } => {

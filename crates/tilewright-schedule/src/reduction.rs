@@ -35,7 +35,7 @@ primitives! {
     /// `Refused` where the block has no initialisation, the loop is not around it or lies inside
     /// of a loop over the reduction, or something else in the loop uses what is initialised.
     decompose_reduction(block: &BlockRef, l "loop": &LoopRef) -> BlockRef, run |sch, step| {
-        let update = fresh_block_name(sch.func(&block.func)?, &format!("{}_update", block.name));
+        let update = fresh_block_name(sch.func(&block.func)?, &format!("{block}_update"));
         let init = sch.edit(block, step, |f| decompose(f, block, l, &update))?;
         sch.rename(block, BlockRef { func: block.func.clone(), name: update });
         Ok(init)
@@ -71,8 +71,7 @@ fn decompose(
     let Some(first) = scope_loops.iter().position(|s| s.ptr_eq(&outer.stmt)) else {
         return Err(Error::refused(format!(
             "the loop `{}` is not around the block `{}`",
-            l.var.name(),
-            b.name
+            l.var, b.name
         )));
     };
     let parts = Decomposed { cursor: &cursor, init, outer: &outer, l };
@@ -112,9 +111,8 @@ impl Decomposed<'_> {
         let mut before = scope_loops[..first].iter().filter_map(Stmt::loop_var);
         if let Some(v) = before.find(|v| self.reduces(v)) {
             return Err(Error::refused(format!(
-                "the loop `{}` is over the reduction and around the loop `{}`, so that the \
+                "the loop `{v}` is over the reduction and around the loop `{}`, so that the \
                  initialisation would run again and again",
-                v.name(),
                 self.l.var.name()
             )));
         }
@@ -124,9 +122,8 @@ impl Decomposed<'_> {
             let local = |v: &Var| scope_loops.iter().any(|s| s.loop_var() == Some(v));
             if let Some(v) = free.iter().find(|v| !local(v)) {
                 return Err(Error::refused(format!(
-                    "the reduction over `{}` depends on `{}`, which is outside of the scope",
-                    i.var.name(),
-                    v.name()
+                    "the reduction over `{}` depends on `{v}`, which is outside of the scope",
+                    i.var.name()
                 )));
             }
         }
@@ -145,17 +142,15 @@ impl Decomposed<'_> {
         let others = replace(&outer.stmt, &cursor.stmt, &Stmt::nop());
         if touches(&others, target) != (false, false) {
             return Err(Error::refused(format!(
-                "the loop `{}` holds more that uses `{}`, which would find it initialised too early",
-                l.var.name(),
-                target.name
+                "the loop `{}` holds more that uses `{target}`, which would find it initialised too early",
+                l.var.name()
             )));
         }
         for read in accessed(self.init).0 {
             if touches(&others, &read).1 {
                 return Err(Error::refused(format!(
                     "the loop `{}` writes `{}`, which the initialisation reads, and would read too early",
-                    l.var.name(),
-                    read.name
+                    l.var, read.name
                 )));
             }
         }
@@ -184,8 +179,7 @@ impl Decomposed<'_> {
                 return Err(Error::refused(format!(
                     "`{}` is not known to begin at {} where the loops begin, so that the \
                      initialisation may run at another time or never",
-                    i.var.name(),
-                    i.domain.min
+                    i.var, i.domain.min
                 )));
             }
         }
@@ -210,8 +204,7 @@ impl Decomposed<'_> {
             let mixed = needed.contains(v) && bounds;
             if mixed || (dropped.contains(v) && extent.is_none_or(|n| n < 1)) {
                 return Err(Error::refused(format!(
-                    "the loop `{}` may run for no iteration, or depends on one over the reduction",
-                    v.name()
+                    "the loop `{v}` may run for no iteration, or depends on one over the reduction"
                 )));
             }
         }
@@ -280,8 +273,7 @@ pub(crate) fn check_once(
     if let Some(i) = indices.iter().chain([value]).find_map(reduced) {
         return Err(Error::refused(format!(
             "the initialisation of `{}` depends on `{}`",
-            b.name,
-            i.var.name()
+            b.name, i.var
         )));
     }
     let ranges = loop_ranges(loops);
@@ -315,9 +307,8 @@ pub(crate) fn check_once(
     for (v, r) in ranges.iter().filter(|(v, r)| dropped.contains(v) && !one(r)) {
         if !starts.proves(&v.expr().equal(r.min.clone())) {
             return Err(Error::refused(format!(
-                "the initialisation of `{}` runs for several values of the loop `{}`",
-                b.name,
-                v.name()
+                "the initialisation of `{}` runs for several values of the loop `{v}`",
+                b.name
             )));
         }
     }

@@ -92,8 +92,7 @@ fn reindex(
     each_instance(&cursor, &buffer, side, &at)?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
-            "the memory of `{}` is also used through a pointer or a view",
-            buffer.name
+            "the memory of `{buffer}` is also used through a pointer or a view"
         )));
     }
     let indices = bind(b, index_map)?;
@@ -132,7 +131,7 @@ fn one_cell(cursor: &BlockCursor, buffer: &Buffer, side: Side) -> Result<Vec<Exp
         !seen.other
     };
     at.filter(alone)
-        .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{}`", buffer.name)))
+        .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{buffer}`")))
 }
 
 /// Checks that the copy, which runs for each instance of the block, may access the buffer for each:
@@ -219,9 +218,7 @@ fn cache_shape(
     for e in indices {
         if let Some(v) = free_vars(e).iter().find(|v| !used.iter().any(|i| i.var == **v)) {
             return Err(Error::refused(format!(
-                "the map uses `{}`, on which the cell of `{}` does not depend",
-                v.name(),
-                buffer.name
+                "the map uses `{v}`, on which the cell of `{buffer}` does not depend"
             )));
         }
     }
@@ -279,9 +276,8 @@ fn copy_block(
     }
     if let Some(v) = free_vars(&cursor.predicate).into_iter().find(extra) {
         return Err(Error::refused(format!(
-            "the predicate of `{}` depends on the loop `{}`, over which the copy does not run",
-            cursor.block.name,
-            v.name()
+            "the predicate of `{}` depends on the loop `{v}`, over which the copy does not run",
+            cursor.block.name
         )));
     }
     let mut outside = Subst::default();
@@ -290,8 +286,7 @@ fn copy_block(
     for (v, r) in loops.iter().filter(|(v, _)| needed.contains(v)) {
         if free_vars(&r.extent).iter().chain(&free_vars(&r.min)).any(extra) {
             return Err(Error::refused(format!(
-                "the loop `{}` depends on a loop over which the copy does not run",
-                v.name()
+                "the loop `{v}` depends on a loop over which the copy does not run"
             )));
         }
         let fresh = v.fresh();

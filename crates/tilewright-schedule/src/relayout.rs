@@ -36,8 +36,7 @@ pub(crate) fn relayout(
 ) -> Result<TensorFunc> {
     if !old.strides.is_empty() {
         return Err(Error::refused(format!(
-            "`{}` has explicit strides, which a new layout would not keep",
-            old.name
+            "`{old}` has explicit strides, which a new layout would not keep"
         )));
     }
     let mut r = Relayout {

@@ -127,7 +127,7 @@ impl<'a> Moving<'a> {
     fn new(own: &'a BlockCursor, target: &'a Cursor) -> Result<Self> {
         let refuse = |why: String| Err(Error::refused(why));
         let (var, _, inner) = the_loop(&target.stmt)?;
-        let (l, block) = (var.name(), &own.block);
+        let (l, block, name) = (var.name(), &own.block, &own.block.name);
         let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
         let step = |s: &'a Cursor| s.around.get(common).unwrap_or(&s.stmt);
         let (from, to) = (step(own), step(target));
@@ -138,29 +138,24 @@ impl<'a> Moving<'a> {
         let at = |s: &Stmt| list.iter().position(|x| x.ptr_eq(s));
         let (Some(from_at), Some(to_at)) = (at(from), at(to)) else {
             return refuse(format!(
-                "the loop `{l}` is around the block `{}`, or in another branch",
-                block.name
+                "the loop `{l}` is around the block `{name}`, or in another branch"
             ));
         };
         if to_at > from_at {
-            return refuse(format!("the loop `{l}` comes after the block `{}`", block.name));
+            return refuse(format!("the loop `{l}` comes after the block `{name}`"));
         }
         let path = target.with_own().split_off(common);
         if let Some(s) =
             path.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
         {
             return Err(Error::refused(format!(
-                "the loop `{l}` is in another scope than the block `{}`, or under a condition",
-                block.name
+                "the loop `{l}` is in another scope than the block `{name}`, or under a condition"
             ))
             .at(s.span()));
         }
         let gone = removed(own);
         if !gone.ptr_eq(from) {
-            return refuse(format!(
-                "the loops of the block `{}` hold other statements",
-                block.name
-            ));
+            return refuse(format!("the loops of the block `{name}` hold other statements"));
         }
         let own_loops = &own.around[common..];
         if own_loops.iter().any(|s| as_loop(s).is_none()) {
@@ -171,10 +166,7 @@ impl<'a> Moving<'a> {
         let mut produced: Vec<Buffer> = reads.into_iter().map(|r| r.buffer).collect();
         produced.retain(|x| footprint::touches(inner, x).1);
         if produced.is_empty() {
-            return refuse(format!(
-                "the loop `{l}` writes nothing that the block `{}` reads",
-                block.name
-            ));
+            return refuse(format!("the loop `{l}` writes nothing that the block `{name}` reads"));
         }
         Ok(Moving {
             own,

@@ -57,7 +57,7 @@ fn block_under(func: &TensorFunc, l: &LoopRef) -> Result<BlockCursor> {
         ref all => Err(Error::refused(format!(
             "{} blocks are under the loop `{}`, not one",
             all.len(),
-            l.var.name()
+            l.var
         ))),
     }
 }
@@ -173,15 +173,13 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
         bounds.extend(free_vars(&range.extent));
         if let Some(other) = bounds.iter().find(|v| reduced.contains(v)) {
             return refuse(format!(
-                "the bounds of the loop `{}` depend on the loop `{}` of the reduction",
-                v.name(),
-                other.name()
+                "the bounds of the loop `{v}` depend on the loop `{other}` of the reduction"
             ));
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
             if range.extent.as_int().is_none_or(|n| n < 1) {
-                return refuse(format!("the loop `{}` may run for no iteration", v.name()));
+                return refuse(format!("the loop `{v}` may run for no iteration"));
             }
         }
         if *v == l.var {
@@ -193,25 +191,21 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
         return refuse(format!(
             "the loop `{}` is not one of the reduction of the block `{name}`, or holds other \
              statements",
-            l.var.name()
+            l.var
         ));
     };
     if let Some(v) = reduced.iter().find(|v| !inside(v)) {
-        return refuse(format!("the reduction of `{name}` goes on over `{}`", v.name()));
+        return refuse(format!("the reduction of `{name}` goes on over `{v}`"));
     }
     if range.min.as_int() != Some(0) || bounds.iter().any(inside) {
-        return refuse(format!(
-            "the loop `{}` does not run from zero to a fixed end",
-            l.var.name()
-        ));
+        return refuse(format!("the loop `{}` does not run from zero to a fixed end", l.var));
     }
     let mut first = First::of(r.loops, &dropped);
     for (i, e) in r.at.of_kind(IterKind::Reduce) {
         if !first.expr_at(&e.clone().equal(i.domain.min.clone())).is_true() {
             return refuse(format!(
                 "`{}` is not known to begin at {} where the loops begin",
-                i.var.name(),
-                i.domain.min
+                i.var, i.domain.min
             ));
         }
     }
@@ -255,7 +249,7 @@ fn factored(
     at: usize,
     name: &Arc<str>,
 ) -> Result<Stmt> {
-    let variable = |v: &Var| Var::new(format!("v{}", v.name()), v.dtype());
+    let variable = |v: &Var| Var::new(format!("v{v}"), v.dtype());
     let own = variable(&l.var);
     let mut iters =
         vec![IterVar { var: own.clone(), domain: range.clone(), kind: IterKind::Spatial }];

@@ -178,10 +178,10 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let indices = of_buffer.min_by_key(|t| !t.write).map(|t| t.indices);
     let text = |w: &[Expr]| {
         let list: Vec<String> = w.iter().map(Expr::to_string).collect();
-        format!("`{}[{}]`", buffer.name, list.join(", "))
+        format!("`{buffer}[{}]`", list.join(", "))
     };
     let Some(indices) = indices else {
-        return Err(refuse(format!("the block does not access `{}`", buffer.name)));
+        return Err(refuse(format!("the block does not access `{buffer}`")));
     };
     let loops = loops_of_block(&cursor, &buffer, own);
     let all = loop_ranges(&loops);

@@ -85,14 +85,12 @@ fn set_scope(
     let buffer = which.region(&the_block(func, block)?.block, Side::Write)?.buffer;
     if func.buffers().any(|p| *p == buffer || p.data == buffer.data) {
         return Err(Error::refused(format!(
-            "`{}` is an argument of the function, and lives where the caller has put it",
-            buffer.name
+            "`{buffer}` is an argument of the function, and lives where the caller has put it"
         )));
     }
     if let Some(view) = view_of(&func.body, &buffer) {
         return Err(Error::refused(format!(
-            "`{}` is a view of the memory of `{}`, which would be left behind",
-            view.name, buffer.name
+            "`{view}` is a view of the memory of `{buffer}`, which would be left behind"
         )));
     }
     if *buffer.scope == *storage_scope {

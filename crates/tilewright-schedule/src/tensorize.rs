@@ -228,8 +228,8 @@ fn slices(
         if let Some(known) = out.get(param) {
             if known.buffer != *buffer {
                 return refuse(format!(
-                    "`{}` and `{}` are accessed where the description has `{}` alone",
-                    known.buffer.name, buffer.name, param.name
+                    "`{}` and `{buffer}` are accessed where the description has `{param}` alone",
+                    known.buffer.name
                 ));
             }
             continue;
@@ -245,15 +245,11 @@ fn slices(
         // Parameters do not overlap, and each buffer must say which one it is.
         if let Some((other, _)) = out.iter().find(|(_, s)| s.buffer == *buffer) {
             return refuse(format!(
-                "`{}` would be both `{}` and `{}` of the description",
-                buffer.name, other.name, param.name
+                "`{buffer}` would be both `{other}` and `{param}` of the description"
             ));
         }
         let Some(more) = indices.len().checked_sub(at.len()) else {
-            return refuse(format!(
-                "`{}` has fewer axes than `{}` of the description",
-                buffer.name, param.name
-            ));
+            return refuse(format!("`{buffer}` has fewer axes than `{param}` of the description"));
         };
         let mut corner = indices[..more].to_vec();
         for (i, d) in indices[more..].iter().zip(at) {
@@ -263,12 +259,9 @@ fn slices(
         for (k, e) in corner.iter().enumerate() {
             if let Some(v) = free_vars(e).iter().find(|v| nest.loops.contains(v)) {
                 return refuse(format!(
-                    "the index `{}` of `{}` moves with the loop `{}` as none of `{}` in the \
+                    "the index `{}` of `{buffer}` moves with the loop `{v}` as none of `{param}` in the \
                      description does",
-                    indices[k],
-                    buffer.name,
-                    v.name(),
-                    param.name
+                    indices[k]
                 ));
             }
         }
@@ -356,8 +349,7 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, known: &[Exp
     for param in desc.buffers() {
         let Some(slice) = slices.get(param) else {
             return Err(Error::refused(format!(
-                "the description does not access its parameter `{}`",
-                param.name
+                "the description does not access its parameter `{param}`"
             )));
         };
         let more = slice.corner.len() - param.rank();
@@ -368,8 +360,8 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, known: &[Exp
                 c.clone().greater_equal(0).and(end.less_equal(whole.clone().cast(c.dtype())));
             if !domain.proves(&fits) {
                 return Err(Error::refused(format!(
-                    "`{}` of the instruction is not known to lie in `{}`: `{fits}`",
-                    param.name, slice.buffer.name
+                    "`{param}` of the instruction is not known to lie in `{}`: `{fits}`",
+                    slice.buffer.name
                 )));
             }
         }
@@ -406,7 +398,7 @@ fn holder(
             continue;
         };
         let kind = if all.all(|k| k == first) { first } else { IterKind::Opaque };
-        let var = Var::new(format!("v{}", v.name()), v.dtype());
+        let var = Var::new(format!("v{v}"), v.dtype());
         inside.vars.insert(v.clone(), var.expr());
         iters.push(IterVar { var, domain: range.clone(), kind });
         bindings.push(v.expr());

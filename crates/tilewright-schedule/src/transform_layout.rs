@@ -108,7 +108,7 @@ fn transform(
     let padding = Padding { layout: &layout, known, value, old, new: &new, engine: &engine };
     let out = if !is_written(func, old) {
         if !is_param(func, old) {
-            return Err(Error::refused(format!("`{}` is never written", old.name)));
+            return Err(Error::refused(format!("`{old}` is never written")));
         }
         padding.assumed(&relayout(func, old, &new, lambda, wide)?)
     } else if let Some((nest, folded)) = padding.folded(func) {
@@ -151,9 +151,7 @@ fn check_sizes(func: &TensorFunc, old: &Buffer, new: &Buffer) -> Result<()> {
     match sizes.iter().find(|v| !told(v)) {
         None => Ok(()),
         Some(v) => Err(Error::refused(format!(
-            "the size `{}` is known from the shape of `{}` alone, and the new shape does not tell it",
-            v.name(),
-            old.name
+            "the size `{v}` is known from the shape of `{old}` alone, and the new shape does not tell it"
         ))),
     }
 }
@@ -162,8 +160,7 @@ fn separate(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> Result<Edi
     let rank = old.rank();
     if !separators.is_sorted() || separators.iter().any(|s| *s > rank) {
         return Err(Error::refused(format!(
-            "axis separators {separators:?} do not fit the {rank} axes of `{}`",
-            old.name
+            "axis separators {separators:?} do not fit the {rank} axes of `{old}`"
         )));
     }
     let mut subst = Subst::default();

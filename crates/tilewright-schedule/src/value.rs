@@ -34,6 +34,20 @@ impl LoopRef {
     }
 }
 
+/// The name of the block.
+impl fmt::Display for BlockRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The name of the variable.
+impl fmt::Display for LoopRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.var.fmt(f)
+    }
+}
+
 /// Most items of a lambda: axes of a buffer, or loops of a nest.
 const MAX_ITEMS: usize = 64;
 
