@@ -18,7 +18,7 @@
 //!
 //! Sums are added up in another order than in other columns.
 
-use tilewright_ir::{Error, Expr, Result};
+use tilewright_ir::{Error, Result};
 use tilewright_schedule::value::Lambda;
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
@@ -26,7 +26,7 @@ use tilewright_target::Target;
 use crate::contraction::Contraction;
 use crate::partial::{begun, combined, in_registers};
 use crate::parts::{
-    TileBlocks, blocks, in_groups, loop_at, no_unroll, number, packed, partition, split,
+    TileBlocks, blocks, cut, in_groups, loop_at, no_unroll, number, packed, partition, split,
 };
 use crate::tile::{Tile, rows_at_once};
 
@@ -91,34 +91,19 @@ impl Columns<'_> {
                         return Err(Error::internal("a tile has no loops"));
                     };
                     sch.reorder(&[std::slice::from_ref(lane), others].concat())?;
-                    let columns = self.second(sch, columns, self.outer, &sizes)?;
+                    let columns = second(cut(sch, columns, self.outer, &sizes)?)?;
                     for b in [block, &columns] {
                         let mut loops = sch.get_loops(b)?.split_off(self.outer);
                         loops.rotate_left(1);
                         sch.reorder(&loops)?;
                     }
                     let lane = sch.get_loops(result)?.len() - 1;
-                    let result = self.second(sch, result, lane, &sizes)?;
+                    let result = second(cut(sch, result, lane, &sizes)?)?;
                     Last { rows, vectors: Some(both), columns: [columns, result] }
                 }
             });
         }
         Ok(all)
-    }
-
-    /// Takes a loop around a block apart into two. Returns the block of the second one.
-    fn second(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        depth: usize,
-        sizes: &[Option<Expr>],
-    ) -> Result<BlockRef> {
-        let blocks = vec![block.clone()];
-        let mut parts = vec![TileBlocks::whole(blocks)];
-        partition(sch, &mut parts, depth, sizes)?;
-        let second = parts.pop().and_then(|mut p| p.blocks.pop());
-        second.ok_or_else(|| Error::internal("a loop that was taken apart has one part"))
     }
 
     fn lanes(&self) -> i64 {
@@ -214,22 +199,18 @@ impl Columns<'_> {
         let [tiles, row] = split(sch, row, None, few)?;
         let between = &loops[self.outer..loops.len() - 2];
         sch.reorder(&[&[tiles], between, &[row, lane.clone()]].concat())?;
-        let mut parts = vec![TileBlocks::whole(vec![block.clone()])];
-        if rows % few != 0 {
-            partition(sch, &mut parts, self.outer, &[number(rows / few), number(1)])?;
-        }
+        let sizes = [number(rows / few), number(1)];
+        let sizes = if rows % few != 0 { &sizes[..] } else { &[] };
         let mut first = None;
-        for part in parts {
-            for b in &part.blocks {
-                if part.ragged {
-                    let row = &sch.get_loops(b)?;
-                    let row = &row[row.len() - 2];
-                    let left = rows % few;
-                    sch.loop_partition(row, Some(&[number(left), number(few - left)]))?;
-                }
-                let head = self.sums(sch, b, self.outer + 1)?;
-                first.get_or_insert(head);
+        for (k, b) in cut(sch, block, self.outer, sizes)?.iter().enumerate() {
+            if k > 0 {
+                let row = &sch.get_loops(b)?;
+                let row = &row[row.len() - 2];
+                let left = rows % few;
+                sch.loop_partition(row, Some(&[number(left), number(few - left)]))?;
             }
+            let head = self.sums(sch, b, self.outer + 1)?;
+            first.get_or_insert(head);
         }
         first.ok_or_else(|| Error::internal("a tile has no rows"))
     }
@@ -276,4 +257,9 @@ impl Columns<'_> {
         combined(sch, block, around, lanes)?;
         Ok(init)
     }
+}
+
+/// The block in the second of two parts of a loop.
+fn second(mut parts: Vec<BlockRef>) -> Result<BlockRef> {
+    parts.pop().ok_or_else(|| Error::internal("a loop that was taken apart has one part"))
 }

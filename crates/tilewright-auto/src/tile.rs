@@ -478,7 +478,7 @@ impl<'a> Pricing<'a> {
             n @ FORESEEN.. if (n as f64) < steps && c.group.is_none() => costs.turn / n as f64,
             _ => 0.0,
         });
-        Pricing {
+        let mut price = Pricing {
             c,
             target,
             t,
@@ -489,8 +489,10 @@ impl<'a> Pricing<'a> {
             count: COUNT / t.unrolled(c) as f64,
             turn,
             near: [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4),
-            firsts: firsts(c, target, t),
-        }
+            firsts: [1.0; 2],
+        };
+        price.firsts = price.firsts();
+        price
     }
 
     /// A tile of so many rows and vectors.
@@ -530,22 +532,19 @@ impl<'a> Pricing<'a> {
 
     /// The lines that a step reads of operands that lie as they are, and the one before did not.
     fn new_lines(&self, rows: i64, width: i64) -> f64 {
-        let (c, t, reduce) = (self.c, self.t, &self.reduce);
+        let t = self.t;
         if self.near {
             return 0.0;
         }
-        if let Some(lines) = windows(c, t, reduce, rows, width) {
+        if let Some(lines) = self.windows(rows, width) {
             return lines;
         }
         let [first_of_rows, first_of_columns] = self.firsts;
         let columns = match t.source {
             Source::Packed { .. } => 0.0,
-            Source::Direct => {
-                first_of_columns * lines(c, width) * fresh(c, t.vector, reduce, width)
-            }
+            Source::Direct => first_of_columns * lines(self.c, width) * self.fresh(t.vector, width),
         };
-        let rows = new_lines(c, 1 - t.vector, reduce, t.row_axis, rows as f64, self.target);
-        first_of_rows * rows + columns
+        first_of_rows * self.lines_of_rows(1 - t.vector, rows as f64) + columns
     }
 
     /// All tiles of rows of so many vectors.
@@ -574,8 +573,8 @@ impl<'a> Pricing<'a> {
         let last = match (self.vectors_left(), t.along) {
             (0, _) => 0.0,
             (rest, None) => self.strip(rest),
-            (1, Some(along)) => narrow(c, self.target, t, along)?,
-            (_, Some(along)) => self.strip(left / self.lanes) + narrow(c, self.target, t, along)?,
+            (1, Some(along)) => self.narrow(along)?,
+            (_, Some(along)) => self.strip(left / self.lanes) + self.narrow(along)?,
         };
         Some(whole as f64 * self.strip(t.vectors) + last)
     }
@@ -622,6 +621,142 @@ impl<'a> Pricing<'a> {
         let cells = c.size(t.vector) / c.operands[t.vector].buffer.dtype().bytes() as i64;
         (to / c.axes[t.vector_axis].extent as f64 - 1.0) * cells as f64 * self.target.costs.pack
     }
+
+    /// The part of the tiles that bring rows and columns of their operands to the first cache, where the others find
+    /// them there: tiles of the same columns follow one another.
+    fn firsts(&self) -> [f64; 2] {
+        let (c, t) = (self.c, self.t);
+        let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
+        let width = t.width.min(c.axes[t.vector_axis].extent);
+        let fits = |cells: i64| {
+            c.count(&self.reduce) * cells * c.bytes as i64 <= self.target.caches.l1 as i64 / 2
+        };
+        let apart = |o: usize| {
+            let others = |k: usize| k != t.vector_axis && Some(k) != t.row_axis;
+            c.count(&c.axes_where(IterKind::Spatial, |k| others(k) && c.operands[o].steps[k] == 0))
+        };
+        let (whole, left) = t.columns(c);
+        let strips = (whole + left.min(1)).max(1) * apart(1 - t.vector);
+        let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
+        let first = |of: i64, stays: bool| if stays { 1.0 / of as f64 } else { 1.0 };
+        [first(strips, fits(rows + width)), first(tiles_of_rows, fits(t.rows + width))]
+    }
+
+    /// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;
+    /// `None` where registers do not hold their sums.
+    fn narrow(&self, along: usize) -> Option<f64> {
+        let Pricing { c, target, t, lanes, .. } = *self;
+        let costs = &target.costs;
+        let columns = t.narrow(c, lanes);
+        let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
+        let few = rows_at_once(t.rows.min(m), columns, target.vectors.registers as i64)?;
+        let others = (c.count(&self.reduce) / c.axes[along].extent) as f64;
+        let (whole, left) = (c.axes[along].extent / lanes, c.axes[along].extent % lanes);
+        let lines = lines(c, lanes) * costs.line;
+        let tile = |rows: i64| {
+            if rows == 0 {
+                return 0.0;
+            }
+            let (work, loads) = ((rows * columns) as f64, (rows + columns) as f64);
+            let step = step(target, work, loads, work + loads + COUNT, costs.latency);
+            let step = step + rows as f64 * lines;
+            let single = work * costs.fma.max(2.0 * costs.load);
+            others * (whole as f64 * step + left as f64 * single)
+                + work * (costs.lanes + costs.scatter)
+                + costs.tile
+        };
+        Some((m / few) as f64 * tile(few) + tile(m % few))
+    }
+
+    /// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
+    /// `None` where both are used again. Steps of a window read what other rows read before.
+    fn windows(&self, rows: i64, width: i64) -> Option<f64> {
+        let (c, t) = (self.c, self.t);
+        let data = [0, 1].into_iter().find(|o| {
+            let moves = |k: usize| c.operands[*o].steps[k] != 0;
+            moves(t.vector_axis) && t.row_axis.is_some_and(moves)
+        })?;
+        let steps = &c.operands[data].steps;
+        let row = t.row_axis.map_or(0, |r| steps[r]);
+        let lines = lines(c, width);
+        // Along one axis of the window a tile has several rows, along others the next tiles are.
+        let share = |k: &usize| {
+            let n = c.axes[*k].extent;
+            let spatial = c.axes_where(IterKind::Spatial, |a| {
+                a != t.vector_axis && steps[a] != 0 && steps[*k] != 0 && steps[a] % steps[*k] == 0
+            });
+            let stride =
+                spatial.iter().map(|a| (steps[*a] / steps[*k]).abs()).filter(|s| *s < n).min();
+            match stride {
+                None => 1.0,
+                Some(_) if row != 0 && row % steps[*k] == 0 && (row / steps[*k]).abs() < n => {
+                    let last = (row / steps[*k]).abs() * (rows - 1) + n;
+                    last.min(n * rows) as f64 / (n * rows) as f64
+                }
+                Some(stride) => stride as f64 / n as f64,
+            }
+        };
+        Some(rows as f64 * lines * self.reduce.iter().map(share).product::<f64>())
+    }
+
+    /// How many lines of an operand a step of the reduction reads for some rows, without those that the
+    /// step before has read and the first cache still holds.
+    fn lines_of_rows(&self, operand: usize, rows: f64) -> f64 {
+        let (c, target) = (self.c, self.target);
+        let step = self.t.row_axis.map_or(0, |r| c.operands[operand].steps[r]);
+        let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
+        let lines = 1.0 + (rows - 1.0) * apart;
+        match lines <= together(step.abs() * c.bytes as i64, target) {
+            true => {
+                let fresh = self.fresh(operand, 1) * self.jump(operand);
+                // Beyond so many rows that lie far from one another, lines are not read ahead.
+                let bytes = step.abs() * c.bytes as i64;
+                let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
+                let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
+                (lines + far) * fresh
+            }
+            false => lines,
+        }
+    }
+
+    /// The steps by which the axes of the reduction move an operand, each with how many steps of this length follow
+    /// one another, those of other axes that go on where it ends among them.
+    fn runs(&self, operand: usize) -> Vec<(i64, i64)> {
+        let (c, reduce) = (self.c, &self.reduce);
+        let step = |k: usize| c.operands[operand].steps[k].abs();
+        let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
+        let run = |k: &usize| {
+            let mut run = c.axes[*k].extent;
+            let goes_on =
+                |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
+            while let Some(next) = goes_on(run) {
+                run *= c.axes[*next].extent;
+            }
+            (step(*k), run)
+        };
+        reduce.iter().filter(moves).map(run).collect()
+    }
+
+    /// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
+    /// moves that moves the least, with those that go on where it ends.
+    fn fresh(&self, operand: usize, width: i64) -> f64 {
+        let cells = (LINE_BYTES / self.c.bytes as f64).max(width as f64);
+        let part = |(step, run): (i64, i64)| (step as f64 / cells).max(1.0 / run as f64).min(1.0);
+        self.runs(operand).into_iter().map(part).fold(1.0, f64::min)
+    }
+
+    /// How much longer than others a new line takes: where the reduction leaves lines before their end, it comes to
+    /// lines that are far apart, which count where the first cache does not hold the operand.
+    fn jump(&self, operand: usize) -> f64 {
+        let (c, target) = (self.c, self.target);
+        let nearest = self.runs(operand).into_iter().min();
+        let cells = (LINE_BYTES / c.bytes as f64) as i64;
+        let ends = nearest.is_some_and(|(step, run)| step.saturating_mul(run) < cells);
+        match ends && c.size(operand) > target.caches.l1 as i64 {
+            true => target.costs.line_apart / target.costs.line,
+            false => 1.0,
+        }
+    }
 }
 
 /// A step of a tile by its arithmetic, its loads and its instructions, whichever takes longest.
@@ -636,145 +771,10 @@ fn lines(c: &Contraction, cells: i64) -> f64 {
     (cells as usize * c.bytes) as f64 / LINE_BYTES
 }
 
-/// The part of the tiles that bring rows and columns of their operands to the first cache, where the others find
-/// them there: tiles of the same columns follow one another.
-fn firsts(c: &Contraction, target: &Target, t: &Tile) -> [f64; 2] {
-    let steps = c.count(&c.axes_where(IterKind::Reduce, |_| true));
-    let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
-    let width = t.width.min(c.axes[t.vector_axis].extent);
-    let fits = |cells: i64| steps * cells * c.bytes as i64 <= target.caches.l1 as i64 / 2;
-    let apart = |o: usize| {
-        let others = |k: usize| k != t.vector_axis && Some(k) != t.row_axis;
-        c.count(&c.axes_where(IterKind::Spatial, |k| others(k) && c.operands[o].steps[k] == 0))
-    };
-    let (whole, left) = t.columns(c);
-    let strips = (whole + left.min(1)).max(1) * apart(1 - t.vector);
-    let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
-    let first = |of: i64, stays: bool| if stays { 1.0 / of as f64 } else { 1.0 };
-    [first(strips, fits(rows + width)), first(tiles_of_rows, fits(t.rows + width))]
-}
-
-/// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;
-/// `None` where registers do not hold their sums.
-fn narrow(c: &Contraction, target: &Target, t: &Tile, along: usize) -> Option<f64> {
-    let (costs, lanes) = (&target.costs, target.vectors.lanes(c.bytes));
-    let reduce = c.axes_where(IterKind::Reduce, |_| true);
-    let columns = t.narrow(c, lanes);
-    let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
-    let few = rows_at_once(t.rows.min(m), columns, target.vectors.registers as i64)?;
-    let others = (c.count(&reduce) / c.axes[along].extent) as f64;
-    let (whole, left) = (c.axes[along].extent / lanes, c.axes[along].extent % lanes);
-    let lines = lines(c, lanes) * costs.line;
-    let tile = |rows: i64| {
-        if rows == 0 {
-            return 0.0;
-        }
-        let (work, loads) = ((rows * columns) as f64, (rows + columns) as f64);
-        let step = step(target, work, loads, work + loads + COUNT, costs.latency);
-        let step = step + rows as f64 * lines;
-        let single = work * costs.fma.max(2.0 * costs.load);
-        others * (whole as f64 * step + left as f64 * single)
-            + work * (costs.lanes + costs.scatter)
-            + costs.tile
-    };
-    Some((m / few) as f64 * tile(few) + tile(m % few))
-}
-
-/// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
-/// `None` where both are used again. Steps of a window read what other rows read before.
-fn windows(c: &Contraction, t: &Tile, reduce: &[usize], rows: i64, width: i64) -> Option<f64> {
-    let data = [0, 1].into_iter().find(|o| {
-        let moves = |k: usize| c.operands[*o].steps[k] != 0;
-        moves(t.vector_axis) && t.row_axis.is_some_and(moves)
-    })?;
-    let steps = &c.operands[data].steps;
-    let row = t.row_axis.map_or(0, |r| steps[r]);
-    let lines = lines(c, width);
-    // Along one axis of the window a tile has several rows, along others the next tiles are.
-    let share = |k: &usize| {
-        let n = c.axes[*k].extent;
-        let spatial = c.axes_where(IterKind::Spatial, |a| {
-            a != t.vector_axis && steps[a] != 0 && steps[*k] != 0 && steps[a] % steps[*k] == 0
-        });
-        let stride = spatial.iter().map(|a| (steps[*a] / steps[*k]).abs()).filter(|s| *s < n).min();
-        match stride {
-            None => 1.0,
-            Some(_) if row != 0 && row % steps[*k] == 0 && (row / steps[*k]).abs() < n => {
-                let last = (row / steps[*k]).abs() * (rows - 1) + n;
-                last.min(n * rows) as f64 / (n * rows) as f64
-            }
-            Some(stride) => stride as f64 / n as f64,
-        }
-    };
-    Some(rows as f64 * lines * reduce.iter().map(share).product::<f64>())
-}
-
-/// How many lines of an operand a step of the reduction reads for some rows, without those that the
-/// step before has read and the first cache still holds.
-fn new_lines(
-    c: &Contraction,
-    operand: usize,
-    reduce: &[usize],
-    row_axis: Option<usize>,
-    rows: f64,
-    target: &Target,
-) -> f64 {
-    let step = row_axis.map_or(0, |r| c.operands[operand].steps[r]);
-    let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
-    let lines = 1.0 + (rows - 1.0) * apart;
-    match lines <= together(step.abs() * c.bytes as i64, target) {
-        true => {
-            let fresh = fresh(c, operand, reduce, 1) * jump(c, operand, reduce, target);
-            // Beyond so many rows that lie far from one another, lines are not read ahead.
-            let bytes = step.abs() * c.bytes as i64;
-            let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
-            let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
-            (lines + far) * fresh
-        }
-        false => lines,
-    }
-}
-
 /// How many lines that lie so many bytes apart the first cache holds: places a page apart share a set, which
 /// holds one line of each page that fits.
 fn together(bytes: i64, target: &Target) -> f64 {
     let page = i128::from(PAGE_BYTES);
     let places = (page / gcd(i128::from(bytes), page)) as f64;
     places.min(PAGE_BYTES as f64 / LINE_BYTES) * (target.caches.l1 as i64 / PAGE_BYTES) as f64
-}
-
-/// The steps by which the axes of the reduction move an operand, each with how many steps of this length follow
-/// one another, those of other axes that go on where it ends among them.
-fn runs(c: &Contraction, operand: usize, reduce: &[usize]) -> Vec<(i64, i64)> {
-    let step = |k: usize| c.operands[operand].steps[k].abs();
-    let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
-    let run = |k: &usize| {
-        let mut run = c.axes[*k].extent;
-        let goes_on = |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
-        while let Some(next) = goes_on(run) {
-            run *= c.axes[*next].extent;
-        }
-        (step(*k), run)
-    };
-    reduce.iter().filter(moves).map(run).collect()
-}
-
-/// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
-/// moves that moves the least, with those that go on where it ends.
-fn fresh(c: &Contraction, operand: usize, reduce: &[usize], width: i64) -> f64 {
-    let cells = (LINE_BYTES / c.bytes as f64).max(width as f64);
-    let part = |(step, run): (i64, i64)| (step as f64 / cells).max(1.0 / run as f64).min(1.0);
-    runs(c, operand, reduce).into_iter().map(part).fold(1.0, f64::min)
-}
-
-/// How much longer than others a new line takes: where the reduction leaves lines before their end, it comes to
-/// lines that are far apart, which count where the first cache does not hold the operand.
-fn jump(c: &Contraction, operand: usize, reduce: &[usize], target: &Target) -> f64 {
-    let nearest = runs(c, operand, reduce).into_iter().min();
-    let cells = (LINE_BYTES / c.bytes as f64) as i64;
-    let ends = nearest.is_some_and(|(step, run)| step.saturating_mul(run) < cells);
-    match ends && c.size(operand) > target.caches.l1 as i64 {
-        true => target.costs.line_apart / target.costs.line,
-        false => 1.0,
-    }
 }

@@ -26,7 +26,7 @@ use tilewright_ir::{
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{Readable, by_value};
-use crate::copying::{Bound, Change, InsertionPoint, fit, hull};
+use crate::copying::{self, Bound, Change, InsertionPoint, fit, hull};
 use crate::cursor::{BlockCursor, Cursor, as_block, loop_cursor, loop_ranges, the_loop, within};
 use crate::inline::{Stage, cursor_in, earlier, not_repeatable, removed, scope_of, solve, users};
 use crate::primitive::primitives;
@@ -249,12 +249,7 @@ impl Moving<'_> {
                     at
                 }
             };
-            for (_, bound) in bounds.iter().filter(|(axis, _)| *axis == k) {
-                inside = inside.and(match bound {
-                    Bound::Low => at.clone().greater_equal(0),
-                    Bound::High => at.clone().less(&buffer.shape[k]),
-                });
-            }
+            inside = copying::within(inside, bounds, k, &at, &buffer.shape[k]);
             values.push((v.clone(), at));
         }
         let mut new_bindings = Vec::new();

@@ -203,6 +203,23 @@ pub(crate) enum Bound {
     High,
 }
 
+/// A condition, and those without which an index along an axis might leave an extent.
+pub(crate) fn within(
+    condition: Expr,
+    bounds: &[(usize, Bound)],
+    axis: usize,
+    at: &Expr,
+    extent: &Expr,
+) -> Expr {
+    let of_axis = bounds.iter().filter(|(k, _)| *k == axis);
+    of_axis.fold(condition, |all, (_, bound)| {
+        all.and(match bound {
+            Bound::Low => at.clone().greater_equal(0),
+            Bound::High => at.clone().less(extent),
+        })
+    })
+}
+
 /// The cache of a region and the block that copies.
 pub(crate) struct Copying {
     pub cache: Buffer,
@@ -268,14 +285,7 @@ impl Copying {
             bindings.push(if cropped { ax.expr() } else { cell.clone() });
             outside.push(if cropped { simple(r.min.clone() + &v) } else { v.expr() });
             inside.push(v.expr());
-            for (axis, bound) in &self.bounds {
-                if *axis == k {
-                    predicate = predicate.and(match bound {
-                        Bound::Low => cell.clone().greater_equal(0),
-                        Bound::High => cell.clone().less(full),
-                    });
-                }
-            }
+            predicate = within(predicate, &self.bounds, k, &cell, full);
             loops.push((ax, Range::upto(r.extent.clone())));
         }
         let (buffer, cache) = ((&self.region.buffer, outside), (&self.cache, inside));

@@ -299,7 +299,8 @@ impl Stores<'_> {
         let value = self.back.expr(&value);
         let padding = &p.known.padding;
         let data = vec![!padding.clone()];
-        let value = Tidy::new(p.engine, p.layout.ranges(), data).expr(&value);
+        let cells = p.layout.cells.clone();
+        let value = Tidy::of(p.engine, p.layout.ranges(), cells, data).expr(&value);
         Expr::if_then_else(padding.clone(), p.value.clone(), value)
     }
 }

@@ -50,8 +50,6 @@ pub struct IndexMap {
 pub struct Layout {
     /// The map.
     pub map: IndexMap,
-    /// Logical extents.
-    pub logical: Vec<Expr>,
     /// Physical extents: the smallest box from zero that holds the image.
     pub physical: Vec<Expr>,
     /// Names for the physical indices, in which padding and inverse are written.
@@ -217,13 +215,8 @@ impl IndexMap {
         let engine = Engine::new()?.with_sizes(self.indices.iter().flat_map(free_vars));
         let domain = engine.domain_of(&ranges, &self.defined());
         let cells = self.cells();
-        let layout = |physical, known| Layout {
-            map: self.clone(),
-            logical: shape.to_vec(),
-            physical,
-            cells: cells.clone(),
-            known,
-        };
+        let layout =
+            |physical, known| Layout { map: self.clone(), physical, cells: cells.clone(), known };
         let relation = domain.map(&self.indices)?;
         let exact = self.by_engine(&engine, &ranges, &cells);
         let why = match exact {

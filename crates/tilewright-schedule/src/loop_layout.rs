@@ -120,7 +120,7 @@ fn transform_loops(
     let subst: Vec<(Var, Expr)> = vars.iter().zip(inverse).map(back).collect();
     let body = Subst::vars(subst).stmt(&body);
     let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
-    let mut tidy = Tidy::within(&engine, known, cells.clone(), guards);
+    let mut tidy = Tidy::of(&engine, known, cells.clone(), guards);
     let mut body = tidy.stmt(&body);
     if !guard.is_true() {
         body = guard_blocks(&body, &guard);

@@ -14,8 +14,8 @@ use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, Param, Result, Stmt,
-    StmtKind, TensorFunc, Var, Visit, extent,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, Result, Stmt, StmtKind,
+    TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
@@ -211,16 +211,8 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
 
 /// Scalar parameters, and the variables that shapes of parameters bind.
 fn known_everywhere(func: &TensorFunc) -> Vec<Var> {
-    let mut out = Vec::new();
-    for p in &func.params {
-        match p {
-            Param::Scalar(v) => out.push(v.clone()),
-            Param::Buffer { buffer, .. } => {
-                buffer.shape.iter().for_each(|e| out.extend(free_vars(e)));
-            }
-        }
-    }
-    out
+    let shapes = func.buffers().flat_map(|b| &b.shape);
+    func.scalars().cloned().chain(shapes.flat_map(free_vars)).collect()
 }
 
 /// The buffer and what views it by `T.match_buffer` in a block.

@@ -16,7 +16,6 @@ use tilewright_analysis::stage::Extent;
 use tilewright_ir::{Dim, Error, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::Target;
 
 use super::choice::{Level, Tiling};
 use super::tiles::Around;
@@ -45,20 +44,14 @@ struct Band<'a> {
 
 impl Windows<'_> {
     /// The reduction, in bands that are padded one by one. Says whether there are such loops.
-    pub(super) fn bands(
-        &self,
-        split: &Split,
-        sch: &mut Schedule,
-        func: &Arc<str>,
-        target: &Target,
-    ) -> Result<bool> {
+    pub(super) fn bands(&self, split: &Split, sch: &mut Schedule, func: &Arc<str>) -> Result<bool> {
         let Some(r) = self.of_bands(split) else { return Ok(false) };
-        let Some(v) = r.vector_axis(target).filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
+        let Some(v) = r.vector_axis().filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
             return Ok(false);
         };
         let axis = |v: &Var| r.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
         let alone: Vec<usize> = split.shared.iter().filter_map(axis).collect();
-        let mut tiling = r.tiling(v, target);
+        let mut tiling = r.tiling(v);
         tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
         let in_tiles = tiling.axes();
         let band = split.rows.as_ref().and_then(|rows| {
@@ -88,7 +81,7 @@ impl Windows<'_> {
         let [units_of_tiles, finish] = depths.map(|d| d + usize::from(band.is_some()));
         for Ends { block, finish: result, rows } in ends {
             let around = Around { units: units_of_tiles, finish, rows };
-            r.tiles(sch, &places, (block, result), &tiling, &around, target)?;
+            r.tiles(sch, &places, (block, result), &tiling, &around)?;
         }
         let mut extents: Vec<Dim> = alone.iter().map(|k| r.axes[*k].extent).collect();
         extents.extend(band.map(|b| b.rows.count.dim().ceildiv(b.rows.each.dim())));
@@ -107,8 +100,7 @@ impl Windows<'_> {
         let iters: Iters = iters.collect();
         let rows = split.rows.iter().map(|r| &r.var);
         let alone: HashSet<Var> = split.shared.iter().chain(rows).cloned().collect();
-        let none = HashSet::new();
-        Reduction::over(self.reader, self.epilogue, &iters, &self.combined, (&none, &alone))
+        self.reduction(&iters, &self.combined, (&HashSet::new(), &alone))
     }
 
     /// Takes rows in bands, at depths in both blocks, where the sums have so many loops around the reduction. Returns

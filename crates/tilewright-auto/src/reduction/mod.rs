@@ -54,12 +54,12 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> 
     let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
     let mut said = Vec::new();
     for (k, stage) in all.each(true) {
-        let Some(reduction) = Reduction::of(stage, all.epilogue(k)) else { continue };
-        let windows = window::of(&all, k);
+        let Some(reduction) = Reduction::of(stage, all.epilogue(k), target) else { continue };
+        let windows = window::of(&all, k, target);
         // A simpler way is tried where a primitive refuses; what it leaves half done is thrown away.
         for windows in windows.iter().map(Some).chain([None]) {
             let mut trial = sch.clone();
-            match reduction.loops(&mut trial, func, windows, target) {
+            match reduction.loops(&mut trial, func, windows) {
                 Ok(true) => {
                     *sch = trial;
                     break;
@@ -79,44 +79,37 @@ impl<'a> Reduction<'a> {
         sch: &mut Schedule,
         func: &Arc<str>,
         windows: Option<&Windows<'a>>,
-        target: &Target,
     ) -> Result<bool> {
         if let Some(windows) = windows {
-            return windows.loops(self, sch, func, target);
+            return windows.loops(self, sch, func);
         }
         // Nothing runs at all.
         if self.axes.iter().any(|a| a.extent == 0) {
             return Ok(false);
         }
-        match self.vector_axis(target) {
+        match self.vector_axis() {
             Some(v) if self.axes[v].kind == IterKind::Spatial => {
                 let places = Places::of(self, sch, func)?;
-                let tiling = self.tiling(v, target);
-                let made = self.tiled(sch, &places, &tiling, target)?;
+                let tiling = self.tiling(v);
+                let made = self.tiled(sch, &places, &tiling)?;
                 self.parallel(sch, &places, &tiling, &made)?;
             }
             v => {
                 let places = Places::of(self, sch, func)?;
-                self.one_by_one(sch, &places, v, target)?;
+                self.one_by_one(sch, &places, v)?;
             }
         }
         Ok(true)
     }
 
     /// Results in vectors of partial ones along an axis of the reduction, or one by one.
-    fn one_by_one(
-        &self,
-        sch: &mut Schedule,
-        places: &Places,
-        v: Option<usize>,
-        target: &Target,
-    ) -> Result<()> {
+    fn one_by_one(&self, sch: &mut Schedule, places: &Places, v: Option<usize>) -> Result<()> {
         let levels: Vec<usize> = self.spatial().collect();
         let reduce: Vec<usize> = self.reduce().filter(|k| Some(*k) != v).chain(v).collect();
         let around = places.lay_out(sch, self, (&levels, &levels), &reduce)?;
         places.meet(sch, &places.block, &places.finish, around)?;
         match v {
-            Some(v) => self.partial(sch, &places.block, v, around, target)?,
+            Some(v) => self.partial(sch, &places.block, v, around)?,
             None => {
                 let loops = sch.get_loops(&places.block)?;
                 if let Some(first) = loops.get(around) {

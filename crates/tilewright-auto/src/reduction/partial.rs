@@ -13,7 +13,6 @@
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Error, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
-use tilewright_target::Target;
 
 use super::Reduction;
 use crate::partial::{begun, combined, fewer, in_registers};
@@ -28,9 +27,8 @@ impl Reduction<'_> {
         block: &BlockRef,
         v: usize,
         depth: usize,
-        target: &Target,
     ) -> Result<()> {
-        let lanes = self.lanes(target);
+        let lanes = self.lanes();
         let extent = self.axes[v].extent;
         // Several vectors, so that one operation need not wait for the one before.
         let vectors = match extent.estimate() / lanes {

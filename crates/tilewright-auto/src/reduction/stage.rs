@@ -14,6 +14,7 @@ use crate::padding::iters;
 
 /// A reduction, and the stage that maps its result where there is one.
 pub(crate) struct Reduction<'a> {
+    pub(super) target: &'a Target,
     pub(super) stage: &'a Stage,
     pub(super) epilogue: Option<&'a Stage>,
     pub(super) op: BinOp,
@@ -34,20 +35,24 @@ pub(crate) struct Reduction<'a> {
 
 impl<'a> Reduction<'a> {
     /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
-    pub(super) fn of(stage: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
+    pub(super) fn of(
+        stage: &'a Stage,
+        epilogue: Option<&'a Stage>,
+        target: &'a Target,
+    ) -> Option<Self> {
         let value = stage.reduction()?.value;
         let none = HashSet::new();
-        Reduction::over(stage, epilogue, &iters(stage), &value, (&none, &none))
+        Reduction::over((stage, epilogue), &iters(stage), &value, (&none, &none), target)
     }
 
     /// The same over iterations with other extents, with another value, and with variables whose values are
     /// `used` directly, or that stay `alone`.
     pub(super) fn over(
-        stage: &'a Stage,
-        epilogue: Option<&'a Stage>,
+        (stage, epilogue): (&'a Stage, Option<&'a Stage>),
         iters: &[(Var, Dim, IterKind)],
         value: &Expr,
         (used, alone): (&HashSet<Var>, &HashSet<Var>),
+        target: &'a Target,
     ) -> Option<Self> {
         let op = stage.reduction()?.op;
         let mut reduced = stage.dims().filter(|d| d.2 == IterKind::Reduce).map(|d| d.0);
@@ -77,6 +82,7 @@ impl<'a> Reduction<'a> {
             pinned.extend(loose_vars(finished));
         }
         Some(Reduction {
+            target,
             stage,
             epilogue,
             op,
@@ -116,10 +122,10 @@ impl<'a> Reduction<'a> {
 
     /// Lanes of a vector: those of the widest type, or of that in which functions are computed, since these take
     /// longer than a sum in two vectors of a wider type.
-    pub(super) fn lanes(&self, target: &Target) -> i64 {
+    pub(super) fn lanes(&self) -> i64 {
         let widest = self.loads.iter().map(|l| l.buffer.dtype().bytes()).max().unwrap_or(1);
         let widest = widest.max(self.dtype.bytes());
-        target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
+        self.target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
     }
 
     /// By how much each load moves along an axis; `None` where it does not move evenly.

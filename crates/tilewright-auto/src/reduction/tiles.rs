@@ -16,7 +16,6 @@ use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
 use tilewright_schedule::value::{Lambda, LambdaItem};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::Target;
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
@@ -94,7 +93,6 @@ impl Reduction<'_> {
         sch: &mut Schedule,
         places: &Places,
         tiling: &Tiling,
-        target: &Target,
     ) -> Result<Made> {
         let (levels, sums) = (tiling.axes(), tiling.of_sums());
         let reduce: Vec<usize> = self.reduce().collect();
@@ -102,7 +100,7 @@ impl Reduction<'_> {
         let units = around - levels.len();
         let finish = sch.get_loops(&places.finish)?.len() - sums.len();
         let ends = (places.block.clone(), places.finish.clone());
-        self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None }, target)
+        self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None })
     }
 
     /// Makes tiles inside of some loops.
@@ -113,7 +111,6 @@ impl Reduction<'_> {
         (block, finish): (BlockRef, BlockRef),
         tiling: &Tiling,
         around: &Around,
-        target: &Target,
     ) -> Result<Made> {
         // A band has these axes alone.
         let sums: Vec<usize> =
@@ -154,7 +151,7 @@ impl Reduction<'_> {
         }
         let mut blocks = Vec::new();
         for one in &all {
-            blocks.push(self.tile(sch, places, one, tiling, around.units, target)?);
+            blocks.push(self.tile(sch, places, one, tiling, around.units)?);
         }
         Ok(Made { blocks, units: around.units, parted })
     }
@@ -167,7 +164,6 @@ impl Reduction<'_> {
         one: &Sized,
         tiling: &Tiling,
         units: usize,
-        target: &Target,
     ) -> Result<Vec<BlockRef>> {
         let loops = sch.get_loops(&one.block)?;
         let count = units + tiling.order.len();
@@ -220,8 +216,8 @@ impl Reduction<'_> {
         for (k, block) in blocks.iter().enumerate() {
             let width = (wide > 0).then_some(one.width);
             match shared && k == 1 {
-                true => self.rows_of_vectors(sch, block, one.width, target)?,
-                false => self.in_registers(sch, block, width, rows.is_some(), target)?,
+                true => self.rows_of_vectors(sch, block, one.width)?,
+                false => self.in_registers(sch, block, width, rows.is_some())?,
             }
         }
         Ok(blocks)
@@ -260,14 +256,8 @@ impl Reduction<'_> {
 
     /// Makes vectors of a block with a loop over so many lanes and one over rows inside: each vector that is read
     /// serves all rows before the next one is read.
-    fn rows_of_vectors(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        width: i64,
-        target: &Target,
-    ) -> Result<()> {
-        let lanes = self.lanes(target);
+    fn rows_of_vectors(&self, sch: &mut Schedule, block: &BlockRef, width: i64) -> Result<()> {
+        let lanes = self.lanes();
         let (whole, rest) = (width / lanes * lanes, width % lanes);
         let sizes = [whole, rest].into_iter().filter(|n| *n > 0).map(number);
         let depth = sch.get_loops(block)?.len() - 2;
@@ -296,10 +286,9 @@ impl Reduction<'_> {
         block: &BlockRef,
         width: Option<i64>,
         rows: bool,
-        target: &Target,
     ) -> Result<()> {
         let mut loops = sch.get_loops(block)?;
-        let lanes = self.lanes(target);
+        let lanes = self.lanes();
         let Some(width) = width else {
             return match loops.pop().filter(|_| rows) {
                 Some(row) => sch.unroll(&row),

@@ -37,13 +37,14 @@ use tilewright_target::Target;
 use super::stage::Reduction;
 use crate::axes::balanced;
 use crate::canonical::Stages;
-use crate::padding::{iters, padding};
+use crate::padding::{Iters, iters, padding};
 
 /// Most bytes of a band: with the results it stays in the first cache, and on the stack.
 const BAND_BYTES: i64 = 12 * 1024;
 
 /// A stage that pads, and the reduction that alone reads the result.
 pub(crate) struct Windows<'a> {
+    target: &'a Target,
     pub(super) pad: &'a Stage,
     pub(super) reader: &'a Stage,
     pub(super) epilogue: Option<&'a Stage>,
@@ -150,9 +151,9 @@ pub(super) struct Rows {
 }
 
 /// The windows that a reduction reads, if what it reads is padded for it alone.
-pub(crate) fn of(all: &Stages, reader: usize) -> Option<Windows<'_>> {
+pub(crate) fn of<'a>(all: &'a Stages, reader: usize, target: &'a Target) -> Option<Windows<'a>> {
     let (pad, _) = all.pairs().into_iter().find(|pair| pair.1 == reader)?;
-    Windows::of(all.get(pad)?, all.get(reader)?, all.epilogue(reader))
+    Windows::of(all.get(pad)?, all.get(reader)?, all.epilogue(reader), target)
 }
 
 /// The stages of a function that pad what one reduction reads, with the number of that reduction and how it
@@ -160,15 +161,20 @@ pub(crate) fn of(all: &Stages, reader: usize) -> Option<Windows<'_>> {
 pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize, Way)> {
     let Some(all) = Stages::of(func) else { return HashMap::new() };
     let way = |(pad, reader): (usize, usize)| {
-        let windows = Windows::of(all.get(pad)?, all.get(reader)?, None)?;
-        Some((pad, (reader, windows.way(target)?)))
+        let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
+        Some((pad, (reader, windows.way()?)))
     };
     all.pairs().into_iter().filter_map(way).collect()
 }
 
 impl<'a> Windows<'a> {
     /// `None` where one of the stages is of another form, or has an extent that is open or zero.
-    fn of(pad: &'a Stage, reader: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
+    fn of(
+        pad: &'a Stage,
+        reader: &'a Stage,
+        epilogue: Option<&'a Stage>,
+        target: &'a Target,
+    ) -> Option<Self> {
         let is_whole = |s: &Stage| s.is_fixed() && s.dims().all(|i| i.1 != 0);
         if pad.is_reduction() || !is_whole(pad) || !is_whole(reader) {
             return None;
@@ -191,6 +197,7 @@ impl<'a> Windows<'a> {
             (inside.0 < inside.1).then_some(Axis { var, extent, inside, index })
         });
         Some(Windows {
+            target,
             pad,
             reader,
             epilogue,
@@ -209,21 +216,20 @@ impl<'a> Windows<'a> {
         padded: &Reduction<'a>,
         sch: &mut Schedule,
         func: &Arc<str>,
-        target: &Target,
     ) -> Result<bool> {
-        match self.plan(padded, target) {
+        match self.plan(padded) {
             Some(Plan::Bounds { reduction, v, guards }) => {
-                self.bounds(&reduction, v, &guards, sch, func, target)?;
+                self.bounds(&reduction, v, &guards, sch, func)?;
             }
-            Some(Plan::Bands(split)) => return self.bands(&split, sch, func, target),
+            Some(Plan::Bands(split)) => return self.bands(&split, sch, func),
             None => return Ok(false),
         }
         Ok(true)
     }
 
-    fn way(&self, target: &Target) -> Option<Way> {
-        let padded = Reduction::of(self.reader, self.epilogue)?;
-        Some(match self.plan(&padded, target)? {
+    fn way(&self) -> Option<Way> {
+        let padded = Reduction::of(self.reader, self.epilogue, self.target)?;
+        Some(match self.plan(&padded)? {
             Plan::Bounds { guards, .. } => Way::Bounds { inside: self.inside(&guards) },
             Plan::Bands(_) => Way::Bands,
         })
@@ -231,15 +237,15 @@ impl<'a> Windows<'a> {
 
     /// How the reduction does without the padded image; `None` where neither way serves: also where vectors
     /// run along an axis of which a band has one cell.
-    fn plan(&self, padded: &Reduction<'a>, target: &Target) -> Option<Plan<'a>> {
+    fn plan(&self, padded: &Reduction<'a>) -> Option<Plan<'a>> {
         let innermost = |r: &Reduction<'_>, k: usize| r.axes[k].parts.last().map(|p| p.0.clone());
-        let of_padded = padded.vector_axis(target)?;
+        let of_padded = padded.vector_axis()?;
         if let Some((value, guards)) = self.guarded()
             && let Some(reduction) = self.with(&value, &guards)
-            && let Some(v) = reduction.vector_axis(target)
+            && let Some(v) = reduction.vector_axis()
         {
             // Vectors of the other loops would run along an axis that has bounds, or would be fuller.
-            let (lanes, extent) = (reduction.lanes(target), reduction.len(v));
+            let (lanes, extent) = (reduction.lanes(), reduction.len(v));
             let is_full = extent % lanes == 0 || extent >= 3 * lanes;
             let same = innermost(padded, of_padded) == innermost(&reduction, v)
                 && (is_full || padded.len(of_padded) == extent);
@@ -255,9 +261,18 @@ impl<'a> Windows<'a> {
     /// The reduction of another value, with bounds.
     fn with(&self, value: &Expr, guards: &[Guard]) -> Option<Reduction<'a>> {
         let vars: HashSet<Var> = guards.iter().flat_map(Guard::vars).collect();
-        let (reader, alone) = (self.reader, HashSet::new());
-        let found = Reduction::over(reader, self.epilogue, &iters(reader), value, (&vars, &alone))?;
+        let found = self.reduction(&iters(self.reader), value, (&vars, &HashSet::new()))?;
         Some(Reduction { is_bounded: true, ..found })
+    }
+
+    /// The reduction over iterations, of a value, with variables that are used or stay alone.
+    pub(super) fn reduction(
+        &self,
+        iters: &Iters,
+        value: &Expr,
+        vars: (&HashSet<Var>, &HashSet<Var>),
+    ) -> Option<Reduction<'a>> {
+        Reduction::over((self.reader, self.epilogue), iters, value, vars, self.target)
     }
 
     /// The part of all steps that are inside of the image.
