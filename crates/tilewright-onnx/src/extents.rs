@@ -28,15 +28,8 @@ pub(crate) fn too_many_axes(rank: usize) -> Error {
 
 /// Extents that a model computes.
 pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
-    if list.len() > MAX_RANK {
-        return Err(too_many_axes(list.len()));
-    }
-    let extent = |&d: &i64| {
-        usize::try_from(d).map_err(|_| Error::model(format!("the extent {d} is negative")))
-    };
-    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
-    check_extents(&dim::shape(&shape))?;
-    Ok(shape)
+    let list: Vec<Integer> = list.iter().map(|d| (*d).into()).collect();
+    dim::fixed(&checked_dims(&list)?, "a shape")
 }
 
 /// Extents that a model computes, which may be open.

@@ -23,7 +23,7 @@ use crate::data;
 use crate::dims::{self, Equalities};
 use crate::extents::{MAX_RANK, check_extents};
 use crate::graphs::{Graphs, Misfit, Stop};
-use crate::imported::{Element, Imported, tensor_type};
+use crate::imported::{Element, Imported};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
@@ -271,10 +271,9 @@ impl<'a> Importer<'a> {
                 values.push(match given.filter(|_| fixed.contains(part.name.as_str())) {
                     Some(t) => Imported::Const(t.clone()),
                     None => {
-                        let ty = tensor_type(&Operand { shape: shape.clone(), dtype });
-                        let var = GraphVar::tensor(part.name.as_str(), ty);
-                        params.push(var.clone());
-                        equal.divided(&mut builder, Imported::Var { var, shape, dtype })?
+                        let (var, value) = Imported::var_of(&part.name, Operand { shape, dtype });
+                        params.push(var);
+                        equal.divided(&mut builder, value)?
                     }
                 });
             }
@@ -408,7 +407,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    fn operator(&self, node: &NodeProto) -> Result<&'static Operator<Import>> {
+    fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
         let opset = opset_of(self.model, &node.domain);
         if opset == 0 && registry::has_domain(&node.domain) {
             let whose = match registry::versions_of(&node.domain) {
@@ -550,7 +549,7 @@ impl<'a> Importer<'a> {
         &mut self,
         proto: &'a NodeProto,
         at: usize,
-        operator: &Operator<Import>,
+        operator: &Operator,
     ) -> Result<Node<'a>> {
         if proto.input.len() > operator.max_inputs {
             return Err(match operator.max_inputs {

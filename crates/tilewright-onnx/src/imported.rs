@@ -68,6 +68,11 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// Of tensors without axes.
+    pub(crate) fn scalar(dtype: DType) -> Element {
+        Element { dtype: Some(dtype), shape: Some(Vec::new()), mixed: false }
+    }
+
     /// Of one tensor.
     pub(crate) fn of(value: &Imported) -> Element {
         let shape = value.shape().into_iter().map(Some).collect();
@@ -98,11 +103,18 @@ impl Element {
 }
 
 impl Imported {
+    /// A new variable of the graph for a tensor, and its value.
+    pub(crate) fn var_of(name: &str, operand: Operand) -> (GraphVar, Imported) {
+        let var = GraphVar::tensor(name, tensor_type(&operand));
+        let Operand { shape, dtype } = operand;
+        (var.clone(), Imported::Var { var, shape, dtype })
+    }
+
     /// Extents.
     pub(crate) fn shape(&self) -> Vec<Dim> {
         match self {
             Imported::Const(t) => dim::shape(t.shape()),
-            Imported::Sizes(s) => dim::shape(s.shape()),
+            Imported::Sizes(s) => dim::shape(&s.shape),
             Imported::Var { shape, .. } => shape.clone(),
             Imported::Item { .. } => Vec::new(),
             Imported::Text(t) => dim::shape(t.shape()),
@@ -113,7 +125,7 @@ impl Imported {
     pub(crate) fn rank(&self) -> usize {
         match self {
             Imported::Const(t) => t.shape().len(),
-            Imported::Sizes(s) => s.shape().len(),
+            Imported::Sizes(s) => s.shape.len(),
             Imported::Var { shape, .. } => shape.len(),
             Imported::Item { .. } => 0,
             Imported::Text(t) => t.shape().len(),
@@ -124,7 +136,7 @@ impl Imported {
     pub(crate) fn dtype(&self) -> DType {
         match self {
             Imported::Const(t) => t.dtype(),
-            Imported::Sizes(s) => s.dtype(),
+            Imported::Sizes(s) => s.dtype,
             Imported::Var { dtype, .. } => *dtype,
             Imported::Item { .. } | Imported::Text(_) => DType::HANDLE,
         }
@@ -134,18 +146,15 @@ impl Imported {
     pub(crate) fn constant(&self) -> Option<&Tensor> {
         match self {
             Imported::Const(t) => Some(t),
-            Imported::Sizes(_)
-            | Imported::Var { .. }
-            | Imported::Item { .. }
-            | Imported::Text(_) => None,
+            _ => None,
         }
     }
 
     /// The variable, where it is not known at import.
     pub(crate) fn var(&self) -> Option<&GraphVar> {
         match self {
-            Imported::Const(_) | Imported::Sizes(_) | Imported::Text(_) => None,
             Imported::Var { var, .. } | Imported::Item { var, .. } => Some(var),
+            _ => None,
         }
     }
 }
@@ -153,26 +162,12 @@ impl Imported {
 /// Integers that are known but for open sizes, in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) values: Arc<[Integer]>,
-    pub(crate) dtype: DType,
-}
-
-impl Sizes {
     /// Extents.
-    pub(crate) fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
+    pub(crate) shape: Vec<usize>,
     /// The integers.
-    pub(crate) fn values(&self) -> &[Integer] {
-        &self.values
-    }
-
+    pub(crate) values: Arc<[Integer]>,
     /// Element type: `int64` or `int32`.
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
+    pub(crate) dtype: DType,
 }
 
 /// Shape and type of a value, as the operators take them.

@@ -1,13 +1,14 @@
 //! Control flow in the making: bodies inside of each other, branches, loops, lists, and sizes that data
 //! decide.
 
+use tilewright_ir::control::MATCH_CAST;
 use tilewright_ir::list::ListOp;
 use tilewright_ir::{Attrs, DType, Dim, Error, GraphType, GraphVar, Result, Var};
 use tilewright_ops::Operand;
 
 use super::step::{Control, LoopGiven, Nested, OpenBody, Step};
 use super::{Builder, identifier};
-use crate::imported::{Element, Imported, ItemType, tensor_type};
+use crate::imported::{Element, Imported, ItemType};
 
 /// The type of values whose type is not written.
 fn object() -> GraphType {
@@ -135,8 +136,13 @@ impl Builder {
         }
         let known: Vec<Option<Dim>> = shape.into_iter().map(Some).collect();
         let (out, cast) = self.tensor_var(value.dtype(), &known);
-        self.control(Control::Cast { of: value.clone(), out });
+        self.cast(value.clone(), out);
         cast
+    }
+
+    /// Says of a value that it has the type of a variable.
+    fn cast(&mut self, of: Imported, out: GraphVar) {
+        self.control(Control::Call { op: MATCH_CAST, attrs: Attrs::new(), args: vec![of], out });
     }
 
     /// A new variable of a tensor, in whose shape missing extents are sizes that its value brings.
@@ -147,10 +153,7 @@ impl Builder {
             .enumerate()
             .map(|(k, d)| d.unwrap_or_else(|| self.new_size(&format!("{name}_{k}"))))
             .collect();
-        let operand = Operand { shape: shape.clone(), dtype };
-        let var = GraphVar::tensor(name.as_str(), tensor_type(&operand));
-        let value = Imported::Var { var: var.clone(), shape, dtype };
-        (var, value)
+        Imported::var_of(&name, Operand { shape, dtype })
     }
 
     /// A new variable for a value like this one.
@@ -179,7 +182,7 @@ impl Builder {
     ) -> Result<Imported> {
         let args = args.iter().map(|v| self.as_data(v)).collect::<Result<_>>()?;
         let (out, value) = self.var_like(&Like::Item(what));
-        self.control(Control::List { op, attrs, args, out });
+        self.control(Control::Call { op: op.name(), attrs, args, out });
         Ok(value)
     }
 
@@ -201,10 +204,10 @@ impl Builder {
         };
         let args = args.iter().map(|v| self.as_data(v)).collect::<Result<_>>()?;
         let plain = GraphVar::new(identifier(&self.hint), object());
-        self.control(Control::List { op, attrs, args, out: plain.clone() });
+        self.control(Control::Call { op: op.name(), attrs, args, out: plain.clone() });
         let (out, value) = self.tensor_var(dtype, shape);
         let of = Imported::Item { var: plain, what: ItemType::List(Element::default()) };
-        self.control(Control::Cast { of, out });
+        self.cast(of, out);
         Ok(value)
     }
 

@@ -13,19 +13,19 @@ use crate::build::{Like, LoopGiven, Nested};
 use crate::graphs::{Graphs, Misfit, Stop};
 use crate::imported::{Element, Imported, ItemType};
 use crate::node::{Node, axis};
-use crate::operator::{MANY, Operator, WithGraphs, op};
+use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
 use crate::proto::{GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
-/// Their inputs may be anything.
-pub(crate) static OPERATORS: &[Operator<WithGraphs>] = &[
-    op("If", 7, 1, branches),
-    op("Loop", 7, MANY, repeat),
-    op("Scan", 8, MANY, scan),
-    op("SequenceMap", 17, MANY, map),
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    graphs("If", 7, 1, branches),
+    graphs("Loop", 7, MANY, repeat),
+    graphs("Scan", 8, MANY, scan),
+    graphs("SequenceMap", 17, MANY, map),
 ];
 
 /// The condition of a loop that nothing ends early.
@@ -244,7 +244,7 @@ pub(crate) fn looped<'a>(
     // The loop runs as often as is said where nothing ends it before.
     let always = goes_on && cond.as_ref().is_none_or(|c| matches!(known(c), Ok(Some(1))));
     let count = match (&trip, always) {
-        (Some(Imported::Sizes(s)), true) => s.values().first().and_then(|v| v.dim()),
+        (Some(Imported::Sizes(s)), true) => s.values.first().and_then(|v| v.dim()),
         (Some(trip), true) => known(trip)?.map(|n| Dim::from(usize::try_from(n).unwrap_or(0))),
         _ => None,
     };
@@ -443,7 +443,7 @@ fn map<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Importe
         return Err(Stop::Error(Error::model("the first input is no sequence")));
     };
     let none = Attrs::new();
-    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()), ..Element::default() };
+    let number = Element::scalar(DType::I64);
     let builder = importer.builder();
     let trip = builder.out_of_list(ListOp::Length, &inputs[..1], none.clone(), &number)?;
     let empty = ItemType::List(Element::default());
