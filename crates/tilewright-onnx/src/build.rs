@@ -15,7 +15,7 @@ use tilewright_ir::{
 };
 use tilewright_ops::{self as ops, Operand};
 
-use crate::extents::{MAX_RANK, check_extents, too_many_axes};
+use crate::extents::{check_extents, check_rank};
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;
@@ -27,7 +27,6 @@ mod convolution;
 mod emit;
 mod step;
 
-pub(crate) use control::Like;
 pub(crate) use convolution::Convolution;
 use emit::{Emit, Origin, Origins, Shared, expr};
 use step::{Call, OpenBody, Step};
@@ -87,8 +86,9 @@ pub(crate) struct Builder {
     pub(crate) narrow: NarrowValues,
     /// Constants that the graph has as calls.
     origins: Origins,
-    /// The importer of an operator by its name; see [`Builder::importer`].
-    importers: fn(&str) -> Result<Plain>,
+    /// The importer of an operator of ONNX's own in its newest version, for operators that are made of
+    /// it; an error where there is none.
+    pub(crate) importers: fn(&str) -> Result<Plain>,
 }
 
 impl Builder {
@@ -108,14 +108,6 @@ impl Builder {
             narrow: NarrowValues::default(),
             origins: Origins::default(),
         }
-    }
-
-    /// The importer of an operator of ONNX's own in its newest version, for operators that are made of it.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where there is none.
-    pub(crate) fn importer(&self, op: &str) -> Result<Plain> {
-        (self.importers)(op)
     }
 
     /// Has the graph call a function for a constant that its result is. Parameters as those of
@@ -276,9 +268,7 @@ impl Builder {
         if outs.is_empty() {
             return Err(Error::internal(format!("`{base}` has no result")));
         }
-        if let Some(out) = outs.iter().find(|o| o.rank() > MAX_RANK) {
-            return Err(too_many_axes(out.rank()));
-        }
+        outs.iter().try_for_each(|o| check_rank(o.rank()))?;
         outs.iter().try_for_each(|o| check_extents(&o.shape))?;
         let at = self.functions.len();
         let cost = cost(&func);

@@ -20,10 +20,13 @@ pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {
 }
 
 /// Refuses a tensor of too many dimensions.
-pub(crate) fn too_many_axes(rank: usize) -> Error {
-    Error::unsupported(format!(
-        "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
-    ))
+pub(crate) fn check_rank(rank: usize) -> Result<()> {
+    match rank <= MAX_RANK {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
+        ))),
+    }
 }
 
 /// Extents that a model computes.
@@ -34,9 +37,7 @@ pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
 
 /// Extents that a model computes, which may be open.
 pub(crate) fn checked_dims(list: &[Integer]) -> Result<Vec<Dim>> {
-    if list.len() > MAX_RANK {
-        return Err(too_many_axes(list.len()));
-    }
+    check_rank(list.len())?;
     let extent =
         |v: &Integer| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative")));
     let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;

@@ -6,6 +6,7 @@ use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor, TensorType};
 use tilewright_ops::Operand;
 
+use crate::build::Nested;
 use crate::texts::Texts;
 
 /// A value while a graph is imported.
@@ -29,29 +30,71 @@ pub(crate) enum Imported {
         /// The variable in the graph function.
         var: GraphVar,
         /// What it is.
-        what: ItemType,
+        what: Like,
     },
     /// Strings, which are known at import. Operators on numbers never see them.
     Text(Texts),
 }
 
-/// What a list or an optional holds.
+/// What a value is, without what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ItemType {
-    /// Tensors, in order.
-    List(Element),
-    /// A tensor, or nothing.
-    OptionalTensor(Element),
-    /// A list of tensors, or nothing.
-    OptionalList(Element),
+pub(crate) struct Like {
+    pub(crate) kind: Kind,
+    /// The tensor, or the tensors inside; those extents of it are missing that its value brings.
+    pub(crate) element: Element,
 }
 
-impl ItemType {
-    /// The tensors inside.
-    pub(crate) fn element(&self) -> &Element {
-        match self {
-            ItemType::List(e) | ItemType::OptionalTensor(e) | ItemType::OptionalList(e) => e,
+/// Whether a value is a tensor, or what holds some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tensor,
+    /// Tensors, in order.
+    List,
+    /// A tensor, or nothing.
+    OptionalTensor,
+    /// A list of tensors, or nothing.
+    OptionalList,
+}
+
+impl Like {
+    /// What a value is.
+    pub(crate) fn of(value: &Imported) -> Like {
+        match value {
+            Imported::Item { what, .. } => what.clone(),
+            tensor => Like { kind: Kind::Tensor, element: Element::of(tensor) },
         }
+    }
+
+    /// What is either of two.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for values of different kinds, types or ranks.
+    pub(crate) fn join(&self, other: &Like) -> Result<Like> {
+        use Kind::{List, OptionalList, OptionalTensor, Tensor};
+        let kind = match (self.kind, other.kind) {
+            (a, b) if a == b => a,
+            (OptionalTensor, Tensor) | (Tensor, OptionalTensor) => OptionalTensor,
+            (OptionalList, List) | (List, OptionalList) => OptionalList,
+            _ => return Err(Error::unsupported("a value that is a tensor or a list")),
+        };
+        let joined = self.element.join(&other.element);
+        if kind == Tensor && !joined.as_ref().is_ok_and(|e| e.shape.is_some()) {
+            let [(a, m), (b, n)] = [self, other].map(|of| {
+                let Element { dtype, shape, .. } = &of.element;
+                (dtype.unwrap_or(DType::HANDLE), shape.as_ref().map_or(0, Vec::len))
+            });
+            return Err(Error::unsupported(format!(
+                "a value that is {a} of {m} dimensions or {b} of {n}"
+            )));
+        }
+        Ok(Like { kind, element: joined? })
+    }
+
+    /// Without the sizes that are known only inside of a body.
+    pub(crate) fn outside(self, body: &Nested) -> Like {
+        let known = |d: Option<Dim>| d.filter(|d| body.is_outside(*d));
+        let shape = self.element.shape.map(|s| s.into_iter().map(known).collect());
+        Like { element: Element { shape, ..self.element }, ..self }
     }
 }
 

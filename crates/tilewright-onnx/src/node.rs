@@ -132,6 +132,21 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// [`Node::integers`] that must be one.
+    pub(crate) fn integer(&self, at: usize, what: &str) -> Result<Option<Integer>> {
+        match self.integers(at, what)?.as_deref() {
+            None => Ok(None),
+            Some([one]) => Ok(Some(*one)),
+            Some(_) => Err(Error::model(format!("the input `{what}` must be one number"))),
+        }
+    }
+
+    /// [`Node::integer`] that no open size decides.
+    pub(crate) fn constant_int(&self, at: usize, what: &str) -> Result<Option<i64>> {
+        let fixed = |v: Integer| v.fixed(&format!("the input `{what}`"));
+        self.integer(at, what)?.map(fixed).transpose()
+    }
+
     /// The variable that had to be known, where the importer failed for that.
     pub(crate) fn unknown(&self) -> Option<GraphVar> {
         self.unknown.borrow().clone()

@@ -97,7 +97,7 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         };
         let inputs = inputs.iter().map(|v| v.cloned()).collect();
         let node = Node::new(&proto, self.outer.label.clone(), OPSETS.1, inputs, None)?;
-        let import = self.b.importer(op)?;
+        let import = (self.b.importers)(op)?;
         let results = import(&node, self.b);
         self.outer.pass_on(&node);
         results.and_then(|results| node.finish().map(|()| results))

@@ -145,10 +145,7 @@ fn open_range(node: &Node, b: &mut Builder) -> Result<Option<Imported>> {
     }
     let mut parts = Vec::with_capacity(3);
     for (at, what) in ["start", "limit", "delta"].into_iter().enumerate() {
-        match node.integers(at, what)?.as_deref() {
-            Some([part]) => parts.push(*part),
-            _ => return Err(Error::model(format!("the input `{what}` must be one number"))),
-        }
+        parts.push(required(node.integer(at, what)?, &format!("the input `{what}`"))?);
     }
     let (start, limit) = (parts[0], parts[1]);
     let delta = parts[2].fixed("the input `delta`")?;

@@ -1,7 +1,8 @@
 //! Operators whose results have sizes that data decide: how much is found becomes a size, and everything
 //! after is an expression of it.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::dynamic::{self, Suppression};
 
 use super::compose::{Compose, int};
@@ -155,13 +156,8 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (boxes, scores) = (node.input(0)?, node.input(1)?);
     let centred = node.switch("center_point_box")?;
-    let most = match node.integers(2, "max_output_boxes_per_class")? {
-        None => Dim::from(0),
-        Some(list) => match list.as_slice() {
-            [n] => n.dim().unwrap_or_else(|| Dim::from(0)),
-            _ => return Err(Error::model("`max_output_boxes_per_class` is not one number")),
-        },
-    };
+    let most = node.integer(2, "max_output_boxes_per_class")?;
+    let most = most.and_then(Integer::dim).unwrap_or_else(|| Dim::from(0));
     let candidates = scores.shape().get(2).copied().unwrap_or_else(|| Dim::from(0));
     let most = most.min(candidates);
     if most == 0 {

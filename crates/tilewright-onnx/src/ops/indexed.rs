@@ -4,12 +4,13 @@
 
 use tilewright_ir::{Error, Result};
 use tilewright_ops::check::Need;
-use tilewright_ops::movement::{self, ScatterMode};
+use tilewright_ops::movement;
+use tilewright_ops::te::Reducer;
 
 use super::check::demand;
 use super::one;
 use crate::build::Builder;
-use crate::extents::{MAX_RANK, too_many_axes};
+use crate::extents::{MAX_RANK, check_rank};
 use crate::imported::Imported;
 use crate::node::{Node, axis};
 use crate::operator::{Operator, op, until};
@@ -38,10 +39,7 @@ pub(crate) fn gather_along(
 pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
-    let rank = x.rank() + indices.rank() - 1;
-    if rank > MAX_RANK {
-        return Err(too_many_axes(rank));
-    }
+    check_rank(x.rank() + indices.rank() - 1)?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
     one(gather_along(b, x, &indices, at)?)
 }
@@ -64,7 +62,7 @@ pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         .filter(|&n| n < x.rank().min(indices.rank()))
         .ok_or_else(|| Error::model(format!("attribute `batch_dims` is {batch}")))?;
     if x.rank() + indices.rank() > 2 * MAX_RANK {
-        return Err(too_many_axes(x.rank() + indices.rank()));
+        check_rank(x.rank() + indices.rank())?;
     }
     let indices = demand_tuples(node, b, x, indices, batch)?;
     one(b.call_on("gather_nd", [x, &indices], batch, |[x, indices]| {
@@ -91,16 +89,16 @@ fn demand_tuples(
 }
 
 /// How a scatter combines: replacing until opset 15, more since.
-fn scatter_mode(node: &Node) -> Result<ScatterMode> {
+fn scatter_mode(node: &Node) -> Result<Option<Reducer>> {
     if node.opset < 16 {
-        return Ok(ScatterMode::Replace);
+        return Ok(None);
     }
     match node.text_or("reduction", "none")? {
-        "none" => Ok(ScatterMode::Replace),
-        "add" => Ok(ScatterMode::Add),
-        "mul" => Ok(ScatterMode::Mul),
-        "min" if node.opset >= 18 => Ok(ScatterMode::Min),
-        "max" if node.opset >= 18 => Ok(ScatterMode::Max),
+        "none" => Ok(None),
+        "add" => Ok(Some(Reducer::Sum)),
+        "mul" => Ok(Some(Reducer::Prod)),
+        "min" if node.opset >= 18 => Ok(Some(Reducer::Min)),
+        "max" if node.opset >= 18 => Ok(Some(Reducer::Max)),
         other => Err(node.unsupported_value(
             "reduction",
             other,

@@ -6,7 +6,7 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use super::{arithmetic, one};
 use crate::build::Builder;
 use crate::data;
-use crate::imported::{Element, Imported, ItemType};
+use crate::imported::{Element, Imported, Kind, Like};
 use crate::model::{ValueKind, described};
 use crate::node::{Node, axis, required};
 use crate::operator::{MANY, Operator, lists, op, texts};
@@ -31,7 +31,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 /// The list of an input, and what it holds.
 fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
     match node.input(at)? {
-        value @ Imported::Item { what: ItemType::List(element), .. } => {
+        value @ Imported::Item { what: Like { kind: Kind::List, element }, .. } => {
             Ok((value.clone(), element.clone()))
         }
         _ => Err(Error::model(format!("input {at} is no sequence"))),
@@ -64,13 +64,13 @@ pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn construct(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let values = (0..node.input_count()).map(|at| tensor(node, at)).collect::<Result<Vec<_>>>()?;
     let element = values.iter().try_fold(Element::default(), |e, v| e.join(&Element::of(v)))?;
-    one(b.list(ListOp::Of, &values, Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Of, &values, Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn empty(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let dtype = node.element("dtype", data::element_type)?.unwrap_or(DType::F32);
     let element = Element { dtype: Some(dtype), ..Element::default() };
-    one(b.list(ListOp::Of, &[], Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Of, &[], Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn at(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -84,13 +84,13 @@ pub(crate) fn insert(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let new = tensor(node, 1)?;
     let element = element.join(&Element::of(&new))?;
     let args: Vec<Imported> = [value, new].into_iter().chain(position(node, 2)?).collect();
-    one(b.list(ListOp::Insert, &args, Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Insert, &args, Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn erase(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
     let args: Vec<Imported> = [value].into_iter().chain(position(node, 1)?).collect();
-    one(b.list(ListOp::Erase, &args, Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Erase, &args, Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn length(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -115,7 +115,7 @@ pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let element = Element { dtype: Some(x.dtype()), shape: Some(shape), ..Element::default() };
     let attrs = numbers(&[("axis", along as i64), ("keepdims", i64::from(keep))]);
     let args: Vec<Imported> = [x].into_iter().chain(lengths).collect();
-    one(b.list(ListOp::Split, &args, attrs, ItemType::List(element))?)
+    one(b.list(ListOp::Split, &args, attrs, Kind::List, element)?)
 }
 
 pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -150,23 +150,20 @@ pub(crate) fn optional(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         None => (ValueKind::Tensor, None),
     };
     let element = Element { dtype, ..Element::default() };
-    let what = match kind {
-        ValueKind::Sequence | ValueKind::OptionalSequence => ItemType::OptionalList(element),
-        _ => ItemType::OptionalTensor(element),
+    let kind = match kind {
+        ValueKind::Sequence | ValueKind::OptionalSequence => Kind::OptionalList,
+        _ => Kind::OptionalTensor,
     };
-    one(b.list(ListOp::Nothing, &[], Attrs::new(), what)?)
+    one(b.list(ListOp::Nothing, &[], Attrs::new(), kind, element)?)
 }
 
 pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let truth = |v: bool| one(Imported::Const(Tensor::from_bools(&[], &[v])?));
     match node.optional(0) {
         None => truth(false),
-        Some(
-            value @ Imported::Item {
-                what: ItemType::OptionalTensor(_) | ItemType::OptionalList(_),
-                ..
-            },
-        ) => {
+        Some(value)
+            if matches!(Like::of(value).kind, Kind::OptionalTensor | Kind::OptionalList) =>
+        {
             let flag = Element::scalar(DType::BOOL);
             one(b.out_of_list(ListOp::Has, std::slice::from_ref(value), Attrs::new(), &flag)?)
         }
@@ -175,14 +172,11 @@ pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 }
 
 pub(crate) fn optional_get(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    match node.input(0)? {
-        value @ Imported::Item { what: ItemType::OptionalTensor(element), .. } => {
-            one(b.out_of_list(ListOp::Get, std::slice::from_ref(value), Attrs::new(), element)?)
-        }
-        value @ Imported::Item { what: ItemType::OptionalList(element), .. } => {
-            let what = ItemType::List(element.clone());
-            one(b.list(ListOp::Get, std::slice::from_ref(value), Attrs::new(), what)?)
-        }
-        value => one(value.clone()),
-    }
+    let value = node.input(0)?;
+    let (Like { kind, element }, args) = (Like::of(value), std::slice::from_ref(value));
+    one(match kind {
+        Kind::OptionalTensor => b.out_of_list(ListOp::Get, args, Attrs::new(), &element)?,
+        Kind::OptionalList => b.list(ListOp::Get, args, Attrs::new(), Kind::List, element)?,
+        Kind::Tensor | Kind::List => value.clone(),
+    })
 }

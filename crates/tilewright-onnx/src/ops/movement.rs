@@ -14,7 +14,7 @@ use super::check::demand;
 use super::one;
 use super::value::{moved, reshape_to, scalar, transpose_by};
 use crate::build::Builder;
-use crate::extents::{MAX_RANK, check_extents, checked_dims, too_many_axes};
+use crate::extents::{check_extents, check_rank, checked_dims};
 use crate::fold::{self, View, row_major};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes, axes_or_all, axis, axis_or_end, required};
@@ -44,9 +44,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let wanted = required(node.integers(1, "shape")?, "the input `shape`")?;
-    if wanted.len() > MAX_RANK {
-        return Err(too_many_axes(wanted.len()));
-    }
+    check_rank(wanted.len())?;
     let keep_zero = node.opset >= 14 && node.flag("allowzero", false)?;
     let contradiction = || {
         Error::model(format!("a tensor of shape {:?} cannot take the shape {wanted:?}", x.shape()))
@@ -109,9 +107,7 @@ pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let list = node.axes(13)?.ok_or_else(|| Error::model("the axes are not given"))?;
     let rank = x.rank() + list.len();
-    if rank > MAX_RANK {
-        return Err(too_many_axes(rank));
-    }
+    check_rank(rank)?;
     let new = axes(&list, rank)?;
     let one_cell = Dim::from(1);
     let mut old = x.shape().into_iter();

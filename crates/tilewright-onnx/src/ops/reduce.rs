@@ -8,7 +8,7 @@ use tilewright_ops::reduce::{self, Arg, Reduction};
 use super::one;
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::node::{Node, axes, axis};
+use crate::node::{Node, axes, axis, required};
 use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
@@ -74,10 +74,8 @@ pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", -1)?, x.rank())?;
     let extent = x.shape()[at];
-    let count = match node.integers(1, "K")?.as_deref() {
-        Some([count]) => count.dim().filter(|k| Integer::from(extent).is_less(*k) != Some(true)),
-        _ => return Err(Error::model("the input `K` must be one number")),
-    };
+    let count = required(node.integer(1, "K")?, "the input `K`")?.dim();
+    let count = count.filter(|k| Integer::from(extent).is_less(*k) != Some(true));
     let count = count.ok_or_else(|| {
         Error::model(format!("the input `K` does not fit {} elements", x.shape()[at]))
     })?;
@@ -96,10 +94,8 @@ pub(crate) fn cumulative(
     make: fn(&Operand, i64, bool, bool) -> Result<TensorFunc>,
 ) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let at = match node.constant_ints(1, "axis")?.as_deref() {
-        Some([at]) => axis(*at, x.rank())? as i64,
-        _ => return Err(Error::model("the input `axis` must be one number")),
-    };
+    let at = required(node.constant_int(1, "axis")?, "the input `axis`")?;
+    let at = axis(at, x.rank())? as i64;
     let exclusive = node.flag("exclusive", false)?;
     let reverse = node.flag("reverse", false)?;
     one(b.call_on(base, [x], (at, exclusive, reverse), |[x]| make(x, at, exclusive, reverse))?)

@@ -141,19 +141,10 @@ fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported>
     c.reshape(&y, &[rows, points, 1])
 }
 
-/// One number that must be known.
-fn known(node: &Node, at: usize, what: &str) -> Result<Option<i64>> {
-    match node.constant_ints(at, what)?.as_deref() {
-        None => Ok(None),
-        Some([v]) => Ok(Some(*v)),
-        Some(_) => Err(Error::model(format!("the input `{what}` must be one number"))),
-    }
-}
-
 fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
     let size =
         |v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}")));
-    known(node, at, what)?.map(size).transpose()
+    node.constant_int(at, what)?.map(size).transpose()
 }
 
 pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -162,7 +153,7 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // The axis became an input.
     let at = match node.opset {
         ..20 => node.int_or("axis", 1)?,
-        _ => known(node, 2, "axis")?.unwrap_or(-2),
+        _ => node.constant_int(2, "axis")?.unwrap_or(-2),
     };
     let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
     let rank = x.rank();

@@ -5,9 +5,9 @@ use tilewright_ir::{Attr, Attrs, DType, Dim, Result, Tensor, dim};
 use tilewright_ops::{Operand, Scalar, creation, elementwise, movement};
 
 use crate::build::Builder;
-use crate::extents::{MAX_RANK, too_many_axes};
+use crate::extents::check_rank;
 use crate::fold::{self, View, row_major};
-use crate::imported::{Element, Imported, ItemType, operand};
+use crate::imported::{Element, Imported, Kind, operand};
 use crate::model::ValueKind;
 
 /// The element of a tensor with one element.
@@ -63,9 +63,7 @@ pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
     shape: &[D],
 ) -> Result<Imported> {
     let shape: &[Dim] = &shape.iter().map(|d| (*d).into()).collect::<Vec<_>>();
-    if shape.len() > MAX_RANK {
-        return Err(too_many_axes(shape.len()));
-    }
+    check_rank(shape.len())?;
     match x {
         _ if x.shape() == shape => Ok(x.clone()),
         Imported::Const(t) if dim::is_known(shape) => {
@@ -122,11 +120,11 @@ pub(crate) fn given(
     let none = Attrs::new();
     match kind {
         ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalTensor(declared))
+            b.list(ListOp::Nothing, &[], none, Kind::OptionalTensor, declared)
         }
         ValueKind::OptionalSequence if values.is_empty() => {
             let declared = Element { shape: None, ..declared };
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalList(declared))
+            b.list(ListOp::Nothing, &[], none, Kind::OptionalList, declared)
         }
         ValueKind::Sequence | ValueKind::OptionalSequence => {
             let element = match values {
@@ -136,7 +134,7 @@ pub(crate) fn given(
                     rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
                 }
             };
-            b.list(ListOp::Of, values, none, ItemType::List(element))
+            b.list(ListOp::Of, values, none, Kind::List, element)
         }
     }
 }
