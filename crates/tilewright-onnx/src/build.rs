@@ -15,7 +15,7 @@ use tilewright_ir::{
 };
 use tilewright_ops::{self as ops, Operand};
 
-use crate::extents::{MAX_RANK, check_extents, too_many_axes};
+use crate::extents::{check_extents, check_rank};
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;
@@ -27,7 +27,6 @@ mod convolution;
 mod emit;
 mod step;
 
-pub(crate) use control::Like;
 pub(crate) use convolution::Convolution;
 use emit::{Emit, Origin, Origins, Shared, expr};
 use step::{Call, OpenBody, Step};
@@ -87,8 +86,9 @@ pub(crate) struct Builder {
     pub(crate) narrow: NarrowValues,
     /// Constants that the graph has as calls.
     origins: Origins,
-    /// The importer of an operator by its name; see [`Builder::importer`].
-    importers: fn(&str) -> Result<Plain>,
+    /// The importer of an operator of ONNX's own in its newest version, for operators that are made of
+    /// it; an error where there is none.
+    pub(crate) importers: fn(&str) -> Result<Plain>,
 }
 
 impl Builder {
@@ -110,29 +110,22 @@ impl Builder {
         }
     }
 
-    /// The importer of an operator of ONNX's own in its newest version, for operators that are made of it.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] where there is none.
-    pub(crate) fn importer(&self, op: &str) -> Result<Plain> {
-        (self.importers)(op)
-    }
-
     /// Has the graph call a function for a constant that its result is. Parameters as those of
     /// [`Builder::call`].
-    pub(crate) fn keep_origin(
+    pub(crate) fn keep_origin<'v>(
         &mut self,
         made: &Imported,
         base: &'static str,
         key: &dyn Debug,
-        args: &[Imported],
+        args: impl IntoIterator<Item = &'v Imported>,
         make: impl FnOnce() -> Result<TensorFunc>,
     ) -> Result<()> {
         let Imported::Const(t) = made else { return Ok(()) };
         // Tensors without elements share their memory.
         if !t.is_empty() {
+            let args: Vec<Imported> = args.into_iter().cloned().collect();
             let func = self.function(base, key, args.len(), Box::new(make))?;
-            let origin = Origin { made: t.clone(), func, args: args.to_vec() };
+            let origin = Origin { made: t.clone(), func, args };
             self.origins.0.insert((t.bytes().as_ptr(), t.shape().to_vec()), origin);
         }
         Ok(())
@@ -143,37 +136,49 @@ impl Builder {
         self.origins.of(t).is_some()
     }
 
+    /// Calls the function that `make` builds for operands like some values, whose one result comes
+    /// back. `key` holds its other parameters: equal ones mean equal functions.
+    pub(crate) fn call_on<const N: usize>(
+        &mut self,
+        base: &'static str,
+        args: [&Imported; N],
+        key: impl Debug,
+        make: impl FnOnce([&Operand; N]) -> Result<TensorFunc>,
+    ) -> Result<Imported> {
+        let of = args.map(operand);
+        self.call(base, &(&of, key), args, || make(of.each_ref()))
+    }
+
     /// Calls the function that `make` builds, whose one result comes back. `key` holds all
     /// parameters of the function: equal keys mean equal functions.
-    pub(crate) fn call(
+    pub(crate) fn call<'v>(
         &mut self,
         base: &'static str,
         key: &dyn Debug,
-        args: &[Imported],
+        args: impl IntoIterator<Item = &'v Imported>,
         make: impl FnOnce() -> Result<TensorFunc>,
     ) -> Result<Imported> {
-        self.call_many(base, key, args, make)?
-            .pop()
-            .ok_or_else(|| Error::internal(format!("`{base}` has no result")))
+        only(base, self.call_many(base, key, args, make)?)
     }
 
     /// [`Builder::call`] with any number of results.
-    pub(crate) fn call_many(
+    pub(crate) fn call_many<'v>(
         &mut self,
         base: &'static str,
         key: &dyn Debug,
-        args: &[Imported],
+        args: impl IntoIterator<Item = &'v Imported>,
         make: impl FnOnce() -> Result<TensorFunc>,
     ) -> Result<Vec<Imported>> {
+        let args: Vec<Imported> = args.into_iter().cloned().collect();
         let func = self.function(base, key, args.len(), Box::new(make))?;
         self.called(func, args)
     }
 
     /// The results of a function of the builder.
-    fn called(&mut self, func: usize, args: &[Imported]) -> Result<Vec<Imported>> {
+    fn called(&mut self, func: usize, args: Vec<Imported>) -> Result<Vec<Imported>> {
         let shared = &mut self.functions[func];
         // Operators that take types only do not see the shapes of all their operands.
-        for (need, arg) in shared.inputs.iter().zip(args) {
+        for (need, arg) in shared.inputs.iter().zip(&args) {
             let given = operand(arg);
             if *need != given {
                 return Err(Error::model(format!("there is {given} where {need} is needed")));
@@ -206,13 +211,13 @@ impl Builder {
         if args.iter().any(|a| matches!(a, Imported::Sizes(_))) {
             let steps = shared.cost.min(self.budget.steps);
             if let (Some(shapes), true) = (&known, shared.cost <= steps)
-                && let Some(results) = sizes::run(&shared.func, args, &shared.outs, shapes)?
+                && let Some(results) = sizes::run(&shared.func, &args, &shared.outs, shapes)?
             {
                 self.budget.steps -= steps;
                 return Ok(results);
             }
             let args = args.iter().map(|a| self.as_data(a)).collect::<Result<Vec<_>>>()?;
-            return Ok(self.push(func, &args));
+            return Ok(self.push(func, args));
         }
         Ok(self.push(func, args))
     }
@@ -226,10 +231,9 @@ impl Builder {
             ));
         }
         let Imported::Sizes(s) = value else { return Ok(value.clone()) };
-        let make = || ops::creation::integers(s.shape(), s.values(), s.dtype());
-        let func =
-            self.function("sizes", &(s.shape(), s.values(), s.dtype()), 0, Box::new(make))?;
-        self.push(func, &[]).pop().ok_or_else(|| Error::internal("sizes have no result"))
+        let make = || ops::creation::integers(&s.shape, &s.values, s.dtype);
+        let func = self.function("sizes", &(&s.shape, &s.values, s.dtype), 0, Box::new(make))?;
+        only("sizes", self.push(func, Vec::new()))
     }
 
     /// Copies a value, so that it has a variable of its own.
@@ -240,9 +244,7 @@ impl Builder {
         let x = operand(value);
         let make = || ops::movement::copy(&x);
         let func = self.function("copy", &x, 1, Box::new(make))?;
-        self.push(func, std::slice::from_ref(value))
-            .pop()
-            .ok_or_else(|| Error::internal("a copy has no result"))
+        only("copy", self.push(func, vec![value.clone()]))
     }
 
     /// The position of a function: that of an equal one, or of what `make` builds.
@@ -266,9 +268,7 @@ impl Builder {
         if outs.is_empty() {
             return Err(Error::internal(format!("`{base}` has no result")));
         }
-        if let Some(out) = outs.iter().find(|o| o.rank() > MAX_RANK) {
-            return Err(too_many_axes(out.rank()));
-        }
+        outs.iter().try_for_each(|o| check_rank(o.rank()))?;
         outs.iter().try_for_each(|o| check_extents(&o.shape))?;
         let at = self.functions.len();
         let cost = cost(&func);
@@ -285,21 +285,12 @@ impl Builder {
         Ok(at)
     }
 
-    fn push(&mut self, func: usize, args: &[Imported]) -> Vec<Imported> {
-        let outs = &self.functions[func].outs;
+    fn push(&mut self, func: usize, args: Vec<Imported>) -> Vec<Imported> {
         let name = identifier(&self.hint);
-        let values: Vec<(GraphVar, Imported)> = outs
-            .iter()
-            .map(|o| {
-                let var = GraphVar::tensor(name.as_str(), tensor_type(o));
-                let value =
-                    Imported::Var { var: var.clone(), shape: o.shape.clone(), dtype: o.dtype };
-                (var, value)
-            })
-            .collect();
-        let (outs, values): (Vec<GraphVar>, Vec<Imported>) = values.into_iter().unzip();
+        let values = self.functions[func].outs.iter().map(|o| Imported::var_of(&name, o.clone()));
+        let (outs, values): (Vec<GraphVar>, Vec<Imported>) = values.unzip();
         let defined = outs.clone();
-        self.add(&defined, Step::Call(Call { func, args: args.to_vec(), outs }));
+        self.add(&defined, Step::Call(Call { func, args, outs }));
         values
     }
 
@@ -403,6 +394,11 @@ impl Builder {
         module.insert("main", main);
         Ok(module)
     }
+}
+
+/// The one result of a function.
+fn only(base: &str, mut results: Vec<Imported>) -> Result<Imported> {
+    results.pop().ok_or_else(|| Error::internal(format!("`{base}` has no result")))
 }
 
 /// Names as the value of an attribute.

@@ -14,7 +14,7 @@ use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor};
 
 use crate::extents::checked_shape;
-use crate::narrow::{self, Narrow};
+use crate::narrow::{self, Element, Narrow};
 use crate::proto::{Bytes, DataType, EXTERNAL, TensorProto};
 
 /// Element types that a model may use.
@@ -33,14 +33,6 @@ const TYPES: [(DataType, DType); 13] = [
     (DataType::Uint32, DType::U32),
     (DataType::Uint64, DType::U64),
 ];
-
-/// The type in which elements of this number in the file are kept.
-///
-/// # Errors
-/// As [`element_type`], but for [`Narrow`] ones.
-pub(crate) fn stored_type(number: i32) -> Result<DType> {
-    Narrow::of(number).map_or_else(|| element_type(number), |narrow| Ok(narrow.stored()))
-}
 
 /// The element type of this number in the file.
 ///
@@ -83,36 +75,34 @@ pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Ten
     if proto.segment.is_some() {
         return Err(Error::unsupported("tensors stored in segments are not supported"));
     }
-    if let Some(narrow) = Narrow::of(proto.data_type) {
-        return packed(proto, folder, narrow, &shape);
-    }
-    let dtype = element_type(proto.data_type)?;
-    let bytes = byte_count(dtype, &shape)
+    let element = Element::of(proto.data_type)?;
+    let bytes = byte_count(element.stored(), &shape)
         .ok_or_else(|| Error::unsupported(format!("a tensor of shape {shape:?} is too large")))?;
-    match (proto.data_location == EXTERNAL, &proto.raw_data) {
-        (true, _) => external(proto, folder, dtype, &shape, bytes),
-        (false, Some(raw)) => inline(raw, dtype, &shape, bytes),
-        (false, None) => listed(proto, dtype, &shape),
+    match element {
+        Element::Plain(dtype) => stored(proto, folder, dtype, &shape, bytes),
+        // Elements that are narrower than a byte, or floats of a byte.
+        Element::Narrow(narrow) => {
+            let packed = bytes.div_ceil(8 / narrow.bits());
+            let packed = stored(proto, folder, DType::U8, &[packed], packed)?;
+            let elements = narrow.unpack(packed.bytes(), bytes);
+            Tensor::from_bytes(narrow.stored(), &shape, &elements)
+        }
     }
 }
 
-/// A tensor whose elements are narrower than a byte, or floats of a byte.
-fn packed(
+/// The elements of a tensor as the file has them.
+fn stored(
     proto: &TensorProto,
     folder: Option<&Folder>,
-    narrow: Narrow,
+    dtype: DType,
     shape: &[usize],
+    bytes: usize,
 ) -> Result<Tensor> {
-    let count = byte_count(DType::U8, shape)
-        .ok_or_else(|| Error::unsupported(format!("a tensor of shape {shape:?} is too large")))?;
-    let bytes = count.div_ceil(8 / narrow.bits());
-    let packed = match (proto.data_location == EXTERNAL, &proto.raw_data) {
-        (true, _) => external(proto, folder, DType::U8, &[bytes], bytes)?,
-        (false, Some(raw)) => inline(raw, DType::U8, &[bytes], bytes)?,
-        (false, None) => listed(proto, DType::U8, &[bytes])?,
-    };
-    let elements = narrow.unpack(packed.bytes(), count);
-    Tensor::from_bytes(narrow.stored(), shape, &elements)
+    match (proto.data_location == EXTERNAL, &proto.raw_data) {
+        (true, _) => external(proto, folder, dtype, shape, bytes),
+        (false, Some(raw)) => inline(raw, dtype, shape, bytes),
+        (false, None) => listed(proto, dtype, shape),
+    }
 }
 
 fn inline(raw: &Bytes, dtype: DType, shape: &[usize], bytes: usize) -> Result<Tensor> {

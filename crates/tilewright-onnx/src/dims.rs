@@ -312,17 +312,23 @@ impl OpenSizes {
 /// As many names as a message lists.
 const LISTED: usize = 16;
 
+/// Names, but not more than a message lists.
+fn listed(mut names: Vec<String>) -> String {
+    if let Some(more @ 1..) = names.len().checked_sub(LISTED) {
+        names.truncate(LISTED);
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
+}
+
 fn rank_unknown(inputs: &[&str]) -> Error {
-    let listed = inputs.iter().take(LISTED);
-    let mut said: Vec<String> = listed
+    let said = inputs
+        .iter()
         .map(|input| format!("the rank of `{input}` (`{input}.0`, `{input}.1`, ...)"))
         .collect();
-    if inputs.len() > LISTED {
-        said.push(format!("and {} more", inputs.len() - LISTED));
-    }
     let flags: Vec<String> =
         inputs.iter().take(LISTED).map(|input| format!("--dim {input}.0=SIZE")).collect();
-    Error::input(format!("the model leaves open: {}", said.join(", ")))
+    Error::input(format!("the model leaves open: {}", listed(said)))
         .help(format!("give each axis a size: {}; or give the inputs", flags.join(" ")))
 }
 
@@ -364,14 +370,9 @@ fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
             known.push(format!("{}.AXIS", input.name));
         }
     }
-    if known.len() > LISTED {
-        let more = known.len() - LISTED;
-        known.truncate(LISTED);
-        known.push(format!("and {more} more"));
-    }
     let note = match known.is_empty() {
         true => "the model leaves no size open".to_owned(),
-        false => format!("open sizes of the model: {}", known.join(", ")),
+        false => format!("open sizes of the model: {}", listed(known)),
     };
     Error::input(format!("no dimension of the model is called `{key}`")).note(note)
 }

@@ -20,30 +20,24 @@ pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {
 }
 
 /// Refuses a tensor of too many dimensions.
-pub(crate) fn too_many_axes(rank: usize) -> Error {
-    Error::unsupported(format!(
-        "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
-    ))
+pub(crate) fn check_rank(rank: usize) -> Result<()> {
+    match rank <= MAX_RANK {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
+        ))),
+    }
 }
 
 /// Extents that a model computes.
 pub(crate) fn checked_shape(list: &[i64]) -> Result<Vec<usize>> {
-    if list.len() > MAX_RANK {
-        return Err(too_many_axes(list.len()));
-    }
-    let extent = |&d: &i64| {
-        usize::try_from(d).map_err(|_| Error::model(format!("the extent {d} is negative")))
-    };
-    let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;
-    check_extents(&dim::shape(&shape))?;
-    Ok(shape)
+    let list: Vec<Integer> = list.iter().map(|d| (*d).into()).collect();
+    dim::fixed(&checked_dims(&list)?, "a shape")
 }
 
 /// Extents that a model computes, which may be open.
 pub(crate) fn checked_dims(list: &[Integer]) -> Result<Vec<Dim>> {
-    if list.len() > MAX_RANK {
-        return Err(too_many_axes(list.len()));
-    }
+    check_rank(list.len())?;
     let extent =
         |v: &Integer| v.dim().ok_or_else(|| Error::model(format!("the extent {v} is negative")));
     let shape = list.iter().map(extent).collect::<Result<Vec<_>>>()?;

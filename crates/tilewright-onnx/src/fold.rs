@@ -46,6 +46,19 @@ pub(crate) struct View {
     pub(crate) steps: Vec<i64>,
 }
 
+impl View {
+    /// A tensor of shape `own` stretched to a shape that it broadcasts to.
+    pub(crate) fn stretched(own: &[usize], shape: &[usize]) -> View {
+        let (added, steps) = (shape.len() - own.len(), row_major(own));
+        let step = |k: usize| match k.checked_sub(added) {
+            Some(k) if own[k] != 1 => steps[k],
+            _ => 0,
+        };
+        let steps = (0..shape.len()).map(step).collect();
+        View { offset: 0, shape: shape.to_vec(), steps }
+    }
+}
+
 /// Distance of neighbours along each axis of a row-major tensor.
 pub(crate) fn row_major(shape: &[usize]) -> Vec<i64> {
     let mut steps = vec![1i64; shape.len()];

@@ -23,7 +23,7 @@ use crate::data;
 use crate::dims::{self, Equalities};
 use crate::extents::{MAX_RANK, check_extents};
 use crate::graphs::{Graphs, Misfit, Stop};
-use crate::imported::{Element, Imported, tensor_type};
+use crate::imported::{Element, Imported};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
@@ -271,10 +271,9 @@ impl<'a> Importer<'a> {
                 values.push(match given.filter(|_| fixed.contains(part.name.as_str())) {
                     Some(t) => Imported::Const(t.clone()),
                     None => {
-                        let ty = tensor_type(&Operand { shape: shape.clone(), dtype });
-                        let var = GraphVar::tensor(part.name.as_str(), ty);
-                        params.push(var.clone());
-                        equal.divided(&mut builder, Imported::Var { var, shape, dtype })?
+                        let (var, value) = Imported::var_of(&part.name, Operand { shape, dtype });
+                        params.push(var);
+                        equal.divided(&mut builder, value)?
                     }
                 });
             }
@@ -312,11 +311,7 @@ impl<'a> Importer<'a> {
         for (output, proto) in
             std::mem::take(&mut self.outputs).into_iter().zip(&self.model.graph.output)
         {
-            let value = self
-                .value(&proto.name)?
-                .ok_or_else(|| Error::model("nothing computes it"))
-                .map_err(|e| e.context(format!("output `{}`", output.name)))?;
-            let value = match value {
+            let value = match self.output(&proto.name)? {
                 Imported::Text(texts) => Imported::Const(texts.to_bytes()?),
                 value => value,
             };
@@ -408,7 +403,7 @@ impl<'a> Importer<'a> {
         })
     }
 
-    fn operator(&self, node: &NodeProto) -> Result<&'static Operator<Import>> {
+    fn operator(&self, node: &NodeProto) -> Result<&'static Operator> {
         let opset = opset_of(self.model, &node.domain);
         if opset == 0 && registry::has_domain(&node.domain) {
             let whose = match registry::versions_of(&node.domain) {
@@ -550,7 +545,7 @@ impl<'a> Importer<'a> {
         &mut self,
         proto: &'a NodeProto,
         at: usize,
-        operator: &Operator<Import>,
+        operator: &Operator,
     ) -> Result<Node<'a>> {
         if proto.input.len() > operator.max_inputs {
             return Err(match operator.max_inputs {
@@ -607,6 +602,12 @@ impl<'a> Importer<'a> {
         Node::new(proto, label, opset, inputs, self.model.folder.as_ref())
     }
 
+    /// The value of an output of a graph.
+    fn output(&mut self, name: &'a str) -> Result<Imported> {
+        let value = self.value(name)?.ok_or_else(|| Error::model("nothing computes it"));
+        value.map_err(|e| e.context(format!("output `{name}`")))
+    }
+
     /// A value by its name, if it is known: of the innermost graph that has it. Counts as one of its
     /// uses: the last one forgets it.
     fn value(&mut self, name: &'a str) -> Result<Option<Imported>> {
@@ -624,18 +625,16 @@ impl<'a> Importer<'a> {
             if let Some(value) = scope.values.remove(name) {
                 return Ok(Some(value));
             }
-            if let Some(proto) = scope.initializers.get(name).filter(|t| Texts::is_in(t)) {
-                let texts =
-                    Texts::read(proto).map_err(|e| e.context(format!("constant `{name}`")))?;
-                return Ok(Some(Imported::Text(texts)));
-            }
-            if let Some(proto) = scope.initializers.get(name) {
-                let tensor = data::tensor(proto, folder)
-                    .map_err(|e| e.context(format!("constant `{name}`")))?;
+            if let Some(&proto) = scope.initializers.get(name) {
+                let read = match Texts::is_in(proto) {
+                    true => Texts::read(proto).map(Imported::Text),
+                    false => data::tensor(proto, folder).map(Imported::Const),
+                };
+                let value = read.map_err(|e| e.context(format!("constant `{name}`")))?;
                 if left > 0 {
-                    scope.values.insert(name, Imported::Const(tensor.clone()));
+                    scope.values.insert(name, value.clone());
                 }
-                return Ok(Some(Imported::Const(tensor)));
+                return Ok(Some(value));
             }
         }
         Ok(None)
@@ -662,11 +661,8 @@ impl<'a> Graphs<'a> for Importer<'a> {
         scope.values.extend(names.into_iter().zip(inputs.iter().cloned()));
         self.scopes.push(scope);
         let outputs = self.nodes().and_then(|()| {
-            let output = |name: &'a str| {
-                let value = self.value(name)?.ok_or_else(|| Error::model("nothing computes it"));
-                Ok(value.map_err(|e| e.context(format!("output `{name}`")))?)
-            };
-            graph.output.iter().map(|v| v.name.as_str()).map(output).collect()
+            let outputs = graph.output.iter().map(|v| self.output(&v.name));
+            Ok(outputs.collect::<Result<_>>()?)
         });
         self.scopes.pop();
         outputs

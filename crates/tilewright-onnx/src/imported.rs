@@ -6,6 +6,7 @@ use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor, TensorType};
 use tilewright_ops::Operand;
 
+use crate::build::Nested;
 use crate::texts::Texts;
 
 /// A value while a graph is imported.
@@ -29,29 +30,71 @@ pub(crate) enum Imported {
         /// The variable in the graph function.
         var: GraphVar,
         /// What it is.
-        what: ItemType,
+        what: Like,
     },
     /// Strings, which are known at import. Operators on numbers never see them.
     Text(Texts),
 }
 
-/// What a list or an optional holds.
+/// What a value is, without what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ItemType {
-    /// Tensors, in order.
-    List(Element),
-    /// A tensor, or nothing.
-    OptionalTensor(Element),
-    /// A list of tensors, or nothing.
-    OptionalList(Element),
+pub(crate) struct Like {
+    pub(crate) kind: Kind,
+    /// The tensor, or the tensors inside; those extents of it are missing that its value brings.
+    pub(crate) element: Element,
 }
 
-impl ItemType {
-    /// The tensors inside.
-    pub(crate) fn element(&self) -> &Element {
-        match self {
-            ItemType::List(e) | ItemType::OptionalTensor(e) | ItemType::OptionalList(e) => e,
+/// Whether a value is a tensor, or what holds some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tensor,
+    /// Tensors, in order.
+    List,
+    /// A tensor, or nothing.
+    OptionalTensor,
+    /// A list of tensors, or nothing.
+    OptionalList,
+}
+
+impl Like {
+    /// What a value is.
+    pub(crate) fn of(value: &Imported) -> Like {
+        match value {
+            Imported::Item { what, .. } => what.clone(),
+            tensor => Like { kind: Kind::Tensor, element: Element::of(tensor) },
         }
+    }
+
+    /// What is either of two.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for values of different kinds, types or ranks.
+    pub(crate) fn join(&self, other: &Like) -> Result<Like> {
+        use Kind::{List, OptionalList, OptionalTensor, Tensor};
+        let kind = match (self.kind, other.kind) {
+            (a, b) if a == b => a,
+            (OptionalTensor, Tensor) | (Tensor, OptionalTensor) => OptionalTensor,
+            (OptionalList, List) | (List, OptionalList) => OptionalList,
+            _ => return Err(Error::unsupported("a value that is a tensor or a list")),
+        };
+        let joined = self.element.join(&other.element);
+        if kind == Tensor && !joined.as_ref().is_ok_and(|e| e.shape.is_some()) {
+            let [(a, m), (b, n)] = [self, other].map(|of| {
+                let Element { dtype, shape, .. } = &of.element;
+                (dtype.unwrap_or(DType::HANDLE), shape.as_ref().map_or(0, Vec::len))
+            });
+            return Err(Error::unsupported(format!(
+                "a value that is {a} of {m} dimensions or {b} of {n}"
+            )));
+        }
+        Ok(Like { kind, element: joined? })
+    }
+
+    /// Without the sizes that are known only inside of a body.
+    pub(crate) fn outside(self, body: &Nested) -> Like {
+        let known = |d: Option<Dim>| d.filter(|d| body.is_outside(*d));
+        let shape = self.element.shape.map(|s| s.into_iter().map(known).collect());
+        Like { element: Element { shape, ..self.element }, ..self }
     }
 }
 
@@ -68,6 +111,11 @@ pub(crate) struct Element {
 }
 
 impl Element {
+    /// Of tensors without axes.
+    pub(crate) fn scalar(dtype: DType) -> Element {
+        Element { dtype: Some(dtype), shape: Some(Vec::new()), mixed: false }
+    }
+
     /// Of one tensor.
     pub(crate) fn of(value: &Imported) -> Element {
         let shape = value.shape().into_iter().map(Some).collect();
@@ -98,11 +146,18 @@ impl Element {
 }
 
 impl Imported {
+    /// A new variable of the graph for a tensor, and its value.
+    pub(crate) fn var_of(name: &str, operand: Operand) -> (GraphVar, Imported) {
+        let var = GraphVar::tensor(name, tensor_type(&operand));
+        let Operand { shape, dtype } = operand;
+        (var.clone(), Imported::Var { var, shape, dtype })
+    }
+
     /// Extents.
     pub(crate) fn shape(&self) -> Vec<Dim> {
         match self {
             Imported::Const(t) => dim::shape(t.shape()),
-            Imported::Sizes(s) => dim::shape(s.shape()),
+            Imported::Sizes(s) => dim::shape(&s.shape),
             Imported::Var { shape, .. } => shape.clone(),
             Imported::Item { .. } => Vec::new(),
             Imported::Text(t) => dim::shape(t.shape()),
@@ -113,7 +168,7 @@ impl Imported {
     pub(crate) fn rank(&self) -> usize {
         match self {
             Imported::Const(t) => t.shape().len(),
-            Imported::Sizes(s) => s.shape().len(),
+            Imported::Sizes(s) => s.shape.len(),
             Imported::Var { shape, .. } => shape.len(),
             Imported::Item { .. } => 0,
             Imported::Text(t) => t.shape().len(),
@@ -124,7 +179,7 @@ impl Imported {
     pub(crate) fn dtype(&self) -> DType {
         match self {
             Imported::Const(t) => t.dtype(),
-            Imported::Sizes(s) => s.dtype(),
+            Imported::Sizes(s) => s.dtype,
             Imported::Var { dtype, .. } => *dtype,
             Imported::Item { .. } | Imported::Text(_) => DType::HANDLE,
         }
@@ -134,18 +189,15 @@ impl Imported {
     pub(crate) fn constant(&self) -> Option<&Tensor> {
         match self {
             Imported::Const(t) => Some(t),
-            Imported::Sizes(_)
-            | Imported::Var { .. }
-            | Imported::Item { .. }
-            | Imported::Text(_) => None,
+            _ => None,
         }
     }
 
     /// The variable, where it is not known at import.
     pub(crate) fn var(&self) -> Option<&GraphVar> {
         match self {
-            Imported::Const(_) | Imported::Sizes(_) | Imported::Text(_) => None,
             Imported::Var { var, .. } | Imported::Item { var, .. } => Some(var),
+            _ => None,
         }
     }
 }
@@ -153,26 +205,12 @@ impl Imported {
 /// Integers that are known but for open sizes, in row-major order.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) values: Arc<[Integer]>,
-    pub(crate) dtype: DType,
-}
-
-impl Sizes {
     /// Extents.
-    pub(crate) fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
+    pub(crate) shape: Vec<usize>,
     /// The integers.
-    pub(crate) fn values(&self) -> &[Integer] {
-        &self.values
-    }
-
+    pub(crate) values: Arc<[Integer]>,
     /// Element type: `int64` or `int32`.
-    pub(crate) fn dtype(&self) -> DType {
-        self.dtype
-    }
+    pub(crate) dtype: DType,
 }
 
 /// Shape and type of a value, as the operators take them.

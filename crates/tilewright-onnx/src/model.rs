@@ -9,8 +9,9 @@ use std::path::Path;
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 
-use crate::data::{self, Folder, element_type, stored_type};
+use crate::data::{self, Folder, element_type};
 use crate::functions;
+use crate::narrow::Element;
 use crate::proto::{
     Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorProto,
     TensorTypeProto, TypeValue, ValueInfoProto,
@@ -363,7 +364,7 @@ pub(crate) fn described(
         TypeValue::Tensor(tensor) => {
             let dtype = match (tensor.elem_type, what) {
                 (0, "output") => None,
-                (number, _) => Some(stored_type(number)?),
+                (number, _) => Some(Element::of(number)?.stored()),
             };
             let dims = tensor.shape.as_ref().map(|shape| {
                 let dims = shape.dim.iter();

@@ -9,8 +9,10 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{Error, GraphVar, Result, Tensor};
 
+use crate::build::Builder;
 use crate::data::{self, Folder};
 use crate::imported::Imported;
+use crate::narrow::Element;
 use crate::proto::{
     AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto, TypeValue,
 };
@@ -68,11 +70,6 @@ impl<'a> Node<'a> {
         &self.proto.op_type
     }
 
-    /// The node in the file.
-    pub(crate) fn proto(&self) -> &'a NodeProto {
-        self.proto
-    }
-
     /// Number of inputs, absent ones at the end not counted.
     pub(crate) fn input_count(&self) -> usize {
         self.inputs.iter().rposition(Option::is_some).map_or(0, |i| i + 1)
@@ -90,7 +87,7 @@ impl<'a> Node<'a> {
 
     /// The input at a position, which must be there.
     pub(crate) fn input(&self, at: usize) -> Result<&Imported> {
-        self.optional(at).ok_or_else(|| Error::model(format!("input {at} is missing")))
+        required(self.optional(at), &format!("input {at}"))
     }
 
     /// The input at a position, if there is one.
@@ -108,7 +105,7 @@ impl<'a> Node<'a> {
         let Some(value) = self.optional(at) else { return Ok(None) };
         if let Imported::Sizes(s) = value {
             let what = format!("the input `{what}`");
-            s.values().iter().try_for_each(|v| v.fixed(&what).map(drop))?;
+            s.values.iter().try_for_each(|v| v.fixed(&what).map(drop))?;
         }
         value.constant().map(Some).ok_or_else(|| self.not_known(value, what))
     }
@@ -123,16 +120,31 @@ impl<'a> Node<'a> {
     pub(crate) fn integers(&self, at: usize, what: &str) -> Result<Option<Vec<Integer>>> {
         match self.optional(at) {
             None => Ok(None),
-            Some(Imported::Sizes(s)) if s.shape().len() > 1 => Err(Error::model(format!(
+            Some(Imported::Sizes(s)) if s.shape.len() > 1 => Err(Error::model(format!(
                 "the input `{what}` must be a list of integers, but has the shape {:?}",
-                s.shape()
+                s.shape
             ))),
-            Some(Imported::Sizes(s)) => Ok(Some(s.values().to_vec())),
+            Some(Imported::Sizes(s)) => Ok(Some(s.values.to_vec())),
             Some(_) => {
                 let list = self.constant_ints(at, what)?;
                 Ok(list.map(|list| list.into_iter().map(Integer::from).collect()))
             }
         }
+    }
+
+    /// [`Node::integers`] that must be one.
+    pub(crate) fn integer(&self, at: usize, what: &str) -> Result<Option<Integer>> {
+        match self.integers(at, what)?.as_deref() {
+            None => Ok(None),
+            Some([one]) => Ok(Some(*one)),
+            Some(_) => Err(Error::model(format!("the input `{what}` must be one number"))),
+        }
+    }
+
+    /// [`Node::integer`] that no open size decides.
+    pub(crate) fn constant_int(&self, at: usize, what: &str) -> Result<Option<i64>> {
+        let fixed = |v: Integer| v.fixed(&format!("the input `{what}`"));
+        self.integer(at, what)?.map(fixed).transpose()
     }
 
     /// The variable that had to be known, where the importer failed for that.
@@ -212,6 +224,48 @@ impl<'a> Node<'a> {
         Ok(self.int(name)?.unwrap_or(default))
     }
 
+    /// An integer attribute that is a number of things, with a default.
+    pub(crate) fn size_or(&self, name: &'static str, default: i64) -> Result<usize> {
+        let given = self.int_or(name, default)?;
+        usize::try_from(given).map_err(|_| Error::model(format!("attribute `{name}` is {given}")))
+    }
+
+    /// An integer attribute that must be there, and above 0.
+    pub(crate) fn positive(&self, name: &'static str) -> Result<usize> {
+        match self.int(name)?.map(usize::try_from) {
+            Some(Ok(size @ 1..)) => Ok(size),
+            _ => Err(Error::model(format!("attribute `{name}` must be a number above 0"))),
+        }
+    }
+
+    /// An element type by its number in the file; `of` says which it is.
+    pub(crate) fn element<T>(
+        &self,
+        name: &'static str,
+        of: fn(i32) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(number) = self.int(name)? else { return Ok(None) };
+        let found = of(i32::try_from(number).unwrap_or(-1));
+        found.map(Some).map_err(|e| e.context(format!("attribute `{name}`")))
+    }
+
+    /// The element type of an input, which must be there.
+    pub(crate) fn input_type(&self, b: &Builder, at: usize) -> Result<Element> {
+        Ok(match b.narrow.input(self.proto, at) {
+            Some(narrow) => Element::Narrow(narrow),
+            None => Element::Plain(self.input(at)?.dtype()),
+        })
+    }
+
+    /// An integer attribute that must be 0 or 1, and is 0 where it is absent.
+    pub(crate) fn switch(&self, name: &'static str) -> Result<bool> {
+        match self.int_or(name, 0)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.unsupported_value(name, other, "0, 1")),
+        }
+    }
+
     /// A flag: an integer attribute that is 0 or another number.
     pub(crate) fn flag(&self, name: &'static str, default: bool) -> Result<bool> {
         Ok(self.int(name)?.map_or(default, |v| v != 0))
@@ -220,6 +274,17 @@ impl<'a> Node<'a> {
     /// A list of integers.
     pub(crate) fn ints(&self, name: &'static str) -> Result<Option<Vec<i64>>> {
         Ok(self.attribute(name, AttributeType::Ints)?.map(|a| a.ints.clone()))
+    }
+
+    /// Axes, which are an attribute before an opset, and an input from then on.
+    pub(crate) fn axes(&self, input_from: i64) -> Result<Option<Vec<i64>>> {
+        match self.opset < input_from {
+            true if self.input_count() > 1 => {
+                Err(Error::model(format!("axes are no input before opset {input_from}")))
+            }
+            true => self.ints("axes"),
+            false => self.constant_ints(1, "axes"),
+        }
     }
 
     /// A number.
@@ -242,6 +307,21 @@ impl<'a> Node<'a> {
         let Some(a) = self.attribute(name, AttributeType::String)? else { return Ok(default) };
         std::str::from_utf8(&a.s)
             .map_err(|_| Error::model(format!("attribute `{name}` is not valid UTF-8")))
+    }
+
+    /// What a text with a default stands for.
+    pub(crate) fn choice<V: Copy>(
+        &self,
+        name: &'static str,
+        default: &'static str,
+        all: &[(&str, V)],
+    ) -> Result<V> {
+        let given = self.text_or(name, default)?;
+        let found = all.iter().find(|(text, _)| *text == given);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let texts: Vec<&str> = all.iter().map(|(text, _)| *text).collect();
+            self.unsupported_value(name, given, &texts.join(", "))
+        })
     }
 
     /// A list of texts.
@@ -293,8 +373,7 @@ impl<'a> Node<'a> {
 
     /// A subgraph, which must be there.
     pub(crate) fn graph(&self, name: &'static str) -> Result<&'a GraphProto> {
-        self.optional_graph(name)?
-            .ok_or_else(|| Error::model(format!("the attribute `{name}` is missing")))
+        required(self.optional_graph(name)?, &format!("the attribute `{name}`"))
     }
 
     /// The same node with another value for an input.
@@ -358,19 +437,30 @@ impl<'a> Node<'a> {
     }
 }
 
+/// What must be there, such as an input or an attribute; `what` it is.
+pub(crate) fn required<T>(value: Option<T>, what: &str) -> Result<T> {
+    value.ok_or_else(|| Error::model(format!("{what} is missing")))
+}
+
 /// Longest list of integers that is a parameter; real ones have one number an axis.
 const MAX_INTS: usize = 1 << 20;
 
 /// The position of an axis that may count from the end.
 pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize> {
-    position(axis, rank).ok_or_else(|| {
+    let at = if axis < 0 { axis.checked_add_unsigned(rank as u64) } else { Some(axis) };
+    at.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < rank).ok_or_else(|| {
         Error::model(format!("there is no axis {axis} in a tensor of {rank} dimensions"))
     })
 }
 
-fn position(axis: i64, rank: usize) -> Option<usize> {
-    let at = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
-    usize::try_from(at).ok().filter(|&at| at < rank)
+/// [`axis`], or the end of all axes.
+pub(crate) fn axis_or_end(at: i64, rank: usize) -> Result<usize> {
+    if at == rank as i64 { Ok(rank) } else { axis(at, rank) }
+}
+
+/// [`axes`] of a list that means all of them where it is absent.
+pub(crate) fn axes_or_all(list: Option<Vec<i64>>, rank: usize) -> Result<Vec<usize>> {
+    list.map_or_else(|| Ok((0..rank).collect()), |list| axes(&list, rank))
 }
 
 /// Positions of axes that may count from the end; none may come twice.

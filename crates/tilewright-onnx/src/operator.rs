@@ -29,45 +29,43 @@ pub(crate) enum Import {
 
 /// A supported operator.
 #[derive(Clone, Copy)]
-pub(crate) struct Operator<I = Plain> {
+pub(crate) struct Operator {
     pub(crate) name: &'static str,
     /// The versions in which it is supported, the first and the last.
     pub(crate) versions: (i64, i64),
     pub(crate) max_inputs: usize,
-    pub(crate) import: I,
+    pub(crate) import: Import,
     /// Whether its inputs may be sequences and optionals.
     pub(crate) takes_lists: bool,
     /// Whether its inputs may be strings.
     pub(crate) takes_texts: bool,
 }
 
-impl<I> Operator<I> {
-    /// The same, imported another way.
-    pub(crate) fn with<J>(&self, import: J) -> Operator<J> {
-        let Operator { name, versions, max_inputs, takes_lists, takes_texts, .. } = *self;
-        Operator { name, versions, max_inputs, import, takes_lists, takes_texts }
-    }
-}
-
 /// An operator that is supported from a version on.
-pub(crate) const fn op<I>(
-    name: &'static str,
-    first: i64,
-    max_inputs: usize,
-    import: I,
-) -> Operator<I> {
-    let versions = (first, OPSETS.1);
-    Operator { name, versions, max_inputs, import, takes_lists: false, takes_texts: false }
-}
-
-/// The same, whose inputs may be sequences and optionals.
-pub(crate) const fn lists(
+pub(crate) const fn op(
     name: &'static str,
     first: i64,
     max_inputs: usize,
     import: Plain,
 ) -> Operator {
-    Operator { takes_lists: true, ..op(name, first, max_inputs, import) }
+    let (versions, import) = ((first, OPSETS.1), Import::Plain(import));
+    Operator { name, versions, max_inputs, import, takes_lists: false, takes_texts: false }
+}
+
+/// The same with graphs of its own, whose inputs may be anything.
+pub(crate) const fn graphs(
+    name: &'static str,
+    first: i64,
+    max_inputs: usize,
+    import: WithGraphs,
+) -> Operator {
+    let (versions, import) = ((first, OPSETS.1), Import::WithGraphs(import));
+    Operator { name, versions, max_inputs, import, takes_lists: true, takes_texts: true }
+}
+
+/// The same, whose inputs may be sequences and optionals.
+pub(crate) const fn lists(operator: Operator) -> Operator {
+    Operator { takes_lists: true, ..operator }
 }
 
 /// The same, whose inputs may be strings.
@@ -76,6 +74,6 @@ pub(crate) const fn texts(operator: Operator) -> Operator {
 }
 
 /// The same, up to a version.
-pub(crate) const fn until<I: Copy>(last: i64, operator: Operator<I>) -> Operator<I> {
+pub(crate) const fn until(last: i64, operator: Operator) -> Operator {
     Operator { versions: (operator.versions.0, last), ..operator }
 }

@@ -2,8 +2,8 @@
 //!
 //! Field numbers and types are those of the format; fields that are not listed are skipped when
 //! a file is read. Two liberties, both invisible on the wire: payloads are [`Bytes`], so that
-//! decoding shares the file's memory instead of copying weights, and messages that are refused
-//! anyway (subgraphs, sparse tensors) stay encoded, since a message and a byte string look alike.
+//! decoding shares the file's memory instead of copying weights, and types that are refused anyway stay
+//! encoded, since a message and a byte string look alike.
 
 pub use prost::bytes::Bytes;
 
@@ -16,9 +16,6 @@ pub struct ModelProto {
     /// The operator sets that the nodes refer to.
     #[prost(message, repeated, tag = "8")]
     pub opset_import: Vec<OperatorSetId>,
-    /// The program that wrote the file.
-    #[prost(string, tag = "2")]
-    pub producer_name: String,
     /// The computation.
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,
@@ -79,9 +76,6 @@ pub struct GraphProto {
     /// Constants by name.
     #[prost(message, repeated, tag = "5")]
     pub initializer: Vec<TensorProto>,
-    /// Sparse constants, encoded.
-    #[prost(bytes = "bytes", repeated, tag = "15")]
-    pub sparse_initializer: Vec<Bytes>,
     /// Inputs; before format version 4 also one for each constant.
     #[prost(message, repeated, tag = "11")]
     pub input: Vec<ValueInfoProto>,

@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use tilewright_ir::{Error, Result};
 
 use crate::build::Plain;
-use crate::operator::{Import, OPSETS, Operator, WithGraphs};
+use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft, ml,
     movement, narrow, nested, norm, pool, quantize, quantized, quantized_recurrent, random,
     recurrent, reduce, resize, sample, signal, text,
 };
 
-/// The operators of each domain.
+/// The operators of each domain; the domains are sorted by name.
 static OPERATORS: &[(&str, &[&[Operator]])] = &[
     (
         "",
@@ -29,6 +29,7 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
             ml::OPERATORS,
             movement::OPERATORS,
             narrow::OPERATORS,
+            nested::OPERATORS,
             norm::OPERATORS,
             pool::OPERATORS,
             quantize::OPERATORS,
@@ -43,14 +44,8 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
         ],
     ),
     ("ai.onnx.ml", &[ml::ML]),
-    (MICROSOFT_DOMAIN, &[microsoft::OPERATORS]),
-];
-
-/// Those with graphs of their own, by domain; their inputs may be anything.
-static WITH_GRAPHS: &[(&str, &[Operator<WithGraphs>])] = &[
-    ("", nested::OPERATORS),
-    (MICROSOFT_DOMAIN, quantized_recurrent::WITH_GRAPHS),
-    ("ai.onnx.preview", attention::WITH_GRAPHS),
+    ("ai.onnx.preview", &[attention::PREVIEW]),
+    (MICROSOFT_DOMAIN, &[microsoft::OPERATORS, quantized_recurrent::OPERATORS]),
 ];
 
 /// A domain, and its operators, sorted by name. ONNX's own domain has no name. Those of
@@ -58,26 +53,17 @@ static WITH_GRAPHS: &[(&str, &[Operator<WithGraphs>])] = &[
 /// of their own.
 struct Domain {
     name: &'static str,
-    operators: Vec<Operator<Import>>,
+    operators: Vec<Operator>,
 }
 
 /// All domains, sorted by name.
 static DOMAINS: LazyLock<Vec<Domain>> = LazyLock::new(|| {
-    let named = |name: &'static str| {
-        let plain = OPERATORS.iter().filter(|d| d.0 == name).flat_map(|d| d.1).copied().flatten();
-        let graphs = WITH_GRAPHS.iter().filter(|d| d.0 == name).flat_map(|d| d.1);
-        let mut operators: Vec<Operator<Import>> = plain
-            .map(|o| o.with(Import::Plain(o.import)))
-            .chain(graphs.map(|o| Operator {
-                takes_lists: true,
-                takes_texts: true,
-                ..o.with(Import::WithGraphs(o.import))
-            }))
-            .collect();
+    let domain = |(name, parts): &(&'static str, &[&[Operator]])| {
+        let mut operators = parts.concat();
         operators.sort_by_key(|o| o.name);
         Domain { name, operators }
     };
-    ["", "ai.onnx.ml", "ai.onnx.preview", MICROSOFT_DOMAIN].map(named).into()
+    OPERATORS.iter().map(domain).collect()
 });
 
 const MICROSOFT_DOMAIN: &str = "com.microsoft";
@@ -113,7 +99,7 @@ pub struct SupportedOp {
 /// The operators that can be imported, by domain and name: those of ONNX's own domain first.
 pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
     DOMAINS.iter().flat_map(|domain| {
-        let of = |o: &Operator<Import>| SupportedOp {
+        let of = |o: &Operator| SupportedOp {
             domain: domain.name,
             name: o.name,
             min: o.versions.0,
@@ -125,7 +111,7 @@ pub fn supported_ops() -> impl Iterator<Item = SupportedOp> {
 
 /// The operator of a domain and name; the error says where to look. The opset is the version of the
 /// domain that [`versions_of`] says.
-pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Operator<Import>> {
+pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Operator> {
     let standard = if domain == "ai.onnx" { "" } else { domain };
     let Some(Domain { operators: table, .. }) = DOMAINS.iter().find(|d| d.name == standard) else {
         let names = DOMAINS.iter().map(|d| d.name).filter(|name| !name.is_empty());

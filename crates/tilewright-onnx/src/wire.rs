@@ -55,7 +55,7 @@ fn field(of: Message, number: u64) -> Field {
         (Graph, 1) => message(Node, size_of::<proto::NodeProto>()),
         (Graph, 5) => message(Tensor, size_of::<proto::TensorProto>()),
         (Graph, 11 | 12) => message(ValueInfo, size_of::<proto::ValueInfoProto>()),
-        (Graph, 15) | (Function, 4 | 5) | (Node, 1 | 2) | (Attribute, 9) | (Tensor, 6) => Texts,
+        (Function, 4 | 5) | (Node, 1 | 2) | (Attribute, 9) | (Tensor, 6) => Texts,
         (Node, 5) => message(Attribute, size_of::<proto::AttributeProto>()),
         (Attribute, 5) => message(Tensor, size_of::<proto::TensorProto>()),
         (Attribute, 6) => message(Graph, size_of::<proto::GraphProto>()),

@@ -12,7 +12,7 @@ use crate::operand::{
     Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number,
     require_same, unequal, unsupported_type,
 };
-use crate::te::{self, Axis, Stage, Tensor};
+use crate::te::{self, Axis, Reducer, Stage, Tensor};
 
 /// The operand itself. Parameters: `x`, the result.
 pub fn copy(x: &Operand) -> Result<TensorFunc> {
@@ -470,32 +470,18 @@ impl<'a> Tuples<'a> {
     }
 }
 
-/// What becomes of an old and a new value in a scatter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ScatterMode {
-    /// The new value, the last one where several meet.
-    Replace,
-    /// Their sum.
-    Add,
-    /// Their product.
-    Mul,
-    /// The smaller.
-    Min,
-    /// The larger.
-    Max,
-}
-
-/// `data` with `out[indices[i, j, k], j, k]` replaced by or combined with `updates[i, j, k]` for
-/// axis 0. Parameters: `data`, `indices`, `updates` (of the shape of `indices`), the result.
+/// `data` with `out[indices[i, j, k], j, k]` replaced by `updates[i, j, k]` for axis 0, by the last
+/// one where several meet, or combined with them by a reducer. Parameters: `data`, `indices`, `updates`
+/// (of the shape of `indices`), the result.
 pub fn scatter_elements(
     data: &Operand,
     indices: &Operand,
     axis: i64,
-    mode: ScatterMode,
+    reducer: Option<Reducer>,
 ) -> Result<TensorFunc> {
     let name = "scatter_elements";
     check_indices(name, indices)?;
-    check_mode(name, data, mode)?;
+    check_combined(name, data, reducer)?;
     let axis = normalize_axis(name, axis, data.rank())?;
     check_elements(name, data, indices, axis)?;
     let (t, ix) = (data.placeholder("data"), indices.placeholder("indices"));
@@ -508,28 +494,13 @@ pub fn scatter_elements(
         let mut at = i.clone();
         at[axis] = clamped(ix.at(&i), data.shape[axis]);
         let there = in_range(index, data.shape[axis]);
-        scattered(out, &t, axes, at, there, updates.at(&i), mode)
+        scattered(out, &t, axes, at, there, updates.at(&i), reducer)
     });
     te::func([&t, &ix, &updates], [&out])
 }
 
-fn check_mode(op: &str, data: &Operand, mode: ScatterMode) -> Result<()> {
-    match mode {
-        ScatterMode::Replace => Ok(()),
-        _ => require_number(op, data.dtype),
-    }
-}
-
-impl ScatterMode {
-    fn combine(self, old: Expr, new: Expr) -> Expr {
-        match self {
-            ScatterMode::Replace => new,
-            ScatterMode::Add => old + new,
-            ScatterMode::Mul => old * new,
-            ScatterMode::Min => old.min(new),
-            ScatterMode::Max => old.max(new),
-        }
-    }
+fn check_combined(op: &str, data: &Operand, reducer: Option<Reducer>) -> Result<()> {
+    reducer.map_or(Ok(()), |_| require_number(op, data.dtype))
 }
 
 fn in_range(index: Expr, extent: Dim) -> Expr {
@@ -544,21 +515,29 @@ fn scattered(
     at: Vec<Expr>,
     in_range: Expr,
     update: Expr,
-    mode: ScatterMode,
+    reducer: Option<Reducer>,
 ) -> Vec<Stage> {
     let all = te::axes_along(data.shape(), |_| false);
     let each: Vec<Expr> = all.iter().map(Axis::expr).collect();
     let old = out.load(at.clone());
-    let value = Expr::select(in_range, mode.combine(old.clone(), update), old);
+    let new = match reducer {
+        Some(reducer) => reducer.combine(old.clone(), update),
+        None => update,
+    };
+    let value = Expr::select(in_range, new, old);
     vec![Stage::new(out, all, each.clone(), data.at(each)), Stage::new(out, axes, at, value)]
 }
 
-/// `data` with the slices at the tuples of indices in the last axis of `indices` replaced by or
-/// combined with those of `updates`. Parameters: `data`, `indices`, `updates`, the result.
-pub fn scatter_nd(data: &Operand, indices: &Operand, mode: ScatterMode) -> Result<TensorFunc> {
+/// `data` with the slices at the tuples of indices in the last axis of `indices` replaced by those of
+/// `updates`, or combined with them by a reducer. Parameters: `data`, `indices`, `updates`, the result.
+pub fn scatter_nd(
+    data: &Operand,
+    indices: &Operand,
+    reducer: Option<Reducer>,
+) -> Result<TensorFunc> {
     let name = "scatter_nd";
     check_indices(name, indices)?;
-    check_mode(name, data, mode)?;
+    check_combined(name, data, reducer)?;
     let tuples = Tuples::new(name, data, indices, 0)?;
     let inner = &data.shape[tuples.depth..];
     let shape = [tuples.outer, inner].concat();
@@ -578,7 +557,7 @@ pub fn scatter_nd(data: &Operand, indices: &Operand, mode: ScatterMode) -> Resul
             at.push(clamped(index, tuples.extent(k)));
         }
         at.extend(rest.iter().cloned());
-        scattered(out, &t, axes, at, there, updates.at(&i), mode)
+        scattered(out, &t, axes, at, there, updates.at(&i), reducer)
     });
     te::func([&t, &ix, &updates], [&out])
 }

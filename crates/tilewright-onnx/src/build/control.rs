@@ -1,13 +1,14 @@
 //! Control flow in the making: bodies inside of each other, branches, loops, lists, and sizes that data
 //! decide.
 
+use tilewright_ir::control::MATCH_CAST;
 use tilewright_ir::list::ListOp;
 use tilewright_ir::{Attrs, DType, Dim, Error, GraphType, GraphVar, Result, Var};
 use tilewright_ops::Operand;
 
 use super::step::{Control, LoopGiven, Nested, OpenBody, Step};
 use super::{Builder, identifier};
-use crate::imported::{Element, Imported, ItemType, tensor_type};
+use crate::imported::{Element, Imported, Kind, Like};
 
 /// The type of values whose type is not written.
 fn object() -> GraphType {
@@ -135,8 +136,13 @@ impl Builder {
         }
         let known: Vec<Option<Dim>> = shape.into_iter().map(Some).collect();
         let (out, cast) = self.tensor_var(value.dtype(), &known);
-        self.control(Control::Cast { of: value.clone(), out });
+        self.cast(value.clone(), out);
         cast
+    }
+
+    /// Says of a value that it has the type of a variable.
+    fn cast(&mut self, of: Imported, out: GraphVar) {
+        self.control(Control::Call { op: MATCH_CAST, attrs: Attrs::new(), args: vec![of], out });
     }
 
     /// A new variable of a tensor, in whose shape missing extents are sizes that its value brings.
@@ -147,17 +153,17 @@ impl Builder {
             .enumerate()
             .map(|(k, d)| d.unwrap_or_else(|| self.new_size(&format!("{name}_{k}"))))
             .collect();
-        let operand = Operand { shape: shape.clone(), dtype };
-        let var = GraphVar::tensor(name.as_str(), tensor_type(&operand));
-        let value = Imported::Var { var: var.clone(), shape, dtype };
-        (var, value)
+        Imported::var_of(&name, Operand { shape, dtype })
     }
 
     /// A new variable for a value like this one.
-    fn var_like(&mut self, kind: &Like) -> (GraphVar, Imported) {
-        match kind {
-            Like::Tensor(dtype, shape) => self.tensor_var(*dtype, shape),
-            Like::Item(what) => {
+    fn var_like(&mut self, like: &Like) -> (GraphVar, Imported) {
+        match like {
+            Like {
+                kind: Kind::Tensor,
+                element: Element { dtype: Some(d), shape: Some(s), .. },
+            } => self.tensor_var(*d, s),
+            what => {
                 let var = GraphVar::new(identifier(&self.hint), object());
                 (var.clone(), Imported::Item { var, what: what.clone() })
             }
@@ -175,11 +181,12 @@ impl Builder {
         op: ListOp,
         args: &[Imported],
         attrs: Attrs,
-        what: ItemType,
+        kind: Kind,
+        element: Element,
     ) -> Result<Imported> {
         let args = args.iter().map(|v| self.as_data(v)).collect::<Result<_>>()?;
-        let (out, value) = self.var_like(&Like::Item(what));
-        self.control(Control::List { op, attrs, args, out });
+        let (out, value) = self.var_like(&Like { kind, element });
+        self.control(Control::Call { op: op.name(), attrs, args, out });
         Ok(value)
     }
 
@@ -201,10 +208,11 @@ impl Builder {
         };
         let args = args.iter().map(|v| self.as_data(v)).collect::<Result<_>>()?;
         let plain = GraphVar::new(identifier(&self.hint), object());
-        self.control(Control::List { op, attrs, args, out: plain.clone() });
+        self.control(Control::Call { op: op.name(), attrs, args, out: plain.clone() });
         let (out, value) = self.tensor_var(dtype, shape);
-        let of = Imported::Item { var: plain, what: ItemType::List(Element::default()) };
-        self.control(Control::Cast { of, out });
+        let what = Like { kind: Kind::List, element: Element::default() };
+        let of = Imported::Item { var: plain, what };
+        self.cast(of, out);
         Ok(value)
     }
 
@@ -237,80 +245,5 @@ impl Builder {
         let (outs, values) = self.params(kinds);
         self.control(Control::Loop { given, body, outs });
         Ok(values)
-    }
-}
-
-/// What a value is, without what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Like {
-    /// A tensor; missing extents are sizes of its own.
-    Tensor(DType, Vec<Option<Dim>>),
-    Item(ItemType),
-}
-
-impl Like {
-    /// What a value is.
-    pub(crate) fn of(value: &Imported) -> Like {
-        match value {
-            Imported::Item { what, .. } => Like::Item(what.clone()),
-            value => Like::Tensor(value.dtype(), value.shape().into_iter().map(Some).collect()),
-        }
-    }
-
-    /// What is either of two.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for values of different kinds, types or ranks.
-    pub(crate) fn join(&self, other: &Like) -> Result<Like> {
-        let element = |dtype: &DType, shape: &Vec<Option<Dim>>| Element {
-            dtype: Some(*dtype),
-            shape: Some(shape.clone()),
-            ..Element::default()
-        };
-        Ok(match (self, other) {
-            (Like::Tensor(a, x), Like::Tensor(b, y)) => {
-                if a != b || x.len() != y.len() {
-                    return Err(Error::unsupported(format!(
-                        "a value that is {a} of {} dimensions or {b} of {}",
-                        x.len(),
-                        y.len()
-                    )));
-                }
-                Like::Tensor(*a, x.iter().zip(y).map(|(x, y)| x.filter(|_| x == y)).collect())
-            }
-            (Like::Item(ItemType::List(a)), Like::Item(ItemType::List(b))) => {
-                Like::Item(ItemType::List(a.join(b)?))
-            }
-            (Like::Item(ItemType::OptionalTensor(a)), Like::Tensor(d, s))
-            | (Like::Tensor(d, s), Like::Item(ItemType::OptionalTensor(a))) => {
-                Like::Item(ItemType::OptionalTensor(a.join(&element(d, s))?))
-            }
-            (Like::Item(ItemType::OptionalTensor(a)), Like::Item(ItemType::OptionalTensor(b))) => {
-                Like::Item(ItemType::OptionalTensor(a.join(b)?))
-            }
-            (
-                Like::Item(ItemType::OptionalList(a)),
-                Like::Item(ItemType::OptionalList(b) | ItemType::List(b)),
-            )
-            | (Like::Item(ItemType::List(a)), Like::Item(ItemType::OptionalList(b))) => {
-                Like::Item(ItemType::OptionalList(a.join(b)?))
-            }
-            _ => return Err(Error::unsupported("a value that is a tensor or a list")),
-        })
-    }
-
-    /// Without the sizes that are known only inside of a body.
-    pub(crate) fn outside(self, body: &Nested) -> Like {
-        let known = |d: &Option<Dim>| d.filter(|d| body.is_outside(*d));
-        let element =
-            |e: Element| Element { shape: e.shape.map(|s| s.iter().map(known).collect()), ..e };
-        match self {
-            Like::Tensor(dtype, shape) => Like::Tensor(dtype, shape.iter().map(known).collect()),
-            Like::Item(ItemType::List(e)) => Like::Item(ItemType::List(element(e))),
-            Like::Item(ItemType::OptionalTensor(e)) => {
-                Like::Item(ItemType::OptionalTensor(element(e)))
-            }
-            Like::Item(ItemType::OptionalList(e)) => Like::Item(ItemType::OptionalList(element(e))),
-        }
     }
 }

@@ -180,24 +180,17 @@ impl<'b> Emit<'b> {
     }
 
     fn control(&mut self, control: &Control, bindings: &mut Vec<Binding>) -> Result<()> {
-        let cast = |of: GraphExpr| GraphExpr::Call {
-            op: MATCH_CAST.into(),
-            args: vec![of],
-            attrs: Attrs::new(),
-        };
+        let call = |op: &str, args, attrs| GraphExpr::Call { op: op.into(), args, attrs };
         let tuple =
             |outs: &[GraphVar]| GraphType::Tuple(outs.iter().map(|v| v.ty().clone()).collect());
         match control {
             Control::Sizes { of, var } => {
-                let (args, attrs) = (vec![expr(of)?], Attrs::new());
-                let shape = GraphExpr::Call { op: TENSOR_TO_SHAPE.into(), args, attrs };
-                bindings.push(bind(var, cast(shape)));
+                let shape = call(TENSOR_TO_SHAPE, vec![expr(of)?], Attrs::new());
+                bindings.push(bind(var, call(MATCH_CAST, vec![shape], Attrs::new())));
             }
-            Control::Cast { of, out } => bindings.push(bind(out, cast(expr(of)?))),
-            Control::List { op, attrs, args, out } => {
+            Control::Call { op, attrs, args, out } => {
                 let args = args.iter().map(expr).collect::<Result<_>>()?;
-                let value = GraphExpr::Call { op: op.name().into(), args, attrs: attrs.clone() };
-                bindings.push(bind(out, value));
+                bindings.push(bind(out, call(op, args, attrs.clone())));
             }
             Control::If { cond, then, otherwise, outs } => {
                 let value = GraphExpr::If(Arc::new(Branches {
@@ -242,7 +235,7 @@ fn spread(ty: GraphType, value: GraphExpr, vars: &[GraphVar], bindings: &mut Vec
 fn brings_sizes(step: &Step) -> bool {
     match step {
         Step::Control(Control::Sizes { .. }) => true,
-        Step::Control(Control::Cast { out, .. }) => {
+        Step::Control(Control::Call { op: MATCH_CAST, out, .. }) => {
             let open = |t: &TensorType| t.shape.iter().any(|e| e.as_int().is_none());
             out.ty().as_tensor().is_some_and(open)
         }

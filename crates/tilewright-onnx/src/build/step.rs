@@ -1,6 +1,5 @@
 //! What bodies consist of: calls of tensor functions, and control flow.
 
-use tilewright_ir::list::ListOp;
 use tilewright_ir::{Attrs, Dim, GraphVar, Var};
 
 use crate::imported::Imported;
@@ -63,13 +62,9 @@ pub(super) enum Control {
         of: Imported,
         var: GraphVar,
     },
-    /// What is known of the type of a value from a list.
-    Cast {
-        of: Imported,
-        out: GraphVar,
-    },
-    List {
-        op: ListOp,
+    /// An operator of the graph: one on lists, or what says more of a type.
+    Call {
+        op: &'static str,
         attrs: Attrs,
         args: Vec<Imported>,
         out: GraphVar,
@@ -91,8 +86,8 @@ impl Control {
     /// The values that it reads, those that bodies read from around them included.
     pub(super) fn args(&self) -> Vec<&Imported> {
         match self {
-            Control::Sizes { of, .. } | Control::Cast { of, .. } => vec![of],
-            Control::List { args, .. } => args.iter().collect(),
+            Control::Sizes { of, .. } => vec![of],
+            Control::Call { args, .. } => args.iter().collect(),
             Control::If { cond, then, otherwise, .. } => {
                 let mut all = vec![cond];
                 all.extend(then.args());
@@ -111,7 +106,7 @@ impl Control {
     pub(super) fn outs(&self) -> Vec<&GraphVar> {
         match self {
             Control::Sizes { .. } => Vec::new(),
-            Control::Cast { out, .. } | Control::List { out, .. } => vec![out],
+            Control::Call { out, .. } => vec![out],
             Control::If { outs, .. } | Control::Loop { outs, .. } => outs.iter().collect(),
         }
     }

@@ -6,12 +6,13 @@ use tilewright_ops::check::Need;
 use tilewright_ops::elementwise::{self, Binary, Unary, Variadic};
 
 use super::check::demand;
-use super::narrow::{self, Element};
+use super::narrow;
 use super::one;
 use super::value::{self, convert, scalar};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::node::Node;
+use crate::narrow::Element;
+use crate::node::{Node, required};
 use crate::operator::{MANY, Operator, op};
 
 /// The operators that are imported here.
@@ -33,24 +34,36 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("Cast", 7, 1, cast),
     op("CastLike", 15, 2, cast_like),
     op("Ceil", 7, 1, |n, b| unary(n, b, "ceil", Unary::Ceil)),
-    op("Celu", 12, 1, celu),
+    op("Celu", 12, 1, |n, b| {
+        with_floats(n, b, "celu", [("alpha", 1.0)], |[alpha]| Unary::Celu { alpha })
+    }),
     op("Clip", 7, 3, clip),
     op("Cos", 7, 1, |n, b| unary(n, b, "cos", Unary::Cos)),
     op("Cosh", 9, 1, |n, b| unary(n, b, "cosh", Unary::Cosh)),
     op("Div", 7, 2, |n, b| division(n, b, "div", Binary::Div)),
     op("Dropout", 7, 3, dropout),
-    op("Elu", 7, 1, elu),
+    op("Elu", 7, 1, |n, b| {
+        with_floats(n, b, "elu", [("alpha", 1.0)], |[alpha]| Unary::Elu { alpha })
+    }),
     op("Erf", 9, 1, |n, b| unary(n, b, "erf", Unary::Erf)),
     op("Exp", 7, 1, |n, b| unary(n, b, "exp", Unary::Exp)),
     op("Floor", 7, 1, |n, b| unary(n, b, "floor", Unary::Floor)),
     op("Gelu", 20, 1, gelu),
     op("Greater", 7, 2, |n, b| binary(n, b, "greater", Binary::Greater)),
     op("GreaterOrEqual", 12, 2, |n, b| binary(n, b, "greater_or_equal", Binary::GreaterEqual)),
-    op("HardSigmoid", 7, 1, hard_sigmoid),
+    op("HardSigmoid", 7, 1, |n, b| {
+        let floats = [("alpha", 0.2), ("beta", 0.5)];
+        with_floats(n, b, "hard_sigmoid", floats, |[alpha, beta]| Unary::HardSigmoid {
+            alpha,
+            beta,
+        })
+    }),
     op("HardSwish", 14, 1, |n, b| unary(n, b, "hard_swish", Unary::HardSwish)),
     op("IsInf", 10, 1, is_inf),
     op("IsNaN", 9, 1, |n, b| unary(n, b, "is_nan", Unary::IsNan)),
-    op("LeakyRelu", 7, 1, leaky_relu),
+    op("LeakyRelu", 7, 1, |n, b| {
+        with_floats(n, b, "leaky_relu", [("alpha", 0.01)], |[alpha]| Unary::LeakyRelu { alpha })
+    }),
     op("Less", 7, 2, |n, b| binary(n, b, "less", Binary::Less)),
     op("LessOrEqual", 12, 2, |n, b| binary(n, b, "less_or_equal", Binary::LessEqual)),
     op("Log", 7, 1, |n, b| unary(n, b, "log", Unary::Log)),
@@ -68,8 +81,15 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("Reciprocal", 7, 1, |n, b| unary(n, b, "reciprocal", Unary::Reciprocal)),
     op("Relu", 7, 1, |n, b| unary(n, b, "relu", Unary::Relu)),
     op("Round", 11, 1, |n, b| unary(n, b, "round", Unary::Round)),
-    op("Selu", 7, 1, selu),
-    op("Shrink", 9, 1, shrink),
+    op("Selu", 7, 1, |n, b| {
+        // The specification gives the defaults with this many digits, as float32.
+        let floats = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
+        with_floats(n, b, "selu", floats, |[alpha, gamma]| Unary::Selu { alpha, gamma })
+    }),
+    op("Shrink", 9, 1, |n, b| {
+        let floats = [("lambd", 0.5), ("bias", 0.0)];
+        with_floats(n, b, "shrink", floats, |[lambd, bias]| Unary::Shrink { lambd, bias })
+    }),
     op("Sigmoid", 7, 1, |n, b| unary(n, b, "sigmoid", Unary::Sigmoid)),
     op("Sign", 9, 1, |n, b| unary(n, b, "sign", Unary::Sign)),
     op("Sin", 7, 1, |n, b| unary(n, b, "sin", Unary::Sin)),
@@ -80,10 +100,15 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("Sub", 7, 2, |n, b| binary(n, b, "sub", Binary::Sub)),
     op("Sum", 7, MANY, |n, b| variadic(n, b, "sum", Variadic::Sum)),
     op("SwiGLU", 28, 2, swiglu),
-    op("Swish", 24, 1, swish),
+    op("Swish", 24, 1, |n, b| {
+        with_floats(n, b, "swish", [("alpha", 1.0)], |[alpha]| Unary::Swish { alpha })
+    }),
     op("Tan", 7, 1, |n, b| unary(n, b, "tan", Unary::Tan)),
     op("Tanh", 7, 1, |n, b| unary(n, b, "tanh", Unary::Tanh)),
-    op("ThresholdedRelu", 10, 1, thresholded_relu),
+    op("ThresholdedRelu", 10, 1, |n, b| {
+        let floats = [("alpha", 1.0)];
+        with_floats(n, b, "thresholded_relu", floats, |[alpha]| Unary::ThresholdedRelu { alpha })
+    }),
     op("Where", 9, 3, select),
     op("Xor", 7, 2, |n, b| binary(n, b, "xor", Binary::Xor)),
 ];
@@ -98,8 +123,7 @@ pub(crate) fn apply(
     op: Unary,
     x: &Imported,
 ) -> Result<Imported> {
-    let of = operand(x);
-    b.call(base, &(op, &of), std::slice::from_ref(x), || elementwise::unary(op, &of))
+    b.call_on(base, [x], op, |[x]| elementwise::unary(op, x))
 }
 
 /// Calls a function of two operands.
@@ -111,8 +135,7 @@ pub(crate) fn combine(
     y: &Imported,
 ) -> Result<Imported> {
     let (x, y) = b.fitted(x, y);
-    let (of, with) = (operand(&x), operand(&y));
-    b.call(base, &(op, &of, &with), &[x, y], || elementwise::binary(op, &of, &with))
+    b.call_on(base, [&x, &y], op, |[x, y]| elementwise::binary(op, x, y))
 }
 
 /// An operator of one operand without attributes.
@@ -172,42 +195,19 @@ pub(crate) fn variadic(
     }
 }
 
-pub(crate) fn leaky_relu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let alpha = node.float_or("alpha", 0.01)?.into();
-    unary(node, b, "leaky_relu", Unary::LeakyRelu { alpha })
-}
-
-pub(crate) fn thresholded_relu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let alpha = node.float_or("alpha", 1.0)?.into();
-    unary(node, b, "thresholded_relu", Unary::ThresholdedRelu { alpha })
-}
-
-pub(crate) fn hard_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let alpha = node.float_or("alpha", 0.2)?.into();
-    let beta = node.float_or("beta", 0.5)?.into();
-    unary(node, b, "hard_sigmoid", Unary::HardSigmoid { alpha, beta })
-}
-
-pub(crate) fn elu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let alpha = node.float_or("alpha", 1.0)?.into();
-    unary(node, b, "elu", Unary::Elu { alpha })
-}
-
-pub(crate) fn celu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let alpha = node.float_or("alpha", 1.0)?.into();
-    unary(node, b, "celu", Unary::Celu { alpha })
-}
-
-pub(crate) fn selu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    // The specification gives the defaults with this many digits, as float32.
-    let alpha = node.float_or("alpha", 1.673_263_2)?.into();
-    let gamma = node.float_or("gamma", 1.050_701)?.into();
-    unary(node, b, "selu", Unary::Selu { alpha, gamma })
-}
-
-pub(crate) fn swish(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let alpha = node.float_or("alpha", 1.0)?.into();
-    unary(node, b, "swish", Unary::Swish { alpha })
+/// An operator of one operand with attributes that are numbers, each with its default.
+fn with_floats<const N: usize>(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    floats: [(&'static str, f32); N],
+    of: fn([f64; N]) -> Unary,
+) -> Result<Vec<Imported>> {
+    let mut values = [0.0; N];
+    for (value, (name, default)) in values.iter_mut().zip(floats) {
+        *value = node.float_or(name, default)?.into();
+    }
+    unary(node, b, base, of(values))
 }
 
 /// The second input, gated by the first.
@@ -221,18 +221,8 @@ pub(crate) fn swiglu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     one(combine(b, "mul", Binary::Mul, &gate, x)?)
 }
 
-pub(crate) fn shrink(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let lambd = node.float_or("lambd", 0.5)?.into();
-    let bias = node.float_or("bias", 0.0)?.into();
-    unary(node, b, "shrink", Unary::Shrink { lambd, bias })
-}
-
 pub(crate) fn gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let tanh = match node.text_or("approximate", "none")? {
-        "none" => false,
-        "tanh" => true,
-        other => return Err(node.unsupported_value("approximate", other, "none, tanh")),
-    };
+    let tanh = node.choice("approximate", "none", &[("none", false), ("tanh", true)])?;
     unary(node, b, "gelu", Unary::Gelu { tanh })
 }
 
@@ -307,19 +297,17 @@ pub(crate) fn division(
 }
 
 pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    match node.int_or("fmod", 0)? {
-        0 => division(node, b, "mod", Binary::Mod),
-        1 => division(node, b, "fmod", Binary::Fmod),
-        other => Err(node.unsupported_value("fmod", other, "0, 1")),
+    match node.switch("fmod")? {
+        false => division(node, b, "mod", Binary::Mod),
+        true => division(node, b, "fmod", Binary::Fmod),
     }
 }
 
 pub(crate) fn bit_shift(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    match node.text_or("direction", "")? {
-        "LEFT" => binary(node, b, "shift_left", Binary::ShiftLeft),
-        "RIGHT" => binary(node, b, "shift_right", Binary::ShiftRight),
-        other => Err(node.unsupported_value("direction", other, "LEFT, RIGHT")),
-    }
+    let (left, right) = (Binary::ShiftLeft, Binary::ShiftRight);
+    let all = [("LEFT", ("shift_left", left)), ("RIGHT", ("shift_right", right))];
+    let (base, op) = node.choice("direction", "", &all)?;
+    binary(node, b, base, op)
 }
 
 pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -327,21 +315,17 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if !c.dtype().is_bool() {
         return Err(Error::model(format!("the condition is {}, not bool", c.dtype())));
     }
-    let (cond, of, with) = (c.shape(), operand(x), operand(y));
-    let args = [c.clone(), x.clone(), y.clone()];
-    one(b.call("where", &(&cond, &of, &with), &args, || elementwise::where_(&cond, &of, &with))?)
+    one(b.call_on("where", [c, x, y], (), |[c, x, y]| elementwise::where_(&c.shape, x, y))?)
 }
 
 pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let to = node.int("to")?.ok_or_else(|| Error::model("attribute `to` is missing"))?;
-    let number = i32::try_from(to).unwrap_or(-1);
-    let to = Element::of(number).map_err(|e| e.context("attribute `to`"))?;
-    let from = Element::of_input(node, b, 0)?;
+    let to = required(node.element("to", Element::of)?, "attribute `to`")?;
+    let from = node.input_type(b, 0)?;
     one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }
 
 pub(crate) fn cast_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let (from, to) = (Element::of_input(node, b, 0)?, Element::of_input(node, b, 1)?);
+    let (from, to) = (node.input_type(b, 0)?, node.input_type(b, 1)?);
     one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }
 

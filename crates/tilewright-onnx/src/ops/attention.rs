@@ -10,7 +10,7 @@ use crate::data;
 use crate::graphs::{Graphs, Stop};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axis};
-use crate::operator::{Operator, WithGraphs, op, until};
+use crate::operator::{Operator, graphs, op, until};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
@@ -22,8 +22,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 ];
 
 /// Of `ai.onnx.preview`.
-pub(crate) static WITH_GRAPHS: &[Operator<WithGraphs>] =
-    &[until(1, op("FlexAttention", 1, 3, flex_attention))];
+pub(crate) static PREVIEW: &[Operator] = &[until(1, graphs("FlexAttention", 1, 3, flex_attention))];
 
 /// A number of heads, which a tensor of three axes needs.
 fn heads(node: &Node, name: &'static str, hidden: usize) -> Result<usize> {
@@ -79,6 +78,31 @@ fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
     c.reshape(&z, &[batch, heads, rows, columns])
 }
 
+/// How many queries there are, and of what size, where the heads of queries, keys and values fit.
+fn fitting(q: &Imported, k: &Imported, v: &Imported) -> Result<[Dim; 2]> {
+    if let (&[batch, heads, queries, size], &[kb, shared, _, ks], &[vb, vh, _, _]) =
+        (&q.shape()[..], &k.shape()[..], &v.shape()[..])
+        && shared != 0
+        && heads.modulo(shared) == 0
+        && [kb, vb] == [batch; 2]
+        && (vh, ks) == (shared, size)
+    {
+        return Ok([queries, size]);
+    }
+    let [q, k, v] = [q, k, v].map(operand);
+    Err(Error::model(format!("queries {q}, keys {k} and values {v} do not fit")))
+}
+
+/// `Q K' scale`, with half of the scale on each side, as the specification says, for narrow types.
+fn scaled_scores(c: &mut Compose, q: &Imported, k: &Imported, scale: f64) -> Result<Imported> {
+    let half = scale.abs().sqrt();
+    let (left, right) = (c.number(q.dtype(), half.copysign(scale))?, c.number(q.dtype(), half)?);
+    let scaled_q = c.op("Mul", &[q, &left])?;
+    let scaled_k = c.op("Mul", &[k, &right])?;
+    let turned = c.transpose(&scaled_k, &[0, 1, 3, 2])?;
+    product(c, &scaled_q, &turned)
+}
+
 /// Which keys a query sees by their positions, as `bool` that broadcasts to `[batch, heads, queries,
 /// keys]`; nothing where it sees all.
 fn visible(
@@ -96,13 +120,6 @@ fn visible(
     };
     let (left, right) = (window("left_window_size")?, window("right_window_size")?);
     let mut all: Option<Imported> = None;
-    let mut also = |c: &mut Compose, more: Imported| -> Result<()> {
-        all = Some(match &all {
-            None => more,
-            Some(all) => c.op("And", &[all, &more])?,
-        });
-        Ok(())
-    };
     let single = Dim::from(1);
     let column =
         |c: &mut Compose, v: &Imported| c.reshape(v, &[v.shape()[0], single, single, single]);
@@ -136,14 +153,14 @@ fn visible(
             let Some(bound) = bound else { continue };
             let op = if above { "LessOrEqual" } else { "GreaterOrEqual" };
             let seen = c.op(op, &[&ahead, &number(bound)?])?;
-            also(c, seen)?;
+            all = Some(c.also(all, seen)?);
         }
     }
     if let Some(valid) = valid {
         let positions = c.positions(keys)?;
         let valid = column(c, valid)?;
         let seen = c.op("Less", &[&positions, &valid])?;
-        also(c, seen)?;
+        all = Some(c.also(all, seen)?);
     }
     Ok(all)
 }
@@ -194,31 +211,13 @@ fn probabilities(c: &mut Compose, scores: &Imported, dead_rows: bool) -> Result<
 
 /// `softmax(Q K' scale + mask) V`, with heads of keys and values that several queries share.
 pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let flat = q.rank() == 3;
     let q = with_heads(c, node, "q_num_heads", q)?;
     let mut k = with_heads(c, node, "kv_num_heads", k)?;
     let mut v = with_heads(c, node, "kv_num_heads", v)?;
-    let (&[batch, heads, queries, size], &[kb, shared, _, ks], &[vb, vh, _, _]) =
-        (&q.shape()[..], &k.shape()[..], &v.shape()[..])
-    else {
-        return Err(Error::internal("heads without four axes"));
-    };
-    if shared == 0
-        || heads.modulo(shared) != 0
-        || [kb, vb] != [batch; 2]
-        || vh != shared
-        || ks != size
-    {
-        return Err(Error::model(format!(
-            "queries {}, keys {} and values {} do not fit",
-            operand(&q),
-            operand(&k),
-            operand(&v)
-        )));
-    }
+    let [queries, size] = fitting(&q, &k, &v)?;
     let (mask, valid) = (node.optional(3), node.optional(6));
     let mut past = Dim::from(0);
     if let (Some(past_k), Some(past_v)) = (node.optional(4), node.optional(5)) {
@@ -234,12 +233,7 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         scale => scale,
     };
     let seen = visible(c, node, queries, keys, past, valid)?;
-    // Half of the scale on each side, as the specification says, for narrow types.
-    let half = c.number(q.dtype(), scale.sqrt())?;
-    let scaled_q = c.op("Mul", &[&q, &half])?;
-    let scaled_k = c.op("Mul", &[&k, &half])?;
-    let turned = c.transpose(&scaled_k, &[0, 1, 3, 2])?;
-    let raw = product(c, &scaled_q, &turned)?;
+    let raw = scaled_scores(c, &q, &k, scale)?;
     let softcap = f64::from(node.float_or("softcap", 0.0)?);
     let capped = match softcap {
         0.0 => raw.clone(),
@@ -255,10 +249,7 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if let Some(mask) = mask {
         let mask = padded_mask(c, mask, keys)?;
         if mask.dtype().is_bool() {
-            allowed = Some(match &allowed {
-                None => mask,
-                Some(seen) => c.op("And", &[seen, &mask])?,
-            });
+            allowed = Some(c.also(allowed, mask)?);
         } else {
             dead_rows = !rows_count(&mask);
             let mask = c.cast(&mask, scores.dtype())?;
@@ -271,11 +262,10 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         scores = c.op("Where", &[allowed, &scores, &nothing])?;
     }
     let precision = match node.int_or("softmax_precision", 0)? {
-        0 => scores.dtype(),
-        number => data::element_type(i32::try_from(number).unwrap_or(-1))
-            .map_err(|e| e.context("attribute `softmax_precision`"))?,
+        0 => None,
+        _ => node.element("softmax_precision", data::element_type)?,
     };
-    let wide = c.cast(&scores, precision)?;
+    let wide = c.cast(&scores, precision.unwrap_or(scores.dtype()))?;
     let p = probabilities(c, &wide, dead_rows)?;
     let p = c.cast(&p, q.dtype())?;
     let of_values = c.cast(&p, v.dtype())?;
@@ -298,34 +288,13 @@ fn flex_attention<'a>(
     node: &Node<'a>,
 ) -> Result<Vec<Imported>, Stop> {
     let (q, k, v) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let (&[batch, heads, _, size], &[kb, shared, keys, ks], &[vb, vh, vk, _]) =
-        (&q.shape()[..], &k.shape()[..], &v.shape()[..])
-    else {
-        return Err(Error::model("queries, keys and values have four axes each").into());
-    };
-    if shared == 0
-        || heads.modulo(shared) != 0
-        || [kb, vb] != [batch; 2]
-        || (vh, vk, ks) != (shared, keys, size)
-    {
-        return Err(Error::model(format!(
-            "queries {}, keys {} and values {} do not fit",
-            operand(q),
-            operand(k),
-            operand(v)
-        ))
-        .into());
-    }
+    let [_, size] = fitting(q, k, v)?;
     let scale = match node.float("scale")? {
         Some(scale) => f64::from(scale),
         None => 1.0 / (size.fixed(node.op())? as f64).sqrt(),
     };
-    let precision = match node.int("softmax_precision")? {
-        None if q.dtype() == DType::F64 => DType::F64,
-        None => DType::F32,
-        Some(number) => data::element_type(i32::try_from(number).unwrap_or(-1))
-            .map_err(|e| e.context("attribute `softmax_precision`"))?,
-    };
+    let usual = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let precision = node.element("softmax_precision", data::element_type)?.unwrap_or(usual);
     let changed = |importer: &mut dyn Graphs<'a>, name, x: Imported| -> Result<Imported, Stop> {
         let Some(graph) = node.optional_graph(name)? else { return Ok(x) };
         let results = importer.graph(graph, std::slice::from_ref(&x))?;
@@ -343,13 +312,7 @@ fn flex_attention<'a>(
         }
     };
     let mut c = Compose::new(node, importer.builder());
-    // Half of the scale on each side, as in `Attention`.
-    let half = scale.abs().sqrt();
-    let (left, right) = (c.number(q.dtype(), half.copysign(scale))?, c.number(q.dtype(), half)?);
-    let scaled_q = c.op("Mul", &[q, &left])?;
-    let scaled_k = c.op("Mul", &[k, &right])?;
-    let turned = c.transpose(&scaled_k, &[0, 1, 3, 2])?;
-    let raw = product(&mut c, &scaled_q, &turned)?;
+    let raw = scaled_scores(&mut c, q, k, scale)?;
     let scores = c.cast(&raw, precision)?;
     let scores = changed(importer, "score_mod", scores)?;
     let mut c = Compose::new(node, importer.builder());
@@ -363,8 +326,7 @@ fn flex_attention<'a>(
 
 /// Turns pairs of elements by angles that depend on the position.
 pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, cos, sin) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let flat = x.rank() == 3;
     let heads = with_heads(c, node, "num_heads", x)?;
@@ -437,15 +399,10 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 
 /// Writes rows into a cache, from a position on that each example has of its own.
 pub(crate) fn tensor_scatter(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (cache, update, starts) = (node.input(0)?, node.input(1)?, node.optional(2));
     let at = axis(node.int_or("axis", -2)?, cache.rank())?;
-    let circular = match node.text_or("mode", "linear")? {
-        "linear" => false,
-        "circular" => true,
-        other => return Err(node.unsupported_value("mode", other, "linear, circular")),
-    };
+    let circular = node.choice("mode", "linear", &[("linear", false), ("circular", true)])?;
     let mut like = update.shape();
     if let Some(d) = like.get_mut(at) {
         *d = cache.shape()[at];
@@ -485,8 +442,7 @@ fn unfit(x: &Imported, w: &Imported) -> Error {
 
 /// A convolution of each channel by itself that sees no later position, and what the next call needs.
 pub(crate) fn causal_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, w, bias, past) = (node.input(0)?, node.input(1)?, node.optional(2), node.optional(3));
     let (&[batch, channels, _], &[_, _, kernel]) = (&x.shape()[..], &w.shape()[..]) else {
         return Err(unfit(x, w));
@@ -504,11 +460,9 @@ pub(crate) fn causal_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
     };
     let all = c.concat(&[&past, x], 2)?;
     let attributes = [int("group", groups as i64), ints("kernel_shape", &[kernel as i64])];
-    let mut y = c.all("Conv", &[Some(&all), Some(w), bias], attributes, 1)?.swap_remove(0);
-    match node.text_or("activation", "none")? {
-        "none" => {}
-        "silu" | "swish" => y = c.op("Swish", &[&y])?,
-        other => return Err(node.unsupported_value("activation", other, "none, silu, swish")),
+    let mut y = c.first("Conv", &[Some(&all), Some(w), bias], attributes)?;
+    if node.choice("activation", "none", &[("none", false), ("silu", true), ("swish", true)])? {
+        y = c.op("Swish", &[&y])?;
     }
     let end = all.shape()[2];
     let state = c.slice(&all, 2, end + 1 - kernel, end)?;
@@ -522,19 +476,16 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // How many steps are computed at a time is left to the compiler.
     node.ignore("chunk_size");
     let rule = node.text_or("update_rule", "gated_delta")?;
-    let (gated, delta) = match rule {
-        "linear" => (false, false),
-        "gated" => (true, false),
-        "delta" => (false, true),
-        "gated_delta" => (true, true),
-        other => {
-            let all = "linear, gated, delta, gated_delta";
-            return Err(node.unsupported_value("update_rule", other, all));
-        }
-    };
-    let needed = |value: Option<&Imported>, wanted: bool, name: &str| match (value, wanted) {
+    let rules = [
+        ("linear", (false, false)),
+        ("gated", (true, false)),
+        ("delta", (false, true)),
+        ("gated_delta", (true, true)),
+    ];
+    let (gated, delta) = node.choice("update_rule", "gated_delta", &rules)?;
+    let needed = |value, wanted: bool, name: &str| match (value, wanted) {
         (None, true) => Err(Error::model(format!("`{rule}` needs the input `{name}`"))),
-        (value, true) => Ok(value.cloned()),
+        (value, true) => Ok(value),
         (_, false) => Ok(None),
     };
     let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
@@ -549,14 +500,13 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         key: operand(k),
         value: operand(v),
         state: state.map(operand),
-        decay: decay.as_ref().map(operand),
-        beta: beta.as_ref().map(operand),
+        decay: decay.map(operand),
+        beta: beta.map(operand),
         query_heads,
         heads: heads(node, "kv_num_heads", width(k)?)?,
         scale,
         state_type: state.map_or(q.dtype(), Imported::dtype),
     };
-    let mut args = vec![q.clone(), k.clone(), v.clone()];
-    args.extend(state.cloned().into_iter().chain(decay).chain(beta));
-    b.call_many("linear_attention", &params, &args, || linear_attention(&params))
+    let args = [q, k, v].into_iter().chain(state).chain(decay).chain(beta);
+    b.call_many("linear_attention", &params, args, || linear_attention(&params))
 }

@@ -30,8 +30,8 @@ pub(crate) fn demand(
         }
     }
     if let Imported::Sizes(s) = x {
-        let along = s.shape().last().copied().unwrap_or(1).max(1);
-        let all = s.values().iter().enumerate();
+        let along = s.shape.last().copied().unwrap_or(1).max(1);
+        let all = s.values.iter().enumerate();
         if all.into_iter().all(|(i, v)| need.is_met_by(*v, i % along) == Some(true)) {
             return Ok(x.clone());
         }
@@ -41,5 +41,5 @@ pub(crate) fn demand(
     let Some(func) = checked(&of, need, &node.label, what)? else { return Ok(x.clone()) };
     // An operator that is made of others checks several operands under one name.
     let key = format!("{}: {what} {need} {of}", node.label);
-    b.call("check", &key, std::slice::from_ref(x), || Ok(func))
+    b.call("check", &key, [x], || Ok(func))
 }

@@ -3,13 +3,13 @@
 //! Each call stands for a node of the newest operator set, whatever the model's own is. Constants are
 //! folded on the way, as everywhere.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor};
+use tilewright_ir::{DType, Dim, Error, Result};
 
-use tilewright_ops::{Scalar, creation};
+use tilewright_ops::Scalar;
 
+use super::constants::called_range;
 use super::value;
 use crate::build::Builder;
-use crate::fold;
 use crate::imported::Imported;
 use crate::node::Node;
 use crate::operator::OPSETS;
@@ -66,11 +66,19 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         attributes: impl IntoIterator<Item = AttributeProto>,
     ) -> Result<Imported> {
         let inputs: Vec<Option<&Imported>> = inputs.iter().map(|v| Some(*v)).collect();
-        let mut results = self.all(op, &inputs, attributes, 1)?;
-        match results.is_empty() {
-            true => Err(Error::internal(format!("`{op}` has no result"))),
-            false => Ok(results.swap_remove(0)),
-        }
+        self.first(op, &inputs, attributes)
+    }
+
+    /// The first result of an operator, some of whose inputs may be absent.
+    pub(crate) fn first(
+        &mut self,
+        op: &str,
+        inputs: &[Option<&Imported>],
+        attributes: impl IntoIterator<Item = AttributeProto>,
+    ) -> Result<Imported> {
+        let results = self.all(op, inputs, attributes, 1)?;
+        let first = results.into_iter().next();
+        first.ok_or_else(|| Error::internal(format!("`{op}` has no result")))
     }
 
     /// As many results of an operator as are wanted, some of whose inputs may be absent.
@@ -89,26 +97,15 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         };
         let inputs = inputs.iter().map(|v| v.cloned()).collect();
         let node = Node::new(&proto, self.outer.label.clone(), OPSETS.1, inputs, None)?;
-        let import = self.b.importer(op)?;
+        let import = (self.b.importers)(op)?;
         let results = import(&node, self.b);
         self.outer.pass_on(&node);
         results.and_then(|results| node.finish().map(|()| results))
     }
 
-    /// A constant of a type, from numbers.
-    pub(crate) fn numbers(
-        &mut self,
-        dtype: DType,
-        shape: &[usize],
-        values: &[f64],
-    ) -> Result<Imported> {
-        let t = Tensor::from_slice(shape, values)?;
-        fold::cast(&t, dtype).map(Imported::Const)
-    }
-
     /// One number of a type.
     pub(crate) fn number(&mut self, dtype: DType, value: f64) -> Result<Imported> {
-        self.numbers(dtype, &[], &[value])
+        value::constant(dtype, &[], &[value])
     }
 
     pub(crate) fn reshape<D: Into<Dim> + Copy>(
@@ -150,12 +147,7 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         let count = count.into();
         match count.known() {
             Some(count) => value::list(&(0..count as i64).collect::<Vec<_>>()),
-            None => {
-                let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
-                self.b.call("range", &(zero, one, count, DType::I64), &[], || {
-                    creation::range(zero, one, count, DType::I64)
-                })
-            }
+            None => called_range(self.b, Scalar::Int(0), Scalar::Int(1), count, DType::I64),
         }
     }
 
@@ -194,6 +186,11 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
 
     pub(crate) fn concat(&mut self, parts: &[&Imported], axis: usize) -> Result<Imported> {
         self.with("Concat", parts, [int("axis", axis as i64)])
+    }
+
+    /// Where all of some conditions hold, and one more.
+    pub(crate) fn also(&mut self, all: Option<Imported>, more: Imported) -> Result<Imported> {
+        all.map_or(Ok(more.clone()), |all| self.op("And", &[&all, &more]))
     }
 
     /// A reduction over some axes, which stay with extent one if `keep`.

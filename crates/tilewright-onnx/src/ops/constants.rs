@@ -10,7 +10,7 @@ use crate::build::Builder;
 use crate::data;
 use crate::extents;
 use crate::imported::Imported;
-use crate::node::Node;
+use crate::node::{Node, required};
 use crate::operator::{Operator, op, texts};
 use crate::sizes;
 use crate::texts::Texts;
@@ -57,7 +57,7 @@ pub(crate) fn constant(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn constant_of_shape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let shape = node.integers(0, "input")?.ok_or_else(|| Error::model("input 0 is missing"))?;
+    let shape = required(node.integers(0, "input")?, "input 0")?;
     let shape = extents::checked_dims(&shape)?;
     let zero = Tensor::zeros(DType::F32, &[1])?;
     let value = node.tensor("value")?.unwrap_or(zero);
@@ -100,10 +100,7 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if (0..3).any(|at| matches!(node.optional(at), Some(Imported::Var { .. }))) {
         return super::dynamic::range(node, b);
     }
-    let part = |at, what| {
-        node.constant_scalar(at, what)?
-            .ok_or_else(|| Error::model(format!("the input `{what}` is missing")))
-    };
+    let part = |at, what| required(node.constant_scalar(at, what)?, &format!("the input `{what}`"));
     let (start, limit, delta) = (part(0, "start")?, part(1, "limit")?, part(2, "delta")?);
     let dtype = start.dtype();
     if limit.dtype() != dtype || delta.dtype() != dtype {
@@ -133,9 +130,7 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         ))
     })?;
     let (start, delta) = (scalar(start), scalar(delta));
-    one(b.call("range", &(start, delta, count, dtype), &[], || {
-        creation::range(start, delta, count, dtype)
-    })?)
+    one(called_range(b, start, delta, count, dtype)?)
 }
 
 /// A range of which a bound is an open size; nothing where all are numbers.
@@ -150,10 +145,7 @@ fn open_range(node: &Node, b: &mut Builder) -> Result<Option<Imported>> {
     }
     let mut parts = Vec::with_capacity(3);
     for (at, what) in ["start", "limit", "delta"].into_iter().enumerate() {
-        match node.integers(at, what)?.as_deref() {
-            Some([part]) => parts.push(*part),
-            _ => return Err(Error::model(format!("the input `{what}` must be one number"))),
-        }
+        parts.push(required(node.integer(at, what)?, &format!("the input `{what}`"))?);
     }
     let (start, limit) = (parts[0], parts[1]);
     let delta = parts[2].fixed("the input `delta`")?;
@@ -174,11 +166,21 @@ fn open_range(node: &Node, b: &mut Builder) -> Result<Option<Imported>> {
         Integer::Number(n) => Scalar::Int(n),
         Integer::Open(size) => Scalar::Size(size),
     };
-    let delta = Scalar::Int(delta);
-    b.call("range", &(start, delta, count, dtype), &[], || {
+    called_range(b, start, Scalar::Int(delta), count, dtype).map(Some)
+}
+
+/// So many numbers from one on, each by a number above the one before.
+pub(crate) fn called_range(
+    b: &mut Builder,
+    start: Scalar,
+    delta: Scalar,
+    count: impl Into<Dim>,
+    dtype: DType,
+) -> Result<Imported> {
+    let count = count.into();
+    b.call("range", &(start, delta, count, dtype), [], || {
         creation::range(start, delta, count, dtype)
     })
-    .map(Some)
 }
 
 pub(crate) fn eye_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -189,11 +191,7 @@ pub(crate) fn eye_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             x.shape()
         )));
     };
-    let dtype = match node.int("dtype")? {
-        None => x.dtype(),
-        Some(number) => data::element_type(i32::try_from(number).unwrap_or(-1))
-            .map_err(|e| e.context("attribute `dtype`"))?,
-    };
+    let dtype = node.element("dtype", data::element_type)?.unwrap_or(x.dtype());
     let k = node.int_or("k", 0)?;
-    one(b.call("eye", &(rows, columns, k, dtype), &[], || creation::eye(rows, columns, k, dtype))?)
+    one(b.call("eye", &(rows, columns, k, dtype), [], || creation::eye(rows, columns, k, dtype))?)
 }

@@ -3,6 +3,7 @@
 use tilewright_ir::{DType, Error, Result, Tensor, dim};
 use tilewright_ops::contraction::{self, Conv, ConvTranspose, Gemm};
 use tilewright_ops::subpixel::{Subpixel, subpixel};
+use tilewright_ops::window::Same;
 use tilewright_ops::{Operand, einsum};
 
 use super::{one, window};
@@ -22,9 +23,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
 
 pub(crate) fn matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (node.input(0)?, node.input(1)?);
-    let (of, with) = (operand(x), operand(y));
-    let args = [x.clone(), y.clone()];
-    one(b.call("matmul", &(&of, &with), &args, || contraction::matmul(&of, &with))?)
+    one(b.call_on("matmul", [x, y], (), |[x, y]| contraction::matmul(x, y))?)
 }
 
 pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -46,8 +45,7 @@ pub(crate) fn gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         beta: node.float_or("beta", 1.0)?.into(),
         ..Gemm::new(operand(x), operand(y))
     };
-    let args: Vec<Imported> = [x, y].into_iter().chain(c).cloned().collect();
-    one(b.call("gemm", &params, &args, || contraction::gemm(&params))?)
+    one(b.call("gemm", &params, [x, y].into_iter().chain(c), || contraction::gemm(&params))?)
 }
 
 /// A sum of products in Einstein's notation.
@@ -72,10 +70,9 @@ fn kernel(node: &Node, w: &Imported) -> Result<Vec<usize>> {
 }
 
 fn groups(node: &Node) -> Result<usize> {
-    let groups = node.int_or("group", 1)?;
-    match usize::try_from(groups) {
-        Ok(groups @ 1..) => Ok(groups),
-        _ => Err(Error::model(format!("attribute `group` is {groups}"))),
+    match node.size_or("group", 1)? {
+        0 => Err(Error::model("attribute `group` is 0")),
+        groups => Ok(groups),
     }
 }
 
@@ -115,8 +112,8 @@ pub(crate) fn conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let channels = w.fixed(node)?.first().copied().unwrap_or(0);
     let bias = bias(node, x, channels)?;
     let params = Conv { bias: bias.is_some(), ..plain };
-    let args: Vec<Imported> = [x, w].into_iter().chain(bias).cloned().collect();
-    let result = b.call("conv", &params, &args, || contraction::conv(&params))?;
+    let args = [x, w].into_iter().chain(bias);
+    let result = b.call("conv", &params, args, || contraction::conv(&params))?;
     if let (Imported::Var { var, .. }, Some(weights)) = (&result, w.constant())
         && bias.is_none_or(|b| b.constant().is_some())
         && matches!(params.w.dtype, DType::F32 | DType::F64)
@@ -197,7 +194,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let output_shape = node.ints("output_shape")?;
     let explicit = window::pads(node, n)?;
     // What is wanted beyond the extent times the stride: then the extents do not matter.
-    let same = output_shape.is_none() && matches!(auto, window::AutoPad::Same { .. });
+    let same = output_shape.is_none() && matches!(auto, window::AutoPad::Same(_));
     let known = match same {
         true => vec![1; n],
         false if output_shape.is_some() => dim::fixed(&extents, node.op())?,
@@ -216,7 +213,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
                     "attribute `output_shape` is {wanted:?} for {n} spatial dimensions"
                 )));
             }
-            let odd_at_end = matches!(auto, window::AutoPad::Same { odd_at_end: true });
+            let odd_at_end = auto == window::AutoPad::Same(Same::OddAtEnd);
             for k in 0..n {
                 // All numbers are below 2^31, but for the wanted extent.
                 let [extent, size, stride, dilation, more] =
@@ -254,17 +251,16 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
         output_padding,
         groups,
     };
-    let (x, w, bias) = (x.clone(), w.clone(), bias.cloned());
     if let Some(Subpixel { weights, bias: all, conv, place }) = subpixel(&params)? {
-        let w = b.call("subpixel_weights", &params, &[w], || Ok(weights))?;
-        let all = all.zip(bias.clone());
+        let w = b.call("subpixel_weights", &params, [w], || Ok(weights))?;
+        let all = all.zip(bias);
         let bias = all
-            .map(|(all, bias)| b.call("subpixel_bias", &params, &[bias], || Ok(all)))
+            .map(|(all, bias)| b.call("subpixel_bias", &params, [bias], || Ok(all)))
             .transpose()?;
-        let args: Vec<Imported> = [x, w].into_iter().chain(bias).collect();
-        let phases = b.call("conv", &conv, &args, || contraction::conv(&conv))?;
-        return one(b.call("subpixel", &params, &[phases], || Ok(place))?);
+        let args = [x, &w].into_iter().chain(&bias);
+        let phases = b.call("conv", &conv, args, || contraction::conv(&conv))?;
+        return one(b.call("subpixel", &params, [&phases], || Ok(place))?);
     }
-    let args: Vec<Imported> = [x, w].into_iter().chain(bias).collect();
-    one(b.call("conv_transpose", &params, &args, || contraction::conv_transpose(&params))?)
+    let args = [x, w].into_iter().chain(bias);
+    one(b.call("conv_transpose", &params, args, || contraction::conv_transpose(&params))?)
 }

@@ -1,7 +1,8 @@
 //! Operators whose results have sizes that data decide: how much is found becomes a size, and everything
 //! after is an expression of it.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
+use tilewright_ir::dim::{self, Integer};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::dynamic::{self, Suppression};
 
 use super::compose::{Compose, int};
@@ -27,13 +28,15 @@ fn flat(b: &mut Builder, x: &Imported) -> Result<Imported> {
 
 /// The positions of the elements of a list that are not zero.
 fn found(b: &mut Builder, x: &Imported) -> Result<(Imported, Dim)> {
-    let of = operand(x);
-    let count = b.call("count", &of, std::slice::from_ref(x), || dynamic::count(&of))?;
-    let found = one_size(b, &count)?;
-    let key = (&of, found);
-    let positions =
-        b.call("positions", &key, std::slice::from_ref(x), || dynamic::positions(&of, found))?;
+    let found = counted(b, x)?;
+    let positions = b.call_on("positions", [x], found, |[x]| dynamic::positions(x, found))?;
     Ok((positions, found))
+}
+
+/// How many elements of a list are not zero.
+fn counted(b: &mut Builder, x: &Imported) -> Result<Dim> {
+    let count = b.call_on("count", [x], (), |[x]| dynamic::count(x))?;
+    one_size(b, &count)
 }
 
 /// The element of a list of one integer as a size.
@@ -120,13 +123,10 @@ pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         false => rows,
     };
     let of = operand(&rows);
-    let key = (&of, sorted);
-    let args = std::slice::from_ref(&rows);
-    let kinds = b.call_many("unique", &key, args, || dynamic::unique_kinds(&of, sorted))?;
+    let make = || dynamic::unique_kinds(&of, sorted);
+    let kinds = b.call_many("unique", &(&of, sorted), [&rows], make)?;
     let first = operand(&kinds[0]);
-    let count =
-        b.call("count", &first, std::slice::from_ref(&kinds[0]), || dynamic::count(&first))?;
-    let found = one_size(b, &count)?;
+    let found = counted(b, &kinds[0])?;
     let parts = b.call_many("unique_rows", &(&first, found), &kinds, || {
         dynamic::unique_rows(&first, found)
     })?;
@@ -154,21 +154,11 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let (boxes, scores) = (node.input(0)?.clone(), node.input(1)?.clone());
-    let centred = match node.int_or("center_point_box", 0)? {
-        0 => false,
-        1 => true,
-        n => return Err(node.unsupported_value("center_point_box", n, "0, 1")),
-    };
-    let most = match node.integers(2, "max_output_boxes_per_class")? {
-        None => Dim::from(0),
-        Some(list) => match list.as_slice() {
-            [n] => n.dim().unwrap_or_else(|| Dim::from(0)),
-            _ => return Err(Error::model("`max_output_boxes_per_class` is not one number")),
-        },
-    };
-    let (boxes_of, scores_of) = (operand(&boxes), operand(&scores));
-    let candidates = scores_of.shape.get(2).copied().unwrap_or_else(|| Dim::from(0));
+    let (boxes, scores) = (node.input(0)?, node.input(1)?);
+    let centred = node.switch("center_point_box")?;
+    let most = node.integer(2, "max_output_boxes_per_class")?;
+    let most = most.and_then(Integer::dim).unwrap_or_else(|| Dim::from(0));
+    let candidates = scores.shape().get(2).copied().unwrap_or_else(|| Dim::from(0));
     let most = most.min(candidates);
     if most == 0 {
         return one(Imported::Const(Tensor::zeros(DType::I64, &[0, 3])?));
@@ -179,9 +169,8 @@ pub(crate) fn non_max_suppression(node: &Node, b: &mut Builder) -> Result<Vec<Im
         Some(v) => Err(Error::model(format!("input {at} is {}, not float32", v.dtype()))),
     };
     let (overlap, least) = (limit(3, 0.0)?, limit(4, f32::NEG_INFINITY)?);
-    let p = Suppression { boxes: boxes_of, scores: scores_of, most, centred };
-    let key = format!("{p:?}");
-    let keep = b.call("non_max_suppression", &key, &[boxes, scores, overlap, least], || {
+    let p = Suppression { boxes: operand(boxes), scores: operand(scores), most, centred };
+    let keep = b.call("non_max_suppression", &p, [boxes, scores, &overlap, &least], || {
         dynamic::non_max_suppression(&p)
     })?;
     let classes = keep.shape()[1];

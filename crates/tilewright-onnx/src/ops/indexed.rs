@@ -4,13 +4,14 @@
 
 use tilewright_ir::{Error, Result};
 use tilewright_ops::check::Need;
-use tilewright_ops::movement::{self, ScatterMode};
+use tilewright_ops::movement;
+use tilewright_ops::te::Reducer;
 
 use super::check::demand;
 use super::one;
 use crate::build::Builder;
-use crate::extents::{MAX_RANK, too_many_axes};
-use crate::imported::{Imported, operand};
+use crate::extents::{MAX_RANK, check_rank};
+use crate::imported::Imported;
 use crate::node::{Node, axis};
 use crate::operator::{Operator, op, until};
 
@@ -31,18 +32,14 @@ pub(crate) fn gather_along(
     indices: &Imported,
     at: usize,
 ) -> Result<Imported> {
-    let (of, with, at) = (operand(x), operand(indices), at as i64);
-    let args = [x.clone(), indices.clone()];
-    b.call("gather", &(&of, &with, at), &args, || movement::gather(&of, &with, at))
+    let at = at as i64;
+    b.call_on("gather", [x, indices], at, |[x, indices]| movement::gather(x, indices, at))
 }
 
 pub(crate) fn gather(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
-    let rank = x.rank() + indices.rank() - 1;
-    if rank > MAX_RANK {
-        return Err(too_many_axes(rank));
-    }
+    check_rank(x.rank() + indices.rank() - 1)?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
     one(gather_along(b, x, &indices, at)?)
 }
@@ -51,10 +48,9 @@ pub(crate) fn gather_elements(node: &Node, b: &mut Builder) -> Result<Vec<Import
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
-    let (of, with, at) = (operand(x), operand(&indices), at as i64);
-    let args = [x.clone(), indices];
-    one(b.call("gather_elements", &(&of, &with, at), &args, || {
-        movement::gather_elements(&of, &with, at)
+    let at = at as i64;
+    one(b.call_on("gather_elements", [x, &indices], at, |[x, indices]| {
+        movement::gather_elements(x, indices, at)
     })?)
 }
 
@@ -65,14 +61,12 @@ pub(crate) fn gather_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         .ok()
         .filter(|&n| n < x.rank().min(indices.rank()))
         .ok_or_else(|| Error::model(format!("attribute `batch_dims` is {batch}")))?;
-    let (of, with) = (operand(x), operand(indices));
-    if of.rank() + with.rank() > 2 * MAX_RANK {
-        return Err(too_many_axes(of.rank() + with.rank()));
+    if x.rank() + indices.rank() > 2 * MAX_RANK {
+        check_rank(x.rank() + indices.rank())?;
     }
     let indices = demand_tuples(node, b, x, indices, batch)?;
-    let args = [x.clone(), indices];
-    one(b.call("gather_nd", &(&of, &with, batch), &args, || {
-        movement::gather_nd(&of, &with, batch)
+    one(b.call_on("gather_nd", [x, &indices], batch, |[x, indices]| {
+        movement::gather_nd(x, indices, batch)
     })?)
 }
 
@@ -95,16 +89,16 @@ fn demand_tuples(
 }
 
 /// How a scatter combines: replacing until opset 15, more since.
-fn scatter_mode(node: &Node) -> Result<ScatterMode> {
+fn scatter_mode(node: &Node) -> Result<Option<Reducer>> {
     if node.opset < 16 {
-        return Ok(ScatterMode::Replace);
+        return Ok(None);
     }
     match node.text_or("reduction", "none")? {
-        "none" => Ok(ScatterMode::Replace),
-        "add" => Ok(ScatterMode::Add),
-        "mul" => Ok(ScatterMode::Mul),
-        "min" if node.opset >= 18 => Ok(ScatterMode::Min),
-        "max" if node.opset >= 18 => Ok(ScatterMode::Max),
+        "none" => Ok(None),
+        "add" => Ok(Some(Reducer::Sum)),
+        "mul" => Ok(Some(Reducer::Prod)),
+        "min" if node.opset >= 18 => Ok(Some(Reducer::Min)),
+        "max" if node.opset >= 18 => Ok(Some(Reducer::Max)),
         other => Err(node.unsupported_value(
             "reduction",
             other,
@@ -139,10 +133,9 @@ pub(crate) fn scatter_elements(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     }
     let mode = scatter_mode(node)?;
     let indices = demand(node, b, "index", indices, &Need::position(x.shape()[at]))?;
-    let (of, with, at) = (operand(x), operand(&indices), at as i64);
-    let args = [x.clone(), indices, updates.clone()];
-    one(b.call("scatter_elements", &(&of, &with, at, mode), &args, || {
-        movement::scatter_elements(&of, &with, at, mode)
+    let at = at as i64;
+    one(b.call_on("scatter_elements", [x, &indices, updates], (at, mode), |[x, indices, _]| {
+        movement::scatter_elements(x, indices, at, mode)
     })?)
 }
 
@@ -163,9 +156,7 @@ pub(crate) fn scatter_nd(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     }
     let mode = scatter_mode(node)?;
     let indices = demand_tuples(node, b, x, indices, 0)?;
-    let (of, with) = (operand(x), operand(&indices));
-    let args = [x.clone(), indices, updates.clone()];
-    one(b.call("scatter_nd", &(&of, &with, mode), &args, || {
-        movement::scatter_nd(&of, &with, mode)
+    one(b.call_on("scatter_nd", [x, &indices, updates], mode, |[x, indices, _]| {
+        movement::scatter_nd(x, indices, mode)
     })?)
 }

@@ -5,32 +5,33 @@ use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 
 use super::{arithmetic, one};
 use crate::build::Builder;
-use crate::imported::{Element, Imported, ItemType};
+use crate::data;
+use crate::imported::{Element, Imported, Kind, Like};
 use crate::model::{ValueKind, described};
-use crate::node::{Node, axis};
-use crate::operator::{MANY, Operator, lists, texts};
+use crate::node::{Node, axis, required};
+use crate::operator::{MANY, Operator, lists, op, texts};
 use crate::ops::value::numbers;
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
-    lists("ConcatFromSequence", 11, 1, concat_from),
-    texts(lists("Identity", 1, 1, identity)),
-    lists("Optional", 15, 1, optional),
-    lists("OptionalGetElement", 15, 1, optional_get),
-    lists("OptionalHasElement", 15, 1, optional_has),
-    lists("SequenceAt", 11, 2, at),
-    lists("SequenceConstruct", 11, MANY, construct),
-    lists("SequenceEmpty", 11, 0, empty),
-    lists("SequenceErase", 11, 2, erase),
-    lists("SequenceInsert", 11, 3, insert),
-    lists("SequenceLength", 11, 1, length),
-    lists("SplitToSequence", 11, 2, split_to),
+    lists(op("ConcatFromSequence", 11, 1, concat_from)),
+    texts(lists(op("Identity", 1, 1, identity))),
+    lists(op("Optional", 15, 1, optional)),
+    lists(op("OptionalGetElement", 15, 1, optional_get)),
+    lists(op("OptionalHasElement", 15, 1, optional_has)),
+    lists(op("SequenceAt", 11, 2, at)),
+    lists(op("SequenceConstruct", 11, MANY, construct)),
+    lists(op("SequenceEmpty", 11, 0, empty)),
+    lists(op("SequenceErase", 11, 2, erase)),
+    lists(op("SequenceInsert", 11, 3, insert)),
+    lists(op("SequenceLength", 11, 1, length)),
+    lists(op("SplitToSequence", 11, 2, split_to)),
 ];
 
 /// The list of an input, and what it holds.
 fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
     match node.input(at)? {
-        value @ Imported::Item { what: ItemType::List(element), .. } => {
+        value @ Imported::Item { what: Like { kind: Kind::List, element }, .. } => {
             Ok((value.clone(), element.clone()))
         }
         _ => Err(Error::model(format!("input {at} is no sequence"))),
@@ -63,23 +64,18 @@ pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn construct(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let values = (0..node.input_count()).map(|at| tensor(node, at)).collect::<Result<Vec<_>>>()?;
     let element = values.iter().try_fold(Element::default(), |e, v| e.join(&Element::of(v)))?;
-    one(b.list(ListOp::Of, &values, Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Of, &values, Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn empty(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let dtype = node.int_or("dtype", 1)?;
-    let dtype = i32::try_from(dtype).map_err(|_| Error::model("there is no such element type"))?;
-    let element = Element {
-        dtype: Some(crate::data::element_type(dtype)?),
-        shape: None,
-        ..Element::default()
-    };
-    one(b.list(ListOp::Of, &[], Attrs::new(), ItemType::List(element))?)
+    let dtype = node.element("dtype", data::element_type)?.unwrap_or(DType::F32);
+    let element = Element { dtype: Some(dtype), ..Element::default() };
+    one(b.list(ListOp::Of, &[], Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn at(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
-    let at = position(node, 1)?.ok_or_else(|| Error::model("input 1 is missing"))?;
+    let at = required(position(node, 1)?, "input 1")?;
     one(b.out_of_list(ListOp::At, &[value, at], Attrs::new(), &element)?)
 }
 
@@ -88,19 +84,18 @@ pub(crate) fn insert(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let new = tensor(node, 1)?;
     let element = element.join(&Element::of(&new))?;
     let args: Vec<Imported> = [value, new].into_iter().chain(position(node, 2)?).collect();
-    one(b.list(ListOp::Insert, &args, Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Insert, &args, Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn erase(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
     let args: Vec<Imported> = [value].into_iter().chain(position(node, 1)?).collect();
-    one(b.list(ListOp::Erase, &args, Attrs::new(), ItemType::List(element))?)
+    one(b.list(ListOp::Erase, &args, Attrs::new(), Kind::List, element)?)
 }
 
 pub(crate) fn length(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, _) = list(node, 0)?;
-    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()), ..Element::default() };
-    one(b.out_of_list(ListOp::Length, &[value], Attrs::new(), &number)?)
+    one(b.out_of_list(ListOp::Length, &[value], Attrs::new(), &Element::scalar(DType::I64))?)
 }
 
 pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -120,13 +115,13 @@ pub(crate) fn split_to(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let element = Element { dtype: Some(x.dtype()), shape: Some(shape), ..Element::default() };
     let attrs = numbers(&[("axis", along as i64), ("keepdims", i64::from(keep))]);
     let args: Vec<Imported> = [x].into_iter().chain(lengths).collect();
-    one(b.list(ListOp::Split, &args, attrs, ItemType::List(element))?)
+    one(b.list(ListOp::Split, &args, attrs, Kind::List, element)?)
 }
 
 pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (value, element) = list(node, 0)?;
     let new = node.int_or("new_axis", 0)? != 0;
-    let along = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
+    let along = required(node.int("axis")?, "attribute `axis`")?;
     let Some(mut shape) = element.shape.clone() else {
         return Err(Error::unsupported(
             "the number of dimensions of what the sequence holds is not known",
@@ -154,26 +149,22 @@ pub(crate) fn optional(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         None => (ValueKind::Tensor, None),
     };
-    let element = Element { dtype, shape: None, ..Element::default() };
-    let what = match kind {
-        ValueKind::Sequence | ValueKind::OptionalSequence => ItemType::OptionalList(element),
-        _ => ItemType::OptionalTensor(element),
+    let element = Element { dtype, ..Element::default() };
+    let kind = match kind {
+        ValueKind::Sequence | ValueKind::OptionalSequence => Kind::OptionalList,
+        _ => Kind::OptionalTensor,
     };
-    one(b.list(ListOp::Nothing, &[], Attrs::new(), what)?)
+    one(b.list(ListOp::Nothing, &[], Attrs::new(), kind, element)?)
 }
 
 pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let truth = |v: bool| one(Imported::Const(Tensor::from_bools(&[], &[v])?));
     match node.optional(0) {
         None => truth(false),
-        Some(
-            value @ Imported::Item {
-                what: ItemType::OptionalTensor(_) | ItemType::OptionalList(_),
-                ..
-            },
-        ) => {
-            let flag =
-                Element { dtype: Some(DType::BOOL), shape: Some(Vec::new()), ..Element::default() };
+        Some(value)
+            if matches!(Like::of(value).kind, Kind::OptionalTensor | Kind::OptionalList) =>
+        {
+            let flag = Element::scalar(DType::BOOL);
             one(b.out_of_list(ListOp::Has, std::slice::from_ref(value), Attrs::new(), &flag)?)
         }
         Some(_) => truth(true),
@@ -181,14 +172,11 @@ pub(crate) fn optional_has(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 }
 
 pub(crate) fn optional_get(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    match node.input(0)? {
-        value @ Imported::Item { what: ItemType::OptionalTensor(element), .. } => {
-            one(b.out_of_list(ListOp::Get, std::slice::from_ref(value), Attrs::new(), element)?)
-        }
-        value @ Imported::Item { what: ItemType::OptionalList(element), .. } => {
-            let what = ItemType::List(element.clone());
-            one(b.list(ListOp::Get, std::slice::from_ref(value), Attrs::new(), what)?)
-        }
-        value => one(value.clone()),
-    }
+    let value = node.input(0)?;
+    let (Like { kind, element }, args) = (Like::of(value), std::slice::from_ref(value));
+    one(match kind {
+        Kind::OptionalTensor => b.out_of_list(ListOp::Get, args, Attrs::new(), &element)?,
+        Kind::OptionalList => b.list(ListOp::Get, args, Attrs::new(), Kind::List, element)?,
+        Kind::Tensor | Kind::List => value.clone(),
+    })
 }

@@ -4,10 +4,10 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
-use super::one;
+use super::{one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::node::Node;
+use crate::node::{Node, required};
 use crate::operator::{MANY, Operator, op};
 
 /// Those of the domain `com.microsoft`.
@@ -23,19 +23,16 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("MatMulNBits", 9, 6, matmul_nbits),
     op("MultiHeadAttention", 9, 8, multi_head_attention),
     op("NhwcConv", 9, 3, nhwc_conv),
-    op("QLinearAdd", 9, 8, qlinear_add),
+    op("QLinearAdd", 9, 8, |n, b| qlinear_binary(n, b, "Add")),
     op("QLinearConcat", 9, MANY, qlinear_concat),
     op("QLinearGlobalAveragePool", 9, 5, qlinear_global_average_pool),
-    op("QLinearMul", 9, 8, qlinear_mul),
+    op("QLinearMul", 9, 8, |n, b| qlinear_binary(n, b, "Mul")),
     op("QLinearSigmoid", 9, 5, qlinear_sigmoid),
     op("QuickGelu", 9, 1, quick_gelu),
     op("RotaryEmbedding", 9, 4, rotary_embedding),
     op("SkipLayerNormalization", 9, 5, skip_layer_norm),
     op("SkipSimplifiedLayerNormalization", 9, 4, skip_rms_norm),
 ];
-
-/// The names of a convolution's attributes.
-const WINDOW: [&str; 6] = ["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"];
 
 /// `x + y`, where there is a `y`.
 fn plus(c: &mut Compose, x: &Imported, y: Option<&Imported>) -> Result<Imported> {
@@ -64,8 +61,7 @@ pub(crate) fn quick_gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
 }
 
 pub(crate) fn fused_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let side = |c: &mut Compose, at: usize, last: &'static str, batch: &'static str| {
         let x = node.input(at)?;
         let rank = x.rank();
@@ -115,18 +111,16 @@ fn activated(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
 }
 
 pub(crate) fn fused_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let inputs = [Some(node.input(0)?), Some(node.input(1)?), node.optional(2)];
-    let y = c.all("Conv", &inputs, node.attributes(&WINDOW), 1)?.swap_remove(0);
+    let y = c.first("Conv", &inputs, node.attributes(&window::ATTRIBUTES))?;
     let y = plus(c, &y, node.optional(3))?;
     one(activated(node, c, &y)?)
 }
 
 /// A convolution whose channels are the last axis.
 pub(crate) fn nhwc_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
     let rank = x.rank();
     if rank < 3 {
@@ -136,7 +130,7 @@ pub(crate) fn nhwc_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let last: Vec<usize> = [0].into_iter().chain(2..rank).chain([1]).collect();
     let x = c.transpose(x, &first)?;
     let inputs = [Some(&x), Some(node.input(1)?), node.optional(2)];
-    let y = c.all("Conv", &inputs, node.attributes(&WINDOW), 1)?.swap_remove(0);
+    let y = c.first("Conv", &inputs, node.attributes(&window::ATTRIBUTES))?;
     one(c.transpose(&y, &last)?)
 }
 
@@ -148,7 +142,7 @@ fn layer_norm(
     epsilon: f32,
 ) -> Result<Imported> {
     let attributes = [int("axis", -1), float("epsilon", epsilon)];
-    Ok(c.all("LayerNormalization", &[Some(x), Some(scale), bias], attributes, 1)?.swap_remove(0))
+    c.first("LayerNormalization", &[Some(x), Some(scale), bias], attributes)
 }
 
 /// The four outputs of a normalised sum, of which the statistics are not computed.
@@ -163,8 +157,7 @@ fn with_sum(node: &Node, y: Imported, sum: Imported) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn skip_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let sum = c.op("Add", &[node.input(0)?, node.input(1)?])?;
     let sum = plus(c, &sum, node.optional(4))?;
     let epsilon = node.float_or("epsilon", 1e-12)?;
@@ -173,8 +166,7 @@ pub(crate) fn skip_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Import
 }
 
 pub(crate) fn skip_rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let sum = c.op("Add", &[node.input(0)?, node.input(1)?])?;
     let sum = plus(c, &sum, node.optional(3))?;
     let epsilon = float("epsilon", node.float_or("epsilon", 1e-5)?);
@@ -184,8 +176,7 @@ pub(crate) fn skip_rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported
 
 /// The sum of what words, positions and segments stand for, normalised.
 pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let ids = node.input(0)?;
     let [batch, length] = ids.shape()[..] else {
         return Err(Error::model(format!("words along two axes, not {:?}", ids.shape())));
@@ -274,15 +265,12 @@ fn attend(
         float("scale", node.float_or("scale", 0.0)?),
         int("is_causal", node.int_or("unidirectional", 0)?),
     ];
-    let inputs = [Some(q), Some(k), Some(v), bias.as_ref()];
-    let inputs = if bias.is_some() { &inputs[..] } else { &inputs[..3] };
-    Ok(c.all("Attention", inputs, attributes, 1)?.swap_remove(0))
+    c.first("Attention", &[Some(q), Some(k), Some(v), bias.as_ref()], attributes)
 }
 
 /// Attention with the projection to queries, keys and values inside.
 pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, w) = (node.input(0)?, node.input(1)?);
     if node.optional(4).is_some() || node.output_count() > 1 {
         return Err(Error::unsupported("past keys and values are not supported"));
@@ -304,8 +292,7 @@ pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn multi_head_attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let packed = || Error::unsupported("packed queries, keys and values are not supported");
     let (Some(k), Some(v)) = (node.optional(1), node.optional(2)) else { return Err(packed()) };
     let q = node.input(0)?;
@@ -334,8 +321,7 @@ pub(crate) fn multi_head_attention(node: &Node, b: &mut Builder) -> Result<Vec<I
 
 /// Like ONNX's own, with the positions before the tables.
 pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, positions) = (node.input(0)?, node.input(1)?);
     let (cos, sin) = (node.input(2)?, node.input(3)?);
     for name in ["scale", "is_packed_batching"] {
@@ -373,8 +359,7 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 /// What integers stand for, from their position among the inputs.
 fn real(node: &Node, c: &mut Compose, at: usize) -> Result<Imported> {
     let inputs = [Some(node.input(at)?), Some(node.input(at + 1)?), node.optional(at + 2)];
-    let inputs = if inputs[2].is_some() { &inputs[..] } else { &inputs[..2] };
-    Ok(c.all("DequantizeLinear", inputs, [], 1)?.swap_remove(0))
+    c.first("DequantizeLinear", &inputs, [])
 }
 
 /// The way back; scale and zero point stand at a position among the inputs.
@@ -393,32 +378,21 @@ fn quantized(
 }
 
 fn qlinear_binary(node: &Node, b: &mut Builder, op: &str) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, y) = (real(node, c, 0)?, real(node, c, 3)?);
     let z = c.op(op, &[&x, &y])?;
     one(quantized(node, c, &z, 6, node.input(0)?.dtype())?)
 }
 
-pub(crate) fn qlinear_add(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    qlinear_binary(node, b, "Add")
-}
-
-pub(crate) fn qlinear_mul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    qlinear_binary(node, b, "Mul")
-}
-
 pub(crate) fn qlinear_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let x = real(node, c, 0)?;
     let y = c.op("Sigmoid", &[&x])?;
     one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
 }
 
 pub(crate) fn qlinear_global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let x = real(node, c, 0)?;
     let axes: Vec<usize> = match node.flag("channels_last", false)? {
         true => (1..x.rank().saturating_sub(1)).collect(),
@@ -429,9 +403,8 @@ pub(crate) fn qlinear_global_average_pool(node: &Node, b: &mut Builder) -> Resul
 }
 
 pub(crate) fn qlinear_concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
-    let axis = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
+    let c = &mut Compose::new(node, b);
+    let axis = required(node.int("axis")?, "attribute `axis`")?;
     let parts: Vec<Imported> =
         (2..node.input_count()).step_by(3).map(|at| real(node, c, at)).collect::<Result<_>>()?;
     let all = c.with("Concat", &parts.iter().collect::<Vec<_>>(), [int("axis", axis)])?;
@@ -440,16 +413,13 @@ pub(crate) fn qlinear_concat(node: &Node, b: &mut Builder) -> Result<Vec<Importe
 
 /// A product of floats, quantised on the way, with integers.
 pub(crate) fn dynamic_quantize_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, w, w_scale) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let parts = c.all("DynamicQuantizeLinear", &[Some(x)], [], 3)?;
     let [q, scale, zero] = &parts[..] else {
         return Err(Error::internal("a quantisation has three results"));
     };
-    let inputs = [Some(q), Some(w), Some(zero), node.optional(3)];
-    let inputs = if node.optional(3).is_some() { &inputs[..] } else { &inputs[..3] };
-    let sum = c.all("MatMulInteger", inputs, [], 1)?.swap_remove(0);
+    let sum = c.first("MatMulInteger", &[Some(q), Some(w), Some(zero), node.optional(3)], [])?;
     let sum = c.cast(&sum, x.dtype())?;
     let factor = c.op("Mul", &[scale, w_scale])?;
     let y = c.op("Mul", &[&sum, &factor])?;
@@ -458,15 +428,10 @@ pub(crate) fn dynamic_quantize_matmul(node: &Node, b: &mut Builder) -> Result<Ve
 
 /// A product with weights of 4 or 8 bits in blocks, each with a scale and a zero point.
 pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, w, scales) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let size = |name: &'static str, default: i64| -> Result<usize> {
-        let given = node.int_or(name, default)?;
-        usize::try_from(given).map_err(|_| Error::model(format!("attribute `{name}` is {given}")))
-    };
-    let (k, n) = (size("K", 0)?, size("N", 0)?);
-    let (bits, block) = (size("bits", 4)?, size("block_size", 32)?);
+    let (k, n) = (node.size_or("K", 0)?, node.size_or("N", 0)?);
+    let (bits, block) = (node.size_or("bits", 4)?, node.size_or("block_size", 32)?);
     node.ignore("accuracy_level");
     if !matches!(bits, 4 | 8) {
         return Err(node.unsupported_value("bits", bits, "4, 8"));

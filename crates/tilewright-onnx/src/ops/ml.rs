@@ -268,7 +268,7 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         } else if mode != "TFIDF" {
             return Err(node.unsupported_value("mode", mode, "TF, IDF, TFIDF"));
         }
-        let scale = c.numbers(DType::F32, &[width], &scale)?;
+        let scale = value::constant(DType::F32, &[width], &scale)?;
         y = c.op("Mul", &[&y, &scale])?;
     }
     one(match x.rank() {
@@ -339,10 +339,7 @@ impl NGrams {
                     let part = c.reshape(&part, &[rows, windows.into(), Dim::from(1)])?;
                     let wanted: Vec<i64> = (0..grams).map(|g| pool[from + g * n + k]).collect();
                     let same = c.op("Equal", &[&part, &value::list(&wanted)?])?;
-                    all = Some(match all {
-                        None => same,
-                        Some(all) => c.op("And", &[&all, &same])?,
-                    });
+                    all = Some(c.also(all, same)?);
                 }
                 let Some(all) = all else { continue };
                 let found = c.cast(&all, DType::F32)?;

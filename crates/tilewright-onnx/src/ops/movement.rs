@@ -14,10 +14,10 @@ use super::check::demand;
 use super::one;
 use super::value::{moved, reshape_to, scalar, transpose_by};
 use crate::build::Builder;
-use crate::extents::{MAX_RANK, check_extents, checked_dims, too_many_axes};
+use crate::extents::{check_extents, check_rank, checked_dims};
 use crate::fold::{self, View, row_major};
 use crate::imported::{Imported, operand};
-use crate::node::{Node, axes, axis};
+use crate::node::{Node, axes, axes_or_all, axis, axis_or_end, required};
 use crate::operator::{MANY, Operator, op};
 
 /// The operators that are imported here.
@@ -43,11 +43,8 @@ pub(crate) static OPERATORS: &[Operator] = &[
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.
 pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let wanted =
-        node.integers(1, "shape")?.ok_or_else(|| Error::model("the input `shape` is missing"))?;
-    if wanted.len() > MAX_RANK {
-        return Err(too_many_axes(wanted.len()));
-    }
+    let wanted = required(node.integers(1, "shape")?, "the input `shape`")?;
+    check_rank(wanted.len())?;
     let keep_zero = node.opset >= 14 && node.flag("allowzero", false)?;
     let contradiction = || {
         Error::model(format!("a tensor of shape {:?} cannot take the shape {wanted:?}", x.shape()))
@@ -82,28 +79,16 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn flatten(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let at = match node.int_or("axis", 1)? {
-        at if at == x.rank() as i64 => x.rank(),
-        at => axis(at, x.rank())?,
-    };
+    let at = axis_or_end(node.int_or("axis", 1)?, x.rank())?;
     let extents = x.shape();
     let (rows, columns) = extents.split_at(at);
     let shape = [rows, columns].map(|part| dim::product(part.iter().copied()));
     one(reshape_to(b, x, &shape)?)
 }
 
-/// The axes are an attribute before opset 13, an input from then on.
-fn given_axes(node: &Node) -> Result<Option<Vec<i64>>> {
-    match node.opset {
-        ..13 if node.input_count() > 1 => Err(Error::model("axes are no input before opset 13")),
-        ..13 => node.ints("axes"),
-        _ => node.constant_ints(1, "axes"),
-    }
-}
-
 pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let gone: Vec<usize> = match given_axes(node)? {
+    let gone: Vec<usize> = match node.axes(13)? {
         Some(list) => axes(&list, x.rank())?,
         None => (0..x.rank()).filter(|&k| x.shape()[k] == 1).collect(),
     };
@@ -120,11 +105,9 @@ pub(crate) fn squeeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn unsqueeze(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let list = given_axes(node)?.ok_or_else(|| Error::model("the axes are not given"))?;
+    let list = node.axes(13)?.ok_or_else(|| Error::model("the axes are not given"))?;
     let rank = x.rank() + list.len();
-    if rank > MAX_RANK {
-        return Err(too_many_axes(rank));
-    }
+    check_rank(rank)?;
     let new = axes(&list, rank)?;
     let one_cell = Dim::from(1);
     let mut old = x.shape().into_iter();
@@ -149,8 +132,7 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let parts = node.all_inputs()?;
     let first = parts.first().ok_or_else(|| Error::model("there are no inputs"))?;
-    let at = node.int("axis")?.ok_or_else(|| Error::model("attribute `axis` is missing"))?;
-    let at = axis(at, first.rank())?;
+    let at = axis(required(node.int("axis")?, "attribute `axis`")?, first.rank())?;
     for part in &parts {
         let mut like = part.shape();
         if let Some(d) = like.get_mut(at) {
@@ -197,9 +179,7 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let at = axis(node.int_or("axis", 0)?, x.rank())?;
     let extent = x.shape()[at];
     let given = match node.opset {
-        ..13 => {
-            node.ints("split")?.map(|list| list.into_iter().map(Integer::from).collect::<Vec<_>>())
-        }
+        ..13 => node.ints("split")?.map(integers),
         _ => node.integers(1, "split")?,
     };
     let count = match node.opset {
@@ -260,9 +240,12 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let of = operand(x);
     let at = at as i64;
-    b.call_many("split", &(&of, at, &sizes), std::slice::from_ref(x), || {
-        movement::split(&of, at, &sizes)
-    })
+    b.call_many("split", &(&of, at, &sizes), [x], || movement::split(&of, at, &sizes))
+}
+
+/// The numbers of an attribute, which are known in any case.
+fn integers(list: Vec<i64>) -> Vec<Integer> {
+    list.into_iter().map(Integer::from).collect()
 }
 
 /// Sizes of parts: as many as there are outputs, so their number is bounded by the file.
@@ -275,23 +258,14 @@ fn checked_sizes(list: &[Integer]) -> Result<Vec<Dim>> {
 /// Bounds are attributes before opset 10, inputs from then on.
 pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let missing = |what| move || Error::model(format!("`{what}` is missing"));
-    let own = |list: Vec<i64>| list.into_iter().map(Integer::from).collect::<Vec<_>>();
     let (starts, ends, along, steps) = if node.opset < 10 {
-        (
-            own(node.ints("starts")?.ok_or_else(missing("starts"))?),
-            own(node.ints("ends")?.ok_or_else(missing("ends"))?),
-            node.ints("axes")?,
-            None,
-        )
+        let bounds = |name| Ok(node.ints(name)?.map(integers));
+        (bounds("starts"), bounds("ends"), node.ints("axes")?, None)
     } else {
-        (
-            node.integers(1, "starts")?.ok_or_else(missing("starts"))?,
-            node.integers(2, "ends")?.ok_or_else(missing("ends"))?,
-            node.constant_ints(3, "axes")?,
-            node.constant_ints(4, "steps")?,
-        )
+        let (along, steps) = (node.constant_ints(3, "axes")?, node.constant_ints(4, "steps")?);
+        (node.integers(1, "starts"), node.integers(2, "ends"), along, steps)
     };
+    let (starts, ends) = (required(starts?, "`starts`")?, required(ends?, "`ends`")?);
     let along = match along {
         Some(list) => axes(&list, x.rank())?,
         None if starts.len() <= x.rank() => (0..starts.len()).collect(),
@@ -317,10 +291,9 @@ pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         }
         return one(moved(b, t, &view)?);
     }
-    let of = operand(x);
     let along: Vec<i64> = along.into_iter().map(|a| a as i64).collect();
-    one(b.call("slice", &(&of, &starts, &ends, &along, &steps), std::slice::from_ref(x), || {
-        movement::slice(&of, &starts, &ends, &along, &steps)
+    one(b.call_on("slice", [x], (&starts, &ends, &along, &steps), |[x]| {
+        movement::slice(x, &starts, &ends, &along, &steps)
     })?)
 }
 
@@ -351,8 +324,7 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // A value that is known only when the model runs.
     let late = node.optional(2).filter(|v| node.opset >= 11 && v.constant().is_none());
     let (amounts, value, along) = if node.opset < 11 {
-        let own = |list: Vec<i64>| list.into_iter().map(Integer::from).collect::<Vec<_>>();
-        (node.ints("pads")?.map(own), Some(node.float_or("value", 0.0)?.into()), None)
+        (node.ints("pads")?.map(integers), Some(node.float_or("value", 0.0)?.into()), None)
     } else {
         if let Some(v) = node.optional(2)
             && v.dtype() != x.dtype()
@@ -370,11 +342,8 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         let along = if node.opset >= 18 { node.constant_ints(3, "axes")? } else { None };
         (node.integers(1, "pads")?, value.map(scalar), along)
     };
-    let amounts = amounts.ok_or_else(|| Error::model("`pads` is missing"))?;
-    let along = match along {
-        Some(list) => axes(&list, rank)?,
-        None => (0..rank).collect(),
-    };
+    let amounts = required(amounts, "`pads`")?;
+    let along = axes_or_all(along, rank)?;
     if amounts.len() != 2 * along.len() {
         return Err(Error::model(format!("{} amounts for {} axes", amounts.len(), along.len())));
     }
@@ -398,23 +367,17 @@ pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if before.iter().chain(&after).any(|v| v.number().is_some_and(|v| i32::try_from(v).is_err())) {
         return Err(Error::model(format!("the amounts {amounts:?} are out of range")));
     }
-    let of = operand(x);
     if let (Some(v), PadMode::Constant(_)) = (late, mode) {
-        let shape = v.shape();
-        let key = (&of, &before, &after, &shape);
-        return one(b.call("pad", &key, &[x.clone(), v.clone()], || {
-            pad::pad_with(&of, &before, &after, &shape)
+        return one(b.call_on("pad", [x, v], (&before, &after), |[x, v]| {
+            pad::pad_with(x, &before, &after, &v.shape)
         })?);
     }
-    one(b.call("pad", &(&of, &before, &after, mode), std::slice::from_ref(x), || {
-        pad::pad(&of, &before, &after, mode)
-    })?)
+    one(b.call_on("pad", [x], (&before, &after, mode), |[x]| pad::pad(x, &before, &after, mode))?)
 }
 
 pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let wanted =
-        node.integers(1, "shape")?.ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    let wanted = required(node.integers(1, "shape")?, "the input `shape`")?;
     let wanted = checked_dims(&wanted)?;
     let shape = broadcast_shapes("expand", &[x.shape(), wanted])?;
     check_extents(&shape)?;
@@ -422,75 +385,47 @@ pub(crate) fn expand(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         return one(x.clone());
     }
     if let (Imported::Const(t), Some(shape)) = (x, dim::known(&shape)) {
-        let added = shape.len() - t.shape().len();
-        let own = row_major(t.shape());
-        let step = |k: usize| match k.checked_sub(added) {
-            Some(k) if t.shape()[k] != 1 => own[k],
-            _ => 0,
-        };
-        let steps = (0..shape.len()).map(step).collect();
-        return one(moved(b, t, &View { offset: 0, shape, steps })?);
+        return one(moved(b, t, &View::stretched(t.shape(), &shape))?);
     }
-    let of = operand(x);
-    one(b.call("expand", &(&of, &shape), std::slice::from_ref(x), || {
-        movement::expand(&of, &shape)
-    })?)
+    one(b.call_on("expand", [x], &shape, |[x]| movement::expand(x, &shape))?)
 }
 
 pub(crate) fn tile(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let repeats = node
-        .integers(1, "repeats")?
-        .ok_or_else(|| Error::model("the input `repeats` is missing"))?;
+    let repeats = required(node.integers(1, "repeats")?, "the input `repeats`")?;
     let repeats = checked_dims(&repeats)?;
     if repeats.len() != x.rank() {
         return Err(Error::model(format!("{} repeats for {} axes", repeats.len(), x.rank())));
     }
     let sizes: Vec<Dim> = x.shape().iter().zip(&repeats).map(|(&d, &r)| d * r).collect();
     check_extents(&sizes)?;
-    let of = operand(x);
-    one(b.call("tile", &(&of, &repeats), std::slice::from_ref(x), || {
-        movement::tile(&of, &repeats)
-    })?)
+    one(b.call_on("tile", [x], &repeats, |[x]| movement::tile(x, &repeats))?)
 }
 
-fn block_size(node: &Node) -> Result<usize> {
-    match node.int("blocksize")?.map(usize::try_from) {
-        Some(Ok(size @ 1..)) => Ok(size),
-        _ => Err(Error::model("attribute `blocksize` must be a number above 0")),
-    }
+/// How the channels of a block are ordered, from an opset on.
+fn depth_order(node: &Node, from: i64) -> Result<DepthOrder> {
+    let all = [("DCR", DepthOrder::Dcr), ("CRD", DepthOrder::Crd)];
+    if node.opset >= from { node.choice("mode", "DCR", &all) } else { Ok(DepthOrder::Dcr) }
 }
 
 pub(crate) fn depth_to_space(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let block = block_size(node)?;
-    let order = match node.opset {
-        ..11 => DepthOrder::Dcr,
-        _ => match node.text_or("mode", "DCR")? {
-            "DCR" => DepthOrder::Dcr,
-            "CRD" => DepthOrder::Crd,
-            other => return Err(node.unsupported_value("mode", other, "DCR, CRD")),
-        },
-    };
-    let of = operand(x);
-    one(b.call("depth_to_space", &(&of, block, order), std::slice::from_ref(x), || {
-        movement::depth_to_space(&of, block, order)
+    let block = node.positive("blocksize")?;
+    let order = depth_order(node, 11)?;
+    one(b.call_on("depth_to_space", [x], (block, order), |[x]| {
+        movement::depth_to_space(x, block, order)
     })?)
 }
 
 /// The order of the channels can be chosen from opset 28 on.
 pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let block = block_size(node)?;
-    let mode = if node.opset >= 28 { node.text_or("mode", "DCR")? } else { "DCR" };
-    match mode {
-        "DCR" => {
-            let of = operand(x);
-            one(b.call("space_to_depth", &(&of, block), std::slice::from_ref(x), || {
-                movement::space_to_depth(&of, block)
-            })?)
+    let block = node.positive("blocksize")?;
+    match depth_order(node, 28)? {
+        DepthOrder::Dcr => {
+            one(b.call_on("space_to_depth", [x], block, |[x]| movement::space_to_depth(x, block))?)
         }
-        "CRD" => {
+        DepthOrder::Crd => {
             let [n, c, h, w] = x.shape()[..] else {
                 return Err(Error::model(format!("{} is no image", operand(x))));
             };
@@ -504,7 +439,6 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             let moved = transpose_by(b, &cut, &[0, 1, 3, 5, 2, 4])?;
             one(reshape_to(b, &moved, &[n, c * block * block, rows, columns])?)
         }
-        other => Err(node.unsupported_value("mode", other, "DCR, CRD")),
     }
 }
 
@@ -512,7 +446,6 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
 pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let upper = node.flag("upper", true)?;
-    let of = operand(x);
     let k = match node.optional(1) {
         None => 0,
         Some(k) if k.shape().iter().any(|&d| d != 1) || k.dtype() != DType::I64 => {
@@ -524,14 +457,10 @@ pub(crate) fn trilu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         Some(Imported::Const(k)) => k.get_i128(0) as i64,
         Some(k) => {
             let k = reshape_to::<Dim>(b, k, &[])?;
-            return one(
-                b.call("trilu_at", &(&of, upper), &[x.clone(), k], || trilu_at(&of, upper))?
-            );
+            return one(b.call_on("trilu_at", [x, &k], upper, |[x, _]| trilu_at(x, upper))?);
         }
     };
-    one(b.call("trilu", &(&of, k, upper), std::slice::from_ref(x), || {
-        movement::trilu(&of, k, upper)
-    })?)
+    one(b.call_on("trilu", [x], (k, upper), |[x]| movement::trilu(x, k, upper))?)
 }
 
 /// The last two axes' upper or lower triangle, with the diagonal that the second operand, an
@@ -574,25 +503,21 @@ pub(crate) fn reverse_sequence(node: &Node, b: &mut Builder) -> Result<Vec<Impor
             operand(lengths)
         )));
     }
-    let of = operand(x);
     let whole = Integer::from(x.shape()[time]);
     let lengths = demand(node, b, "length", lengths, &Need::Within(vec![(0.into(), whole)]))?;
-    let args = [x.clone(), lengths];
-    one(b.call("reverse_sequence", &(&of, batch, time), &args, || {
-        movement::reverse_sequence(&of, batch, time)
+    one(b.call_on("reverse_sequence", [x, &lengths], (batch, time), |[x, _]| {
+        movement::reverse_sequence(x, batch, time)
     })?)
 }
 
 pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (indices, values) = (node.input(0)?, node.input(2)?);
     let depth = match node.optional(1) {
-        Some(Imported::Sizes(s)) if s.values().len() == 1 => s.values()[0]
+        Some(Imported::Sizes(s)) if s.values.len() == 1 => s.values[0]
             .dim()
-            .ok_or_else(|| Error::model(format!("the depth is {}", s.values()[0])))?,
+            .ok_or_else(|| Error::model(format!("the depth is {}", s.values[0])))?,
         _ => {
-            let depth = node
-                .constant_scalar(1, "depth")?
-                .ok_or_else(|| Error::model("the input `depth` is missing"))?;
+            let depth = required(node.constant_scalar(1, "depth")?, "the input `depth`")?;
             usize::try_from(depth.get_i128(0))
                 .ok()
                 .filter(|&d| d < 1 << 31)
@@ -607,9 +532,7 @@ pub(crate) fn one_hot(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         )));
     }
     let at = axis(node.int_or("axis", -1)?, indices.rank() + 1)? as i64;
-    let (of, dtype) = (operand(indices), values.dtype());
-    let args = [indices.clone(), values.clone()];
-    one(b.call("one_hot", &(&of, depth, at, dtype), &args, || {
-        movement::one_hot(&of, depth, at, dtype)
+    one(b.call_on("one_hot", [indices, values], (depth, at), |[indices, values]| {
+        movement::one_hot(indices, depth, at, values.dtype)
     })?)
 }

@@ -9,23 +9,23 @@ use tilewright_ir::list::{ListOp, integer};
 use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
 
-use crate::build::{Like, LoopGiven, Nested};
+use crate::build::{LoopGiven, Nested};
 use crate::graphs::{Graphs, Misfit, Stop};
-use crate::imported::{Element, Imported, ItemType};
+use crate::imported::{Element, Imported, Kind, Like};
 use crate::node::{Node, axis};
-use crate::operator::{MANY, Operator, WithGraphs, op};
+use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
 use crate::proto::{GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
-/// Their inputs may be anything.
-pub(crate) static OPERATORS: &[Operator<WithGraphs>] = &[
-    op("If", 7, 1, branches),
-    op("Loop", 7, MANY, repeat),
-    op("Scan", 8, MANY, scan),
-    op("SequenceMap", 17, MANY, map),
+/// The operators that are imported here.
+pub(crate) static OPERATORS: &[Operator] = &[
+    graphs("If", 7, 1, branches),
+    graphs("Loop", 7, MANY, repeat),
+    graphs("Scan", 8, MANY, scan),
+    graphs("SequenceMap", 17, MANY, map),
 ];
 
 /// The condition of a loop that nothing ends early.
@@ -179,12 +179,13 @@ fn unreachable(
     let never = demand(node, importer.builder(), "condition", &flag, &need)?;
     let mut results = Vec::new();
     for value in &other.results {
-        let Like::Tensor(dtype, shape) = Like::of(value).outside(other) else {
+        let Like { kind: Kind::Tensor, element } = Like::of(value).outside(other) else {
             return Err(Error::model(format!("the condition {why}")));
         };
         let mut c = Compose::new(node, importer.builder());
-        let value = c.cast(&never, dtype)?;
-        let shape: Vec<Dim> = shape.iter().map(|d| d.unwrap_or_else(|| 1.into())).collect();
+        let value = c.cast(&never, value.dtype())?;
+        let shape = element.shape.unwrap_or_default().into_iter();
+        let shape: Vec<Dim> = shape.map(|d| d.unwrap_or_else(|| 1.into())).collect();
         results.push(c.expand(&value, &shape)?);
     }
     importer.builder().close_body(&results)
@@ -210,7 +211,7 @@ pub(crate) fn looped<'a>(
     mut make: impl FnMut(&mut dyn Graphs<'a>, &Imported, &[Imported]) -> Result<Given, Stop>,
 ) -> Result<Vec<Imported>, Stop> {
     let Repeat { trip, cond, carried } = given;
-    let number = Like::Tensor(DType::I64, Vec::new());
+    let number = Like { kind: Kind::Tensor, element: Element::scalar(DType::I64) };
     let mut kinds: Vec<Like> = carried.iter().map(Like::of).collect();
     let (params, body, stacked, goes_on) = loop {
         importer.builder().open_body();
@@ -244,19 +245,18 @@ pub(crate) fn looped<'a>(
     // The loop runs as often as is said where nothing ends it before.
     let always = goes_on && cond.as_ref().is_none_or(|c| matches!(known(c), Ok(Some(1))));
     let count = match (&trip, always) {
-        (Some(Imported::Sizes(s)), true) => s.values().first().and_then(|v| v.dim()),
+        (Some(Imported::Sizes(s)), true) => s.values.first().and_then(|v| v.dim()),
         (Some(trip), true) => known(trip)?.map(|n| Dim::from(usize::try_from(n).unwrap_or(0))),
         _ => None,
     };
     for value in &stacked {
-        let like = match Like::of(value).outside(&body) {
-            Like::Tensor(dtype, shape) => {
-                Like::Tensor(dtype, [count].into_iter().chain(shape).collect())
+        let mut like = Like::of(value).outside(&body);
+        match &mut like {
+            Like { kind: Kind::Tensor, element: Element { shape: Some(shape), .. } } => {
+                shape.insert(0, count);
             }
-            Like::Item(_) => {
-                return Err(Stop::Error(Error::unsupported("a loop that stacks sequences")));
-            }
-        };
+            _ => return Err(Stop::Error(Error::unsupported("a loop that stacks sequences"))),
+        }
         kinds.push(like);
     }
     let cond = cond.filter(|c| !matches!(known(c), Ok(Some(1))));
@@ -439,25 +439,24 @@ fn scanned_over<'a>(
 fn map<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Imported>, Stop> {
     let graph = node.graph("body")?;
     let inputs = node.all_inputs()?;
-    let Some(Imported::Item { what: ItemType::List(_), .. }) = inputs.first() else {
+    let Some(Imported::Item { what: Like { kind: Kind::List, .. }, .. }) = inputs.first() else {
         return Err(Stop::Error(Error::model("the first input is no sequence")));
     };
     let none = Attrs::new();
-    let number = Element { dtype: Some(DType::I64), shape: Some(Vec::new()), ..Element::default() };
+    let number = Element::scalar(DType::I64);
     let builder = importer.builder();
     let trip = builder.out_of_list(ListOp::Length, &inputs[..1], none.clone(), &number)?;
-    let empty = ItemType::List(Element::default());
     let carried = graph
         .output
         .iter()
-        .map(|_| builder.list(ListOp::Of, &[], none.clone(), empty.clone()))
+        .map(|_| builder.list(ListOp::Of, &[], none.clone(), Kind::List, Element::default()))
         .collect::<Result<Vec<_>>>()?;
     let given = Repeat { trip: Some(trip), cond: None, carried };
     looped(importer, given, |importer, iteration, carried| {
         let mut elements = Vec::new();
         for input in &inputs {
             elements.push(match input {
-                Imported::Item { what: ItemType::List(element), .. } => {
+                Imported::Item { what: Like { kind: Kind::List, element }, .. } => {
                     let args = [input.clone(), iteration.clone()];
                     importer.builder().out_of_list(ListOp::At, &args, Attrs::new(), element)?
                 }
@@ -470,10 +469,10 @@ fn map<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Importe
             let Imported::Item { what, .. } = list else {
                 return Err(Stop::Error(Error::internal("no list is carried")));
             };
-            let element = what.element().join(&Element::of(&value))?;
+            let element = what.element.join(&Element::of(&value))?;
             let args = [list.clone(), value];
-            let what = ItemType::List(element);
-            next.push(importer.builder().list(ListOp::Insert, &args, Attrs::new(), what)?);
+            let (op, attrs) = (ListOp::Insert, Attrs::new());
+            next.push(importer.builder().list(op, &args, attrs, Kind::List, element)?);
         }
         let go = always()?;
         Ok((go, next, Vec::new()))

@@ -1,85 +1,63 @@
 //! Softmax and the normalisations.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor, TensorFunc, dim};
+use tilewright_ops::Operand;
 use tilewright_ops::elementwise::Binary;
 use tilewright_ops::norm::{self, BatchNorm, LayerNorm, Lrn};
 
 use super::compose::Compose;
 use super::{arithmetic, contraction, one, value};
 use crate::build::Builder;
-use crate::fold;
 use crate::imported::{Imported, operand};
-use crate::node::{Node, axes, axis};
+use crate::node::{Node, axes, axis, axis_or_end};
 use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("BatchNormalization", 7, 5, batch_norm),
     op("GroupNormalization", 18, 3, group_norm),
-    op("Hardmax", 7, 1, |n, b| softmax(n, b, Family::Hardmax)),
+    op("Hardmax", 7, 1, |n, b| softmax(n, b, ("hardmax", norm::hardmax), None)),
     op("InstanceNormalization", 7, 3, instance_norm),
     op("LRN", 7, 1, lrn),
     op("LayerNormalization", 17, 3, layer_norm),
-    op("LogSoftmax", 7, 1, |n, b| softmax(n, b, Family::LogSoftmax)),
+    op("LogSoftmax", 7, 1, |n, b| {
+        let from: Along = ("log_softmax_from", norm::log_softmax_from);
+        softmax(n, b, ("log_softmax", norm::log_softmax), Some(from))
+    }),
     op("LpNormalization", 7, 1, lp_norm),
     op("MeanVarianceNormalization", 9, 1, mean_variance_norm),
     op("RMSNormalization", 23, 2, rms_norm),
-    op("Softmax", 7, 1, |n, b| softmax(n, b, Family::Softmax)),
+    op("Softmax", 7, 1, |n, b| {
+        softmax(n, b, ("softmax", norm::softmax), Some(("softmax_from", norm::softmax_from)))
+    }),
 ];
 
-/// The functions of the softmax family: their names, and how they come about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Family {
-    Softmax,
-    LogSoftmax,
-    Hardmax,
-}
+/// A function of the softmax family along an axis, and its name.
+type Along = (&'static str, fn(&Operand, i64) -> Result<TensorFunc>);
 
-/// Before opset 13, all axes from the given one on count as one.
-pub(crate) fn softmax(node: &Node, b: &mut Builder, family: Family) -> Result<Vec<Imported>> {
+/// Before opset 13, all axes from the given one on count as one. `from` does so; without it, the data
+/// become a matrix.
+fn softmax(node: &Node, b: &mut Builder, of: Along, from: Option<Along>) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let of = operand(x);
-    let args = std::slice::from_ref(x);
-    if node.opset >= 13 {
-        let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
-        return one(match family {
-            Family::Softmax => b.call("softmax", &(&of, at), args, || norm::softmax(&of, at)),
-            Family::LogSoftmax => {
-                b.call("log_softmax", &(&of, at), args, || norm::log_softmax(&of, at))
-            }
-            Family::Hardmax => b.call("hardmax", &(&of, at), args, || norm::hardmax(&of, at)),
-        }?);
-    }
-    let at = match node.int_or("axis", 1)? {
-        at if at == x.rank() as i64 => x.rank(),
-        at => axis(at, x.rank())?,
+    let mut call = |x: &Imported, (base, make): Along, at: usize| {
+        let at = at as i64;
+        b.call_on(base, [x], at, |[x]| make(x, at))
     };
-    // Over one axis, both say the same.
-    let last = at + 1 == x.rank();
-    let signed = at as i64;
-    one(match family {
-        Family::Softmax if last => {
-            b.call("softmax", &(&of, signed), args, || norm::softmax(&of, signed))
-        }
-        Family::Softmax => {
-            b.call("softmax_from", &(&of, signed), args, || norm::softmax_from(&of, signed))
-        }
-        Family::LogSoftmax if last => {
-            b.call("log_softmax", &(&of, signed), args, || norm::log_softmax(&of, signed))
-        }
-        Family::LogSoftmax => {
-            b.call("log_softmax_from", &(&of, signed), args, || norm::log_softmax_from(&of, signed))
-        }
-        Family::Hardmax => {
-            let rows = dim::product(of.shape[..at].iter().copied());
-            let columns = dim::product(of.shape[at..].iter().copied());
-            let flat = value::reshape_to(b, x, &[rows, columns])?;
-            let flat_of = operand(&flat);
-            let found =
-                b.call("hardmax", &(&flat_of, 1i64), &[flat], || norm::hardmax(&flat_of, 1))?;
-            value::reshape_to(b, &found, &of.shape)
-        }
-    }?)
+    if node.opset >= 13 {
+        return one(call(x, of, axis(node.int_or("axis", -1)?, x.rank())?)?);
+    }
+    let at = axis_or_end(node.int_or("axis", 1)?, x.rank())?;
+    if let Some(from) = from {
+        // Over one axis, both say the same.
+        return one(call(x, if at + 1 == x.rank() { of } else { from }, at)?);
+    }
+    let shape = x.shape();
+    let (rows, columns) = shape.split_at(at);
+    let sizes = [rows, columns].map(|part| dim::product(part.iter().copied()));
+    let flat = value::reshape_to(b, x, &sizes)?;
+    let (base, make) = of;
+    let found = b.call_on(base, [&flat], 1, |[x]| make(x, 1))?;
+    one(value::reshape_to(b, &found, &shape)?)
 }
 
 /// With constant statistics this is a factor and an addend a channel, which go into the weights
@@ -126,10 +104,7 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
         }
         let mut shape = vec![channels];
         shape.resize(x.rank().saturating_sub(1).max(1), 1);
-        let constant = |values: &[f64]| {
-            let t = Tensor::from_slice(&shape, values)?;
-            fold::cast(&t, x.dtype()).map(Imported::Const)
-        };
+        let constant = |values: &[f64]| value::constant(x.dtype(), &shape, values);
         let scaled = arithmetic::combine(b, "mul", Binary::Mul, x, &constant(&scale)?)?;
         return one(arithmetic::combine(b, "add", Binary::Add, &scaled, &constant(&shift)?)?);
     }
@@ -138,8 +113,8 @@ pub(crate) fn batch_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     if parts[1].dtype() != params.scale || parts[3].dtype() != params.stats {
         return Err(Error::model("scale and bias, and mean and variance, must have equal types"));
     }
-    let args: Vec<Imported> = [x].into_iter().chain(parts).cloned().collect();
-    one(b.call("batch_norm", &params, &args, || norm::batch_norm(&params))?)
+    let args = [x].into_iter().chain(parts);
+    one(b.call("batch_norm", &params, args, || norm::batch_norm(&params))?)
 }
 
 /// Normalisation by the statistics of the batch, which also move the running ones.
@@ -205,9 +180,9 @@ pub(crate) fn instance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     check_channels(scale, x, channels)?;
     check_channels(bias, x, channels)?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
-    let of = operand(x);
-    let args = [x.clone(), scale.clone(), bias.clone()];
-    one(b.call("instance_norm", &(&of, epsilon), &args, || norm::instance_norm(&of, epsilon))?)
+    one(b.call_on("instance_norm", [x, scale, bias], epsilon, |[x, ..]| {
+        norm::instance_norm(x, epsilon)
+    })?)
 }
 
 /// Statistics are computed in `float32`, the only choice that is supported.
@@ -220,10 +195,7 @@ fn stash_type(node: &Node) -> Result<()> {
 
 pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (x, scale, bias) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let groups = match node.int("num_groups")?.map(usize::try_from) {
-        Some(Ok(groups @ 1..)) => groups,
-        _ => return Err(Error::model("attribute `num_groups` must be a number above 0")),
-    };
+    let groups = node.positive("num_groups")?;
     // One factor a group before opset 21, one a channel since.
     let per_group = node.opset < 21;
     if !per_group {
@@ -234,10 +206,8 @@ pub(crate) fn group_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
     check_channels(scale, x, count)?;
     check_channels(bias, x, count)?;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
-    let of = operand(x);
-    let args = [x.clone(), scale.clone(), bias.clone()];
-    one(b.call("group_norm", &(&of, groups, epsilon, per_group), &args, || {
-        norm::group_norm(&of, groups, epsilon, per_group)
+    one(b.call_on("group_norm", [x, scale, bias], (groups, epsilon, per_group), |[x, ..]| {
+        norm::group_norm(x, groups, epsilon, per_group)
     })?)
 }
 
@@ -255,8 +225,8 @@ pub(crate) fn layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
         statistics: node.output_count() > 1,
         x: operand(x),
     };
-    let args: Vec<Imported> = [x, scale].into_iter().chain(bias).cloned().collect();
-    b.call_many("layer_norm", &params, &args, || norm::layer_norm(&params))
+    let args = [x, scale].into_iter().chain(bias);
+    b.call_many("layer_norm", &params, args, || norm::layer_norm(&params))
 }
 
 pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -267,10 +237,8 @@ pub(crate) fn rms_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let at = axis(node.int_or("axis", -1)?, x.rank())? as i64;
     let epsilon = f64::from(node.float_or("epsilon", 1e-5)?);
-    let (of, with) = (operand(x), scale.shape());
-    let args = [x.clone(), scale.clone()];
-    one(b.call("rms_norm", &(&of, at, &with, epsilon), &args, || {
-        norm::rms_norm(&of, at, &with, epsilon)
+    one(b.call_on("rms_norm", [x, scale], (at, epsilon), |[x, scale]| {
+        norm::rms_norm(x, at, &scale.shape, epsilon)
     })?)
 }
 
@@ -278,9 +246,7 @@ pub(crate) fn mean_variance_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imp
     let x = node.input(0)?;
     let list = node.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
     let over: Vec<i64> = axes(&list, x.rank())?.into_iter().map(|a| a as i64).collect();
-    let of = operand(x);
-    let args = std::slice::from_ref(x);
-    one(b.call("mean_variance_norm", &(&of, &over), args, || norm::mean_variance_norm(&of, &over))?)
+    one(b.call_on("mean_variance_norm", [x], &over, |[x]| norm::mean_variance_norm(x, &over))?)
 }
 
 pub(crate) fn lp_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -291,23 +257,17 @@ pub(crate) fn lp_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         2 => 2,
         other => return Err(node.unsupported_value("p", other, "1, 2")),
     };
-    let of = operand(x);
-    let args = std::slice::from_ref(x);
-    one(b.call("lp_norm", &(&of, at, p), args, || norm::lp_norm(&of, at, p))?)
+    one(b.call_on("lp_norm", [x], (at, p), |[x]| norm::lp_norm(x, at, p))?)
 }
 
 pub(crate) fn lrn(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let size = match node.int("size")?.map(usize::try_from) {
-        Some(Ok(size @ 1..)) => size,
-        _ => return Err(Error::model("attribute `size` must be a number above 0")),
-    };
+    let size = node.positive("size")?;
     let params = Lrn {
         alpha: node.float_or("alpha", 1e-4)?.into(),
         beta: node.float_or("beta", 0.75)?.into(),
         bias: node.float_or("bias", 1.0)?.into(),
         ..Lrn::new(operand(x), size)
     };
-    let args = std::slice::from_ref(x);
-    one(b.call("lrn", &params, args, || norm::lrn(&params))?)
+    one(b.call("lrn", &params, [x], || norm::lrn(&params))?)
 }

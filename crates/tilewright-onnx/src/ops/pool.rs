@@ -1,6 +1,7 @@
 //! Pools.
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Error, Result, TensorFunc};
+use tilewright_ops::Operand;
 use tilewright_ops::pool::{self, Pool};
 
 use super::{one, window};
@@ -12,9 +13,11 @@ use crate::operator::{Operator, op};
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("AveragePool", 7, 1, average_pool),
-    op("GlobalAveragePool", 7, 1, global_average_pool),
+    op("GlobalAveragePool", 7, 1, |n, b| {
+        global(n, b, "global_average_pool", pool::global_average_pool)
+    }),
     op("GlobalLpPool", 7, 1, global_lp_pool),
-    op("GlobalMaxPool", 7, 1, global_max_pool),
+    op("GlobalMaxPool", 7, 1, |n, b| global(n, b, "global_max_pool", pool::global_max_pool)),
     op("LpPool", 7, 1, lp_pool),
     op("MaxPool", 7, 1, max_pool),
 ];
@@ -44,28 +47,20 @@ fn parameters(node: &Node) -> Result<Pool> {
 }
 
 pub(crate) fn max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let params = parameters(node)?;
-    let args = [node.input(0)?.clone()];
-    let column_major = match node.int_or("storage_order", 0)? {
-        0 => false,
-        1 => true,
-        other => return Err(node.unsupported_value("storage_order", other, "0, 1")),
-    };
+    let (x, params) = (node.input(0)?, parameters(node)?);
+    let column_major = node.switch("storage_order")?;
     if node.output_count() < 2 {
-        return one(b.call("max_pool", &params, &args, || pool::max_pool(&params))?);
+        return one(b.call("max_pool", &params, [x], || pool::max_pool(&params))?);
     }
-    b.call_many("max_pool_with_indices", &(&params, column_major), &args, || {
+    b.call_many("max_pool_with_indices", &(&params, column_major), [x], || {
         pool::max_pool_with_indices(&params, column_major)
     })
 }
 
 pub(crate) fn average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let params = parameters(node)?;
+    let (x, params) = (node.input(0)?, parameters(node)?);
     let include = node.flag("count_include_pad", false)?;
-    let args = [node.input(0)?.clone()];
-    one(b.call("average_pool", &(&params, include), &args, || {
-        pool::average_pool(&params, include)
-    })?)
+    one(b.call("average_pool", &(&params, include), [x], || pool::average_pool(&params, include))?)
 }
 
 /// The power of a p-norm.
@@ -78,27 +73,21 @@ fn norm(node: &Node) -> Result<u32> {
 }
 
 pub(crate) fn lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let params = parameters(node)?;
-    let p = norm(node)?;
-    let args = [node.input(0)?.clone()];
-    one(b.call("lp_pool", &(&params, p), &args, || pool::lp_pool(&params, p))?)
+    let (x, params, p) = (node.input(0)?, parameters(node)?, norm(node)?);
+    one(b.call("lp_pool", &(&params, p), [x], || pool::lp_pool(&params, p))?)
 }
 
-pub(crate) fn global_max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let x = operand(node.input(0)?);
-    let args = [node.input(0)?.clone()];
-    one(b.call("global_max_pool", &x, &args, || pool::global_max_pool(&x))?)
-}
-
-pub(crate) fn global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let x = operand(node.input(0)?);
-    let args = [node.input(0)?.clone()];
-    one(b.call("global_average_pool", &x, &args, || pool::global_average_pool(&x))?)
+/// A pool over all of the image.
+fn global(
+    node: &Node,
+    b: &mut Builder,
+    base: &'static str,
+    make: fn(&Operand) -> Result<TensorFunc>,
+) -> Result<Vec<Imported>> {
+    one(b.call_on(base, [node.input(0)?], (), |[x]| make(x))?)
 }
 
 pub(crate) fn global_lp_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let x = operand(node.input(0)?);
-    let p = norm(node)?;
-    let args = [node.input(0)?.clone()];
-    one(b.call("global_lp_pool", &(&x, p), &args, || pool::global_lp_pool(&x, p))?)
+    let (x, p) = (node.input(0)?, norm(node)?);
+    one(b.call_on("global_lp_pool", [x], p, |[x]| pool::global_lp_pool(x, p))?)
 }

@@ -3,11 +3,11 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::quantize::{self, Quantization};
 
-use super::narrow::{self, Element};
+use super::narrow;
 use super::{indexed, one, quantized, value};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::narrow::Narrow;
+use crate::narrow::{Element, Narrow};
 use crate::node::{Node, axis};
 use crate::operator::{Operator, op};
 
@@ -108,15 +108,13 @@ fn inputs(node: &Node, b: &mut Builder) -> Result<Inputs> {
 fn named_type(node: &Node, name: &'static str) -> Result<Option<Element>> {
     match node.int_or(name, 0)? {
         0 => Ok(None),
-        number => Element::of(i32::try_from(number).unwrap_or(-1))
-            .map(Some)
-            .map_err(|e| e.context(format!("attribute `{name}`"))),
+        _ => node.element(name, Element::of),
     }
 }
 
 /// The element type of the zero point, where there is one.
 fn zero_type(node: &Node, b: &Builder) -> Result<Option<Element>> {
-    node.optional(2).map(|_| Element::of_input(node, b, 2)).transpose()
+    node.optional(2).map(|_| node.input_type(b, 2)).transpose()
 }
 
 /// Floats have no zero point but zero.
@@ -162,7 +160,7 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
     if let Element::Narrow(Narrow::Float(format)) = to {
         no_zero_point(node)?;
         let q = p.quantization;
-        let ratio = b.call("divide_by_scale", &(&of, &q), &[p.x, p.scale], || {
+        let ratio = b.call("divide_by_scale", &(&of, &q), [&p.x, &p.scale], || {
             quantize::divide_by_scale(&of, &q)
         })?;
         let y = narrow::encode(b, &ratio, format, saturate)?;
@@ -171,8 +169,8 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
     if let Element::Narrow(Narrow::Int { bits, .. }) = to {
         p.quantization.bits = Some(bits);
     }
-    let args: Vec<Imported> = [p.x, p.scale].into_iter().chain(p.zero).collect();
-    let y = b.call("quantize_linear", &(&of, &p.quantization, stored), &args, || {
+    let args = [&p.x, &p.scale].into_iter().chain(&p.zero);
+    let y = b.call("quantize_linear", &(&of, &p.quantization, stored), args, || {
         quantize::quantize_linear(&of, &p.quantization, stored)
     })?;
     one(value::reshape_to(b, &y, &p.shape)?)
@@ -180,7 +178,7 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
 
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let p = inputs(node, b)?;
-    let from = Element::of_input(node, b, 0)?;
+    let from = node.input_type(b, 0)?;
     if let Some(zero) = zero_type(node, b)?.filter(|zero| *zero != from) {
         return Err(Error::model(format!(
             "the data are {}, the zero point is {}",
@@ -194,7 +192,7 @@ pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Impo
             no_zero_point(node)?;
             let x = narrow::widen(b, &p.x, narrow)?;
             let (of, q) = (operand(&x), Quantization { zero_point: false, ..p.quantization });
-            b.call("multiply_by_scale", &(&of, &q), &[x, p.scale], || {
+            b.call("multiply_by_scale", &(&of, &q), [&x, &p.scale], || {
                 quantize::multiply_by_scale(&of, &q)
             })?
         }
@@ -221,8 +219,8 @@ pub(crate) fn matmul_integer(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let (of, with) = (operand(x), operand(y));
     let of_zero = x_zero.as_ref().map(Imported::shape);
     let with_zero = y_zero.as_ref().map(Imported::shape);
-    let args: Vec<Imported> = [x, y].into_iter().chain(&x_zero).chain(&y_zero).cloned().collect();
-    one(b.call("matmul_integer", &(&of, &with, &of_zero, &with_zero), &args, || {
+    let args = [x, y].into_iter().chain(&x_zero).chain(&y_zero);
+    one(b.call("matmul_integer", &(&of, &with, &of_zero, &with_zero), args, || {
         quantize::matmul_integer(&of, &with, of_zero.as_deref(), with_zero.as_deref())
     })?)
 }

@@ -4,7 +4,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
 use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;
-use super::{contraction, one};
+use super::{contraction, one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
 use crate::node::Node;
@@ -94,8 +94,8 @@ pub(crate) fn conv_integer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
         x_zero: x_zero.as_ref().map(Imported::shape),
         w_zero: w_zero.as_ref().map(Imported::shape),
     };
-    let args: Vec<Imported> = [x, w].into_iter().chain(&x_zero).chain(&w_zero).cloned().collect();
-    one(b.call("conv_integer", &params, &args, || conv_integer_of(&params))?)
+    let args = [x, w].into_iter().chain(&x_zero).chain(&w_zero);
+    one(b.call("conv_integer", &params, args, || conv_integer_of(&params))?)
 }
 
 /// Sums in `int32` as integers of another scale: `round(sum * factor) + zero`, saturated.
@@ -112,11 +112,6 @@ fn requantized(
     c.op("QuantizeLinear", &[&scaled, &unit, &zero])
 }
 
-/// The one result of an operator.
-fn only(mut results: Vec<Imported>) -> Result<Imported> {
-    results.pop().ok_or_else(|| Error::internal("an operator has no result"))
-}
-
 /// The factor from the scale of products to the scale of the result.
 fn factor(c: &mut Compose, x: &Imported, y: &Imported, result: &Imported) -> Result<Imported> {
     let [x, y, result] = [x, y, result].map(|v| c.cast(v, DType::F32));
@@ -126,13 +121,10 @@ fn factor(c: &mut Compose, x: &Imported, y: &Imported, result: &Imported) -> Res
 }
 
 pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, w) = (node.input(0)?, node.input(3)?);
-    let attributes =
-        node.attributes(&["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"]);
-    let inputs = [Some(x), Some(w), Some(node.input(2)?), Some(node.input(5)?)];
-    let mut sum = only(c.all("ConvInteger", &inputs, attributes, 1)?)?;
+    let inputs = [x, w, node.input(2)?, node.input(5)?];
+    let mut sum = c.with("ConvInteger", &inputs, node.attributes(&window::ATTRIBUTES))?;
     if let Some(bias) = node.optional(8) {
         let bias = along(c, &sum, bias, 1)?;
         sum = c.op("Add", &[&sum, &bias])?;
@@ -144,8 +136,7 @@ pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 }
 
 pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, y) = (node.input(0)?, node.input(3)?);
     let (rows, columns) = (x.rank().saturating_sub(2), y.rank().saturating_sub(1));
     let (x_zero, y_zero) = (node.input(2)?, node.input(5)?);
@@ -153,10 +144,7 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let listed = |zero: &Imported| zero.rank() < 2 || dim::product(zero.shape()) == 1;
     let plain = x.rank() > 1 && y.rank() > 1 && listed(x_zero) && listed(y_zero);
     let sum = match plain {
-        true => {
-            let inputs = [Some(x), Some(y), Some(x_zero), Some(y_zero)];
-            only(c.all("MatMulInteger", &inputs, [], 1)?)?
-        }
+        true => c.op("MatMulInteger", &[x, y, x_zero, y_zero])?,
         false => {
             let left = centred(c, x, Some(x_zero), rows)?;
             let right = centred(c, y, Some(y_zero), columns)?;
@@ -171,8 +159,7 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
 
 /// Integers that stand for what a model computed, with a scale and a zero point that fit it.
 pub(crate) fn dynamic_quantize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
     let all: Vec<usize> = (0..x.rank()).collect();
     let zero = c.number(x.dtype(), 0.0)?;

@@ -2,27 +2,26 @@
 //! in each import. Without a seed the node's name is one. ONNX does not say which generator makes
 //! them; here it is SplitMix64 (Steele, Lea and Flood, 2014), and the method of Box and Muller.
 
-use tilewright_ir::{DType, Error, Result, Tensor, dim, random};
+use tilewright_ir::{DType, Error, Result, dim, random};
 use tilewright_ops::Operand;
 
 use super::compose::{Compose, int};
-use super::one;
+use super::{one, value};
 use crate::build::Builder;
 use crate::data;
 use crate::extents::{self, check_extents};
-use crate::fold;
 use crate::imported::Imported;
-use crate::node::Node;
+use crate::node::{Node, required};
 use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("Bernoulli", 15, 1, bernoulli),
     op("Multinomial", 7, 1, multinomial),
-    op("RandomNormal", 7, 0, normal),
-    op("RandomNormalLike", 7, 1, normal_like),
-    op("RandomUniform", 7, 0, uniform),
-    op("RandomUniformLike", 7, 1, uniform_like),
+    op("RandomNormal", 7, 0, |n, b| normal(n, b, false)),
+    op("RandomNormalLike", 7, 1, |n, b| normal(n, b, true)),
+    op("RandomUniform", 7, 0, |n, b| uniform(n, b, false)),
+    op("RandomUniformLike", 7, 1, |n, b| uniform(n, b, true)),
 ];
 
 struct Generator(u64);
@@ -65,28 +64,21 @@ fn fill(
     b.budget.charge(&Operand::new(shape, DType::F64))?;
     b.budget.charge(&Operand::new(shape, dtype))?;
     let values: Vec<f64> = (0..shape.iter().product()).map(|_| next()).collect();
-    fold::cast(&Tensor::from_slice(shape, &values)?, dtype).map(Imported::Const)
+    value::constant(dtype, shape, &values)
 }
 
 /// Shape and type: attributes, or those of the input.
 fn form(node: &Node, like: bool) -> Result<(Vec<usize>, DType)> {
-    let stated = match node.int("dtype")? {
-        None => None,
-        Some(number) => Some(
-            data::element_type(i32::try_from(number).unwrap_or(-1))
-                .map_err(|e| e.context("attribute `dtype`"))?,
-        ),
-    };
+    let stated = node.element("dtype", data::element_type)?;
     if like {
         let x = node.input(0)?;
         return Ok((x.fixed(node)?, stated.unwrap_or(x.dtype())));
     }
-    let shape = node.ints("shape")?;
-    let shape = shape.ok_or_else(|| Error::model("attribute `shape` is missing"))?;
+    let shape = required(node.ints("shape")?, "attribute `shape`")?;
     Ok((extents::checked_shape(&shape)?, stated.unwrap_or(DType::F32)))
 }
 
-fn normal_of(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
+fn normal(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
     let (shape, dtype) = form(node, like)?;
     let mean = f64::from(node.float_or("mean", 0.0)?);
     let scale = f64::from(node.float_or("scale", 1.0)?);
@@ -94,28 +86,12 @@ fn normal_of(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> 
     one(fill(b, &shape, dtype, || mean + scale * random.normal())?)
 }
 
-fn uniform_of(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
+fn uniform(node: &Node, b: &mut Builder, like: bool) -> Result<Vec<Imported>> {
     let (shape, dtype) = form(node, like)?;
     let low = f64::from(node.float_or("low", 0.0)?);
     let high = f64::from(node.float_or("high", 1.0)?);
     let mut random = Generator::of(node)?;
     one(fill(b, &shape, dtype, || low + (high - low) * random.unit())?)
-}
-
-pub(crate) fn normal(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    normal_of(node, b, false)
-}
-
-pub(crate) fn normal_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    normal_of(node, b, true)
-}
-
-pub(crate) fn uniform(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    uniform_of(node, b, false)
-}
-
-pub(crate) fn uniform_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    uniform_of(node, b, true)
 }
 
 /// One where a random number is below the input, which is a probability.
@@ -136,9 +112,7 @@ pub(crate) fn multinomial(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
     let [batch, classes] = x.fixed(node)?[..] else {
         return Err(Error::model(format!("classes along two axes, not {:?}", x.shape())));
     };
-    let draws = node.int_or("sample_size", 1)?;
-    let draws = usize::try_from(draws)
-        .map_err(|_| Error::model(format!("attribute `sample_size` is {draws}")))?;
+    let draws = node.size_or("sample_size", 1)?;
     let to = match node.int_or("dtype", 6)? {
         6 => DType::I32,
         7 => DType::I64,

@@ -8,36 +8,37 @@ use tilewright_ops::elementwise::Unary;
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
 
 use super::compose::{Compose, int};
+use super::value;
 use crate::build::Builder;
 use crate::imported::Imported;
 use crate::node::Node;
 use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
-pub(crate) static OPERATORS: &[Operator] =
-    &[op("GRU", 7, 6, gru), op("LSTM", 7, 8, lstm), op("RNN", 7, 6, rnn)];
-
-pub(crate) fn rnn(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    network(node, b, Cell::Rnn, &["Tanh"])
-}
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("GRU", 7, 6, gru),
+    op("LSTM", 7, 8, lstm),
+    op("RNN", 7, 6, |n, b| network(n, b, Cell::Rnn)),
+];
 
 pub(crate) fn gru(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let reset_after = node.flag("linear_before_reset", false)?;
-    network(node, b, Cell::Gru { reset_after }, &["Sigmoid", "Tanh"])
+    network(node, b, Cell::Gru { reset_after })
 }
 
 pub(crate) fn lstm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let coupled = node.flag("input_forget", false)?;
-    network(node, b, Cell::Lstm { coupled }, &["Sigmoid", "Tanh", "Tanh"])
+    network(node, b, Cell::Lstm { coupled })
 }
 
 /// The activations of all directions, in order. The lists of parameters hold values for those that
 /// take some, in the same order.
-pub(crate) fn activations(
-    node: &Node,
-    defaults: &[&str],
-    directions: usize,
-) -> Result<Vec<Activation>> {
+fn activations(node: &Node, cell: Cell, directions: usize) -> Result<Vec<Activation>> {
+    let defaults: &[&str] = match cell {
+        Cell::Rnn => &["Tanh"],
+        Cell::Gru { .. } => &["Sigmoid", "Tanh"],
+        Cell::Lstm { .. } => &["Sigmoid", "Tanh", "Tanh"],
+    };
     let names = match node.texts("activations")? {
         Some(names) if names.len() != defaults.len() * directions => {
             return Err(Error::model(format!(
@@ -83,16 +84,10 @@ pub(crate) fn activations(
 }
 
 /// For each direction of a node, whether its steps run from the last to the first.
-pub(crate) fn backward(node: &Node) -> Result<Vec<bool>> {
-    match node.text_or("direction", "forward")? {
-        "forward" => Ok(vec![false]),
-        "reverse" => Ok(vec![true]),
-        "bidirectional" => Ok(vec![false, true]),
-        other => {
-            let all = "forward, reverse, bidirectional";
-            Err(node.unsupported_value("direction", other, all))
-        }
-    }
+fn backward(node: &Node) -> Result<Vec<bool>> {
+    let all: [(&str, &[bool]); 3] =
+        [("forward", &[false]), ("reverse", &[true]), ("bidirectional", &[false, true])];
+    node.choice("direction", "forward", &all).map(<[bool]>::to_vec)
 }
 
 /// Refuses an operand of another shape or type.
@@ -107,31 +102,37 @@ fn demand(what: &str, value: &Imported, shape: &[Dim], dtype: DType) -> Result<(
     }
 }
 
-/// The operands of a recurrent network, which fit one another.
-struct Operands<'n> {
-    x: &'n Imported,
-    w: &'n Imported,
-    r: &'n Imported,
-    bias: Option<&'n Imported>,
-    lengths: Option<&'n Imported>,
-    initial: Option<&'n Imported>,
-    initial_cell: Option<&'n Imported>,
-    peepholes: Option<&'n Imported>,
+/// A recurrent network: its attributes, and its operands, which fit one another.
+pub(crate) struct Network<'n> {
+    pub(crate) cell: Cell,
+    pub(crate) x: &'n Imported,
+    pub(crate) w: &'n Imported,
+    pub(crate) r: &'n Imported,
+    pub(crate) bias: Option<&'n Imported>,
+    pub(crate) lengths: Option<&'n Imported>,
+    pub(crate) initial: Option<&'n Imported>,
+    pub(crate) initial_cell: Option<&'n Imported>,
+    pub(crate) peepholes: Option<&'n Imported>,
     batch_first: bool,
-    steps: Dim,
-    batch: Dim,
-    features: Dim,
-    hidden: usize,
-    /// Rows of the weights in each direction: those of all gates.
-    width: usize,
+    pub(crate) steps: Dim,
+    pub(crate) batch: Dim,
+    pub(crate) features: Dim,
+    pub(crate) hidden: usize,
+    /// Elements of all gates, in each direction.
+    pub(crate) width: usize,
     /// Whether each direction runs backward.
-    backward: Vec<bool>,
+    pub(crate) backward: Vec<bool>,
+    /// Those of all directions, one after the other.
+    activations: Vec<Activation>,
+    clip: Option<f64>,
 }
 
-impl<'n> Operands<'n> {
-    fn of(node: &'n Node, cell: Cell) -> Result<Operands<'n>> {
+impl<'n> Network<'n> {
+    /// That of a node. Weights have a row for each element of the gates; `quantized` ones have a column,
+    /// and a type of their own.
+    pub(crate) fn of(node: &'n Node, cell: Cell, quantized: bool) -> Result<Network<'n>> {
         let (x, w, r) = (node.input(0)?, node.input(1)?, node.input(2)?);
-        let (&[first, second, features], &[count, width, _]) =
+        let (&[first, second, features], &[count, rows, columns]) =
             (&x.shape()[..], &w.fixed(node)?[..])
         else {
             return Err(Error::model(format!(
@@ -140,16 +141,13 @@ impl<'n> Operands<'n> {
                 w.shape()
             )));
         };
-        let batch_first = node.opset >= 14 && node.flag("layout", false)?;
+        let width = if quantized { columns } else { rows };
+        let batch_first = !quantized && node.opset >= 14 && node.flag("layout", false)?;
         let (steps, batch) = if batch_first { (second, first) } else { (first, second) };
         let backward = backward(node)?;
         let directions = backward.len();
-        let gates = match cell {
-            Cell::Rnn => 1,
-            Cell::Gru { .. } => 3,
-            Cell::Lstm { .. } => 4,
-        };
-        let hidden = r.fixed(node)?.last().copied().unwrap_or(0);
+        let gates = cell.gates();
+        let hidden = r.fixed(node)?.get(if quantized { 1 } else { 2 }).copied().unwrap_or(0);
         if let Some(said) = node.int("hidden_size")?
             && usize::try_from(said) != Ok(hidden)
         {
@@ -169,7 +167,8 @@ impl<'n> Operands<'n> {
             Cell::Lstm { .. } => (node.optional(6), node.optional(7)),
             Cell::Rnn | Cell::Gru { .. } => (None, None),
         };
-        let all = Operands {
+        let all = Network {
+            cell,
             x,
             w,
             r,
@@ -184,19 +183,24 @@ impl<'n> Operands<'n> {
             features,
             hidden,
             width,
+            activations: activations(node, cell, directions)?,
             backward,
+            clip: node.float("clip")?.map(f64::from),
         };
-        all.check()?;
+        all.check(quantized)?;
         Ok(all)
     }
 
     /// Refuses operands of other shapes or types.
-    fn check(&self) -> Result<()> {
+    fn check(&self, quantized: bool) -> Result<()> {
         let given = self.x.dtype();
-        let [each, columns, elements] =
-            [self.backward.len(), self.width, self.hidden].map(Dim::from);
-        demand("W", self.w, &[each, columns, self.features], given)?;
-        demand("R", self.r, &[each, columns, elements], given)?;
+        let [each, width, elements] = [self.backward.len(), self.width, self.hidden].map(Dim::from);
+        for (what, weights, inner) in [("W", self.w, self.features), ("R", self.r, elements)] {
+            match quantized {
+                true => demand(what, weights, &[each, inner, width], weights.dtype())?,
+                false => demand(what, weights, &[each, width, inner], given)?,
+            }
+        }
         let state = match self.batch_first {
             true => vec![self.batch, each, elements],
             false => vec![each, self.batch, elements],
@@ -222,6 +226,28 @@ impl<'n> Operands<'n> {
         Ok(())
     }
 
+    /// The function of the recurrence in a type.
+    pub(crate) fn parameters(&self, dtype: DType, reset_bias: bool) -> Recurrent {
+        let each = self.backward.iter().zip(self.activations.chunks(self.cell.activations()));
+        Recurrent {
+            cell: self.cell,
+            dtype,
+            steps: self.steps,
+            batch: self.batch,
+            hidden: self.hidden,
+            directions: each
+                .map(|(&backward, own)| Direction { backward, activations: own.to_vec() })
+                .collect(),
+            batch_first: self.batch_first,
+            clip: self.clip,
+            reset_bias,
+            initial: self.initial.is_some(),
+            initial_cell: self.initial_cell.is_some(),
+            peepholes: self.peepholes.is_some(),
+            lengths: self.lengths.map(Imported::dtype),
+        }
+    }
+
     /// The bias that is added to the products of the inputs, and the one that is left for the inside of the
     /// reset, where the reset comes after its product.
     fn biases(
@@ -240,7 +266,7 @@ impl<'n> Operands<'n> {
             reset_bias = Some(c.slice(&of_state, 1, 2 * hidden, width)?);
             let outside = c.slice(&of_state, 1, 0, 2 * hidden)?;
             let zeros = vec![0.0; directions * hidden];
-            let zeros = c.numbers(work, &[directions, hidden], &zeros)?;
+            let zeros = value::constant(work, &[directions, hidden], &zeros)?;
             of_state = c.concat(&[&outside, &zeros], 1)?;
         }
         let sum = c.op("Add", &[&of_inputs, &of_state])?;
@@ -249,11 +275,9 @@ impl<'n> Operands<'n> {
 }
 
 /// A network: the products of the inputs of all steps with their weights, and the recurrence over them.
-fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Result<Vec<Imported>> {
-    let all = Operands::of(node, cell)?;
+fn network(node: &Node, b: &mut Builder, cell: Cell) -> Result<Vec<Imported>> {
+    let all = Network::of(node, cell, false)?;
     let (directions, given) = (all.backward.len(), all.x.dtype());
-    let activations = activations(node, defaults, directions)?;
-    let clip = node.float("clip")?.map(f64::from);
     // Sums over hundreds of steps are kept in float32 at least.
     let work = if given == DType::F64 { DType::F64 } else { DType::F32 };
     let mut c = Compose::new(node, b);
@@ -267,40 +291,14 @@ fn network(node: &Node, b: &mut Builder, cell: Cell, defaults: &[&str]) -> Resul
     let rows = c.reshape(&x, &[all.steps * all.batch, all.features])?;
     let weights = c.reshape(&w, &[(directions * all.width).into(), all.features])?;
     let inputs = [Some(&rows), Some(&weights), bias.as_ref()];
-    let inputs = if bias.is_some() { &inputs[..] } else { &inputs[..2] };
-    let sums = c.all("Gemm", inputs, [int("transB", 1)], 1)?.swap_remove(0);
-    let each = activations.chunks(cell.activations());
-    let params = Recurrent {
-        cell,
-        dtype: work,
-        steps: all.steps,
-        batch: all.batch,
-        hidden: all.hidden,
-        directions: all
-            .backward
-            .iter()
-            .zip(each)
-            .map(|(&backward, own)| Direction { backward, activations: own.to_vec() })
-            .collect(),
-        batch_first: all.batch_first,
-        clip,
-        reset_bias: reset_bias.is_some(),
-        initial: all.initial.is_some(),
-        initial_cell: all.initial_cell.is_some(),
-        peepholes: all.peepholes.is_some(),
-        lengths: all.lengths.map(Imported::dtype),
-    };
+    let sums = c.first("Gemm", &inputs, [int("transB", 1)])?;
+    let params = all.parameters(work, reset_bias.is_some());
     let mut args = vec![sums, r];
     args.extend(reset_bias);
     for value in [all.initial, all.initial_cell, all.peepholes].into_iter().flatten() {
         args.push(c.cast(value, work)?);
     }
     args.extend(all.lengths.cloned());
-    let name = match cell {
-        Cell::Rnn => "rnn",
-        Cell::Gru { .. } => "gru",
-        Cell::Lstm { .. } => "lstm",
-    };
-    let results = c.b.call_many(name, &params, &args, || recurrent(&params))?;
+    let results = c.b.call_many(cell.name(), &params, &args, || recurrent(&params))?;
     results.iter().map(|v| c.cast(v, given)).collect()
 }

@@ -8,15 +8,15 @@ use tilewright_ops::reduce::{self, Arg, Reduction};
 use super::one;
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::node::{Node, axes, axis};
+use crate::node::{Node, axes, axis, required};
 use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("ArgMax", 7, 1, |n, b| arg_reduce(n, b, "argmax", Arg::Max)),
     op("ArgMin", 7, 1, |n, b| arg_reduce(n, b, "argmin", Arg::Min)),
-    op("CumProd", 26, 2, |n, b| cumulative(n, b, "cumprod", tilewright_ops::reduce::cumprod)),
-    op("CumSum", 11, 2, |n, b| cumulative(n, b, "cumsum", tilewright_ops::reduce::cumsum)),
+    op("CumProd", 26, 2, |n, b| cumulative(n, b, "cumprod", reduce::cumprod)),
+    op("CumSum", 11, 2, |n, b| cumulative(n, b, "cumsum", reduce::cumsum)),
     op("ReduceL1", 7, 2, |n, b| reduce(n, b, "reduce_l1", Reduction::L1, 18)),
     op("ReduceL2", 7, 2, |n, b| reduce(n, b, "reduce_l2", Reduction::L2, 18)),
     op("ReduceLogSum", 7, 2, |n, b| reduce(n, b, "reduce_log_sum", Reduction::LogSum, 18)),
@@ -42,14 +42,8 @@ pub(crate) fn reduce(
 ) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let keep = node.flag("keepdims", true)?;
-    let (given, none_is_none) = if node.opset < inputs_from {
-        if node.input_count() > 1 {
-            return Err(Error::model(format!("axes are no input before opset {inputs_from}")));
-        }
-        (node.ints("axes")?, false)
-    } else {
-        (node.constant_ints(1, "axes")?, node.flag("noop_with_empty_axes", false)?)
-    };
+    let given = node.axes(inputs_from)?;
+    let none_is_none = node.opset >= inputs_from && node.flag("noop_with_empty_axes", false)?;
     let rank = x.rank();
     let over = match given {
         Some(list) if !list.is_empty() => axes(&list, rank)?,
@@ -57,9 +51,7 @@ pub(crate) fn reduce(
         _ => (0..rank).collect(),
     };
     let over: Vec<i64> = over.into_iter().map(|a| a as i64).collect();
-    let of = operand(x);
-    let args = std::slice::from_ref(x);
-    one(b.call(base, &(op, &of, &over, keep), args, || reduce::reduce(op, &of, &over, keep))?)
+    one(b.call_on(base, [x], (op, &over, keep), |[x]| reduce::reduce(op, x, &over, keep))?)
 }
 
 pub(crate) fn arg_reduce(
@@ -72,10 +64,8 @@ pub(crate) fn arg_reduce(
     let at = axis(node.int_or("axis", 0)?, x.rank())? as i64;
     let keep = node.flag("keepdims", true)?;
     let last = node.opset >= 12 && node.flag("select_last_index", false)?;
-    let of = operand(x);
-    let args = std::slice::from_ref(x);
-    one(b.call(base, &(op, &of, at, keep, last), args, || {
-        reduce::arg_reduce(op, &of, at, keep, last)
+    one(b.call_on(base, [x], (op, at, keep, last), |[x]| {
+        reduce::arg_reduce(op, x, at, keep, last)
     })?)
 }
 
@@ -84,10 +74,8 @@ pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let at = axis(node.int_or("axis", -1)?, x.rank())?;
     let extent = x.shape()[at];
-    let count = match node.integers(1, "K")?.as_deref() {
-        Some([count]) => count.dim().filter(|k| Integer::from(extent).is_less(*k) != Some(true)),
-        _ => return Err(Error::model("the input `K` must be one number")),
-    };
+    let count = required(node.integer(1, "K")?, "the input `K`")?.dim();
+    let count = count.filter(|k| Integer::from(extent).is_less(*k) != Some(true));
     let count = count.ok_or_else(|| {
         Error::model(format!("the input `K` does not fit {} elements", x.shape()[at]))
     })?;
@@ -95,10 +83,7 @@ pub(crate) fn top_k(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // Without an order asked for, any order will do.
     node.ignore("sorted");
     let (of, at) = (operand(x), at as i64);
-    let args = std::slice::from_ref(x);
-    b.call_many("top_k", &(&of, at, count, largest), args, || {
-        reduce::top_k(&of, at, count, largest)
-    })
+    b.call_many("top_k", &(&of, at, count, largest), [x], || reduce::top_k(&of, at, count, largest))
 }
 
 /// A running sum or product.
@@ -109,13 +94,9 @@ pub(crate) fn cumulative(
     make: fn(&Operand, i64, bool, bool) -> Result<TensorFunc>,
 ) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let at = match node.constant_ints(1, "axis")?.as_deref() {
-        Some([at]) => axis(*at, x.rank())? as i64,
-        _ => return Err(Error::model("the input `axis` must be one number")),
-    };
+    let at = required(node.constant_int(1, "axis")?, "the input `axis`")?;
+    let at = axis(at, x.rank())? as i64;
     let exclusive = node.flag("exclusive", false)?;
     let reverse = node.flag("reverse", false)?;
-    let of = operand(x);
-    let args = std::slice::from_ref(x);
-    one(b.call(base, &(&of, at, exclusive, reverse), args, || make(&of, at, exclusive, reverse))?)
+    one(b.call_on(base, [x], (at, exclusive, reverse), |[x]| make(x, at, exclusive, reverse))?)
 }

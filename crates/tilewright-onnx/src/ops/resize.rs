@@ -8,12 +8,12 @@ use super::one;
 use crate::build::Builder;
 use crate::extents::{self, check_extents};
 use crate::imported::{Imported, operand};
-use crate::node::{Node, axes};
+use crate::node::{Node, axes_or_all, required};
 use crate::operator::{Operator, op, until};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] =
-    &[op("Resize", 10, 4, resize), until(9, op("Upsample", 7, 2, upsample))];
+    &[op("Resize", 10, 4, resize), until(9, op("Upsample", 7, 2, old))];
 
 /// Calls the function, whose tables are constants.
 fn call(b: &mut Builder, x: &Imported, params: &Resize) -> Result<Vec<Imported>> {
@@ -22,9 +22,8 @@ fn call(b: &mut Builder, x: &Imported, params: &Resize) -> Result<Vec<Imported>>
         return one(x.clone());
     }
     let (func, tables) = resize::resize(params)?;
-    let args: Vec<Imported> =
-        [x.clone()].into_iter().chain(tables.into_iter().map(Imported::Const)).collect();
-    one(b.call("resize", params, &args, || Ok(func))?)
+    let tables: Vec<Imported> = tables.into_iter().map(Imported::Const).collect();
+    one(b.call("resize", params, [x].into_iter().chain(&tables), || Ok(func))?)
 }
 
 /// Numbers of a constant input of floats; nothing where it is absent or empty.
@@ -72,13 +71,12 @@ fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
 /// neighbour at the lower one (when shrinking at the upper one) is taken.
 fn old(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let missing = |what: &str| Error::model(format!("the {what} `scales` is missing"));
     let scales: Vec<f64> = match node.opset {
         ..9 => {
-            let list = node.floats("scales")?.ok_or_else(|| missing("attribute"))?;
+            let list = required(node.floats("scales")?, "the attribute `scales`")?;
             list.into_iter().map(f64::from).collect()
         }
-        _ => floats(node, 1, "scales")?.ok_or_else(|| missing("input"))?,
+        _ => required(floats(node, 1, "scales")?, "the input `scales`")?,
     };
     let sizes = scaled(x, &scales)?;
     let shrinks = scales.iter().any(|&s| s < 1.0);
@@ -97,20 +95,13 @@ fn old(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     call(b, x, &Resize { scales, mode, coordinates, ..Resize::new(operand(x), &sizes) })
 }
 
-pub(crate) fn upsample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    old(node, b)
-}
-
 pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if node.opset < 11 {
         return old(node, b);
     }
     let x = node.input(0)?;
     let rank = x.rank();
-    let along = match if node.opset >= 18 { node.ints("axes")? } else { None } {
-        Some(list) => axes(&list, rank)?,
-        None => (0..rank).collect(),
-    };
+    let along = axes_or_all(if node.opset >= 18 { node.ints("axes")? } else { None }, rank)?;
     let (sizes, scales) = sizes_and_scales(node, x, &along)?;
     let (coordinates, crop) = coordinates(node, rank, &along)?;
     let mode = interpolation(node)?;
@@ -230,26 +221,20 @@ fn coordinates(node: &Node, rank: usize, along: &[usize]) -> Result<(Coordinates
 
 /// How elements between those of the input are computed.
 fn interpolation(node: &Node) -> Result<Interpolation> {
-    let nearest = match node.text_or("nearest_mode", "round_prefer_floor")? {
-        "round_prefer_floor" => Nearest::RoundPreferFloor,
-        "round_prefer_ceil" => Nearest::RoundPreferCeil,
-        "floor" => Nearest::Floor,
-        "ceil" => Nearest::Ceil,
-        other => {
-            return Err(node.unsupported_value(
-                "nearest_mode",
-                other,
-                "round_prefer_floor, round_prefer_ceil, floor, ceil",
-            ));
-        }
-    };
+    let neighbours = [
+        ("round_prefer_floor", Nearest::RoundPreferFloor),
+        ("round_prefer_ceil", Nearest::RoundPreferCeil),
+        ("floor", Nearest::Floor),
+        ("ceil", Nearest::Ceil),
+    ];
+    let nearest = node.choice("nearest_mode", "round_prefer_floor", &neighbours)?;
     let cubic = f64::from(node.float_or("cubic_coeff_a", -0.75)?);
-    Ok(match node.text_or("mode", "nearest")? {
-        "nearest" => Interpolation::Nearest(nearest),
-        "linear" => Interpolation::Linear,
-        "cubic" => Interpolation::Cubic(cubic),
-        other => return Err(node.unsupported_value("mode", other, "nearest, linear, cubic")),
-    })
+    let modes = [
+        ("nearest", Interpolation::Nearest(nearest)),
+        ("linear", Interpolation::Linear),
+        ("cubic", Interpolation::Cubic(cubic)),
+    ];
+    node.choice("mode", "nearest", &modes)
 }
 
 /// A number in the cells that lie outside of the elements.

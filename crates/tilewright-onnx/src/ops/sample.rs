@@ -1,17 +1,17 @@
 //! Images looked up at positions that data say: grids, regions, deformed windows.
 
-use tilewright_ir::{Error, Result, Tensor, dim};
+use tilewright_ir::{Error, Result, dim};
 use tilewright_ops::matrix;
 use tilewright_ops::pool::{self, Blocks};
 use tilewright_ops::regions::{self, RoiAlign};
 use tilewright_ops::sample::{self, DeformConv, GridSample, Outside, Sampling};
 
 use super::compose::{Compose, int};
-use super::{one, window};
+use super::{one, value, window};
 use crate::build::Builder;
 use crate::extents;
 use crate::imported::{Imported, operand};
-use crate::node::Node;
+use crate::node::{Node, axes_or_all, required};
 use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
@@ -36,29 +36,22 @@ pub(crate) fn grid_sample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
         "cubic" | "bicubic" => Sampling::Cubic,
         other => return Err(node.unsupported_value("mode", other, "linear, nearest, cubic")),
     };
-    let outside = match node.text_or("padding_mode", "zeros")? {
-        "zeros" => Outside::Zeros,
-        "border" => Outside::Border,
-        "reflection" => Outside::Reflection,
-        other => {
-            let all = "zeros, border, reflection";
-            return Err(node.unsupported_value("padding_mode", other, all));
-        }
-    };
+    let beyond = [
+        ("zeros", Outside::Zeros),
+        ("border", Outside::Border),
+        ("reflection", Outside::Reflection),
+    ];
+    let outside = node.choice("padding_mode", "zeros", &beyond)?;
     let align_corners = node.flag("align_corners", false)?;
     let params = GridSample { x: operand(x), grid: operand(grid), mode, outside, align_corners };
-    let args = [x.clone(), grid.clone()];
-    one(b.call("grid_sample", &params, &args, || sample::grid_sample(&params))?)
+    one(b.call("grid_sample", &params, [x, grid], || sample::grid_sample(&params))?)
 }
 
 /// Positions that a matrix makes of those of an image.
 pub(crate) fn affine_grid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let theta = node.input(0)?;
-    let size = node
-        .constant_ints(1, "size")?
-        .ok_or_else(|| Error::model("the input `size` is missing"))?;
+    let size = required(node.constant_ints(1, "size")?, "the input `size`")?;
     let size = extents::checked_shape(&size)?;
     let align = node.flag("align_corners", false)?;
     let [batch, _, extents @ ..] = size.as_slice() else {
@@ -83,17 +76,11 @@ pub(crate) fn affine_grid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
             };
         }
     }
-    let columns = c.numbers(theta.dtype(), &[r + 1, count], &columns)?;
+    let columns = value::constant(theta.dtype(), &[r + 1, count], &columns)?;
     let grid = c.op("MatMul", &[theta, &columns])?;
     let grid = c.transpose(&grid, &[0, 2, 1])?;
     let shape = [&[*batch], extents, &[r]].concat();
     one(c.reshape(&grid, &shape)?)
-}
-
-/// A number of cells or samples.
-fn count(node: &Node, name: &'static str, default: i64) -> Result<usize> {
-    let given = node.int_or(name, default)?;
-    usize::try_from(given).map_err(|_| Error::model(format!("attribute `{name}` is {given}")))
 }
 
 pub(crate) fn roi_align(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -101,33 +88,23 @@ pub(crate) fn roi_align(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // The attribute came with opset 16; before, cells had no half.
     let half_pixel = match node.opset {
         ..16 => false,
-        _ => match node.text_or("coordinate_transformation_mode", "half_pixel")? {
-            "half_pixel" => true,
-            "output_half_pixel" => false,
-            other => {
-                let all = "half_pixel, output_half_pixel";
-                let name = "coordinate_transformation_mode";
-                return Err(node.unsupported_value(name, other, all));
-            }
-        },
+        _ => {
+            let all = [("half_pixel", true), ("output_half_pixel", false)];
+            node.choice("coordinate_transformation_mode", "half_pixel", &all)?
+        }
     };
-    let max = match node.text_or("mode", "avg")? {
-        "avg" => false,
-        "max" => true,
-        other => return Err(node.unsupported_value("mode", other, "avg, max")),
-    };
+    let max = node.choice("mode", "avg", &[("avg", false), ("max", true)])?;
     let params = RoiAlign {
         x: operand(x),
         regions: operand(regions),
         examples: operand(examples),
-        bins: [count(node, "output_height", 1)?, count(node, "output_width", 1)?],
-        samples: count(node, "sampling_ratio", 0)?,
+        bins: [node.size_or("output_height", 1)?, node.size_or("output_width", 1)?],
+        samples: node.size_or("sampling_ratio", 0)?,
         scale: node.float_or("spatial_scale", 1.0)?.into(),
         half_pixel,
         max,
     };
-    let args = [x.clone(), regions.clone(), examples.clone()];
-    one(b.call("roi_align", &params, &args, || regions::roi_align(&params))?)
+    one(b.call("roi_align", &params, [x, regions, examples], || regions::roi_align(&params))?)
 }
 
 pub(crate) fn max_roi_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -140,10 +117,8 @@ pub(crate) fn max_roi_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
         return Err(Error::model("attribute `pooled_shape` is negative"));
     };
     let scale = f64::from(node.float_or("spatial_scale", 1.0)?);
-    let (of, with) = (operand(x), operand(regions));
-    let args = [x.clone(), regions.clone()];
-    one(b.call("max_roi_pool", &(&of, &with, h, w, scale), &args, || {
-        regions::max_roi_pool(&of, &with, [h, w], scale)
+    one(b.call_on("max_roi_pool", [x, regions], (h, w, scale), |[x, regions]| {
+        regions::max_roi_pool(x, regions, [h, w], scale)
     })?)
 }
 
@@ -162,11 +137,11 @@ pub(crate) fn deform_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
         strides: window::sizes(node, "strides", n, 1, 1)?,
         dilations: window::sizes(node, "dilations", n, 1, 1)?,
         pads: begin,
-        groups: count(node, "group", 1)?,
-        offset_groups: count(node, "offset_group", 1)?,
+        groups: node.size_or("group", 1)?,
+        offset_groups: node.size_or("offset_group", 1)?,
     };
-    let args: Vec<Imported> = [x, w, offset].into_iter().chain(bias).chain(mask).cloned().collect();
-    one(b.call("deform_conv", &params, &args, || sample::deform_conv(&params))?)
+    let args = [x, w, offset].into_iter().chain(bias).chain(mask);
+    one(b.call("deform_conv", &params, args, || sample::deform_conv(&params))?)
 }
 
 pub(crate) fn col2im(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -187,14 +162,12 @@ pub(crate) fn col2im(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         pads_begin,
         pads_end,
     };
-    let args = std::slice::from_ref(x);
-    one(b.call("col2im", &params, args, || pool::unite_blocks(&params))?)
+    one(b.call("col2im", &params, [x], || pool::unite_blocks(&params))?)
 }
 
 /// Elements put back where a pooling found them, zeros elsewhere.
 pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (x, indices) = (node.input(0)?, node.input(1)?);
     let n = x.rank().saturating_sub(2);
     let kernel = window::sizes(node, "kernel_shape", n, 1, 1)?;
@@ -224,25 +197,18 @@ pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
         }
         let more = wanted.iter().zip(&shape).map(|(w, d)| (w - d) as i64);
         let pads: Vec<i64> = vec![0; shape.len()].into_iter().chain(more).collect();
-        let pads = Imported::Const(Tensor::from_slice(&[pads.len()], &pads)?);
-        y = c.op("Pad", &[&y, &pads])?;
+        y = c.op("Pad", &[&y, &value::list(&pads)?])?;
     }
     one(y)
 }
 
 /// Crops or pads on both sides.
 pub(crate) fn center_crop_pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
-    let wanted = node
-        .constant_ints(1, "shape")?
-        .ok_or_else(|| Error::model("the input `shape` is missing"))?;
+    let wanted = required(node.constant_ints(1, "shape")?, "the input `shape`")?;
     let wanted = extents::checked_shape(&wanted)?;
-    let along = match node.ints("axes")? {
-        Some(list) => crate::node::axes(&list, x.rank())?,
-        None => (0..x.rank()).collect(),
-    };
+    let along = axes_or_all(node.ints("axes")?, x.rank())?;
     if along.len() != wanted.len() {
         return Err(Error::model(format!("{} extents for {} axes", wanted.len(), along.len())));
     }
@@ -262,12 +228,9 @@ pub(crate) fn center_crop_pad(node: &Node, b: &mut Builder) -> Result<Vec<Import
         return one(y);
     }
     let pads: Vec<i64> = before.into_iter().chain(after).collect();
-    let pads = Imported::Const(Tensor::from_slice(&[pads.len()], &pads)?);
-    one(c.op("Pad", &[&y, &pads])?)
+    one(c.op("Pad", &[&y, &value::list(&pads)?])?)
 }
 
 pub(crate) fn det(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let x = node.input(0)?;
-    let of = operand(x);
-    one(b.call("det", &of, std::slice::from_ref(x), || matrix::det(&of))?)
+    one(b.call_on("det", [node.input(0)?], (), |[x]| matrix::det(x))?)
 }

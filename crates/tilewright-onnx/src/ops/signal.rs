@@ -13,18 +13,17 @@ use super::{one, value};
 use crate::build::Builder;
 use crate::data;
 use crate::extents::check_extents;
-use crate::fold;
 use crate::imported::{Imported, operand};
-use crate::node::{Node, axis};
+use crate::node::{Node, axis, required};
 use crate::operator::{Operator, op};
 use tilewright_ops::Operand;
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
-    op("BlackmanWindow", 17, 1, blackman),
+    op("BlackmanWindow", 17, 1, |n, b| cosines(n, b, &[0.42, -0.5, 0.08])),
     op("DFT", 17, 3, dft),
-    op("HammingWindow", 17, 1, hamming),
-    op("HannWindow", 17, 1, hann),
+    op("HammingWindow", 17, 1, |n, b| cosines(n, b, &[25.0 / 46.0, 25.0 / 46.0 - 1.0])),
+    op("HannWindow", 17, 1, |n, b| cosines(n, b, &[0.5, -0.5])),
     op("MelWeightMatrix", 17, 5, mel_weight_matrix),
     op("STFT", 17, 4, stft),
 ];
@@ -72,8 +71,8 @@ fn spectrum(
             sines[at] = if inverse { sin } else { -sin } * factor;
         }
         let dtype = x.dtype();
-        let cosines = c.numbers(dtype, &[1, second, first, 1], &cosines)?;
-        let sines = c.numbers(dtype, &[1, second, first, 1], &sines)?;
+        let cosines = value::constant(dtype, &[1, second, first, 1], &cosines)?;
+        let sines = value::constant(dtype, &[1, second, first, 1], &sines)?;
         let columns = c.reshape(&columns, &[rows, second, first, 2])?;
         let real = c.slice(&columns, 3, 0, 1)?;
         let imaginary = c.slice(&columns, 3, 1, 2)?;
@@ -109,7 +108,7 @@ fn spectrum(
             }
         }
     }
-    let matrix = c.numbers(x.dtype(), &[height, width], &matrix)?;
+    let matrix = value::constant(x.dtype(), &[height, width], &matrix)?;
     let flat = c.reshape(x, &[rows, height])?;
     let y = c.op("MatMul", &[&flat, &matrix])?;
     c.reshape(&y, &[rows, bins, 2])
@@ -136,35 +135,25 @@ fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported>
             matrix[(2 * k + 1) * points + n] = -weight * sin;
         }
     }
-    let matrix = c.numbers(x.dtype(), &[bins * 2, points], &matrix)?;
+    let matrix = value::constant(x.dtype(), &[bins * 2, points], &matrix)?;
     let flat = c.reshape(x, &[rows, bins * 2])?;
     let y = c.op("MatMul", &[&flat, &matrix])?;
     c.reshape(&y, &[rows, points, 1])
 }
 
-/// One number that must be known.
-fn known(node: &Node, at: usize, what: &str) -> Result<Option<i64>> {
-    match node.constant_ints(at, what)?.as_deref() {
-        None => Ok(None),
-        Some([v]) => Ok(Some(*v)),
-        Some(_) => Err(Error::model(format!("the input `{what}` must be one number"))),
-    }
-}
-
 fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
     let size =
         |v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}")));
-    known(node, at, what)?.map(size).transpose()
+    node.constant_int(at, what)?.map(size).transpose()
 }
 
 pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
     // The axis became an input.
     let at = match node.opset {
         ..20 => node.int_or("axis", 1)?,
-        _ => known(node, 2, "axis")?.unwrap_or(-2),
+        _ => node.constant_int(2, "axis")?.unwrap_or(-2),
     };
     let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
     let rank = x.rank();
@@ -221,8 +210,7 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// Spectra of pieces of a signal, one a step.
 pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let mut c = Compose::new(node, b);
-    let c = &mut c;
+    let c = &mut Compose::new(node, b);
     let (signal, window) = (node.input(0)?, node.optional(2));
     let signal = match signal.fixed(node)?[..] {
         [batch, length] => c.reshape(signal, &[batch, length, 1])?,
@@ -266,20 +254,18 @@ pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// The element type that the attribute of a generated tensor names.
 fn output_type(node: &Node) -> Result<DType> {
-    let number = i32::try_from(node.int_or("output_datatype", 1)?).unwrap_or(-1);
-    data::element_type(number).map_err(|e| e.context("attribute `output_datatype`"))
+    Ok(node.element("output_datatype", data::element_type)?.unwrap_or(DType::F32))
 }
 
 /// A constant from numbers, within the budget.
 fn made(b: &mut Builder, shape: &[usize], dtype: DType, values: &[f64]) -> Result<Vec<Imported>> {
     b.budget.charge(&Operand::new(shape, dtype))?;
-    one(Imported::Const(fold::cast(&Tensor::from_slice(shape, values)?, dtype)?))
+    one(value::constant(dtype, shape, values)?)
 }
 
 /// A sum of cosines: element `n` of `N` is the sum of `factors[k] * cos(2 pi k n / N)`.
 pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<Vec<Imported>> {
-    let size =
-        known_size(node, 0, "size")?.ok_or_else(|| Error::model("the input `size` is missing"))?;
+    let size = required(known_size(node, 0, "size")?, "the input `size`")?;
     let dtype = output_type(node)?;
     check_extents(&dim::shape(&[size]))?;
     b.budget.charge(&Operand::new(&[size], DType::F64))?;
@@ -293,15 +279,12 @@ pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<V
 
 /// Triangles over the bins of a spectrum, equally far from each other as one hears them.
 pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let size = |at, what: &str| {
-        known_size(node, at, what)?
-            .ok_or_else(|| Error::model(format!("the input `{what}` is missing")))
-    };
+    let size = |at, what| required(known_size(node, at, what)?, &format!("the input `{what}`"));
     let (bands, points) = (size(0, "num_mel_bins")?, size(1, "dft_length")?);
     let rate = size(2, "sample_rate")?;
-    let edge = |at, what: &str| match node.constant_scalar(at, what)? {
-        Some(t) => Ok(t.get_f64(0)),
-        None => Err(Error::model(format!("the input `{what}` is missing"))),
+    let edge = |at, what| {
+        let edge = required(node.constant_scalar(at, what)?, &format!("the input `{what}`"))?;
+        Ok::<f64, Error>(edge.get_f64(0))
     };
     let (low, high) = (edge(3, "lower_edge_hertz")?, edge(4, "upper_edge_hertz")?);
     let dtype = output_type(node)?;
@@ -331,17 +314,4 @@ pub(crate) fn mel_weight_matrix(node: &Node, b: &mut Builder) -> Result<Vec<Impo
         }
     }
     made(b, &[bins, bands], dtype, &values)
-}
-
-pub(crate) fn hann(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    cosines(node, b, &[0.5, -0.5])
-}
-
-pub(crate) fn hamming(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let first = 25.0 / 46.0;
-    cosines(node, b, &[first, first - 1.0])
-}
-
-pub(crate) fn blackman(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    cosines(node, b, &[0.42, -0.5, 0.08])
 }

@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 
 use regex::RegexBuilder;
-use tilewright_ir::{Error, Result, Tensor};
+use tilewright_ir::{Error, Result, Tensor, dim};
+use tilewright_ops::broadcast_shapes;
 
 use super::{arithmetic, one};
 use crate::build::Builder;
+use crate::fold::{self, View};
 use crate::imported::Imported;
 use crate::node::Node;
 use crate::operator::{self, Operator, op};
@@ -50,42 +52,18 @@ pub(crate) fn texts<'n>(node: &'n Node, at: usize) -> Result<&'n Texts> {
     }
 }
 
-/// The position in an operand of each element of a broadcast, in row-major order.
+/// The shape of a broadcast, and the position in both operands of each element, in row-major order.
 fn broadcast(shapes: [&[usize]; 2]) -> Result<(Vec<usize>, Vec<[usize; 2]>)> {
-    let rank = shapes[0].len().max(shapes[1].len());
-    let extent = |s: &[usize], axis: usize| match (axis + s.len()).checked_sub(rank) {
-        Some(own) => s[own],
-        None => 1,
-    };
-    let mut shape = Vec::with_capacity(rank);
-    for axis in 0..rank {
-        shape.push(match shapes.map(|s| extent(s, axis)) {
-            [a, b] if a == b || b == 1 => a,
-            [1, b] => b,
-            _ => {
-                return Err(Error::model(format!(
-                    "the shapes {:?} and {:?} do not broadcast",
-                    shapes[0], shapes[1]
-                )));
-            }
-        });
-    }
-    let count = limited(shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)), 0)?;
-    let places = (0..count).map(|k| {
-        shapes.map(|s| {
-            let (mut rest, mut stride, mut at) = (k, 1, 0);
-            for axis in (0..rank).rev() {
-                let index = rest % shape[axis];
-                rest /= shape[axis];
-                let own = extent(s, axis);
-                at += if own == 1 { 0 } else { index * stride };
-                stride *= own;
-            }
-            at
-        })
+    let shape = broadcast_shapes("strings", &shapes.map(dim::shape))?;
+    let shape = dim::fixed(&shape, "strings")?;
+    limited(shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d)), 0)?;
+    let [x, y] = shapes.map(|own| {
+        let positions: Vec<i64> = (0..own.iter().product::<usize>() as i64).collect();
+        fold::materialize(&Tensor::from_slice(own, &positions)?, &View::stretched(own, &shape))
     });
-    let places = places.collect();
-    Ok((shape, places))
+    let (x, y) = (x?, y?);
+    let at = |t: &Tensor, k| t.get_i128(k) as usize;
+    Ok((shape, (0..x.len()).map(|k| [at(&x, k), at(&y, k)]).collect()))
 }
 
 fn truths(shape: &[usize], values: &[bool]) -> Result<Vec<Imported>> {
@@ -165,14 +143,9 @@ pub(crate) fn normalize(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     }
     // Case is that of Unicode, whatever the language.
     node.ignore("locale");
-    let change = match node.text_or("case_change_action", "NONE")? {
-        "NONE" => str::to_owned,
-        "LOWER" => str::to_lowercase,
-        "UPPER" => str::to_uppercase,
-        other => {
-            return Err(node.unsupported_value("case_change_action", other, "NONE, LOWER, UPPER"));
-        }
-    };
+    let changes: [(&str, fn(&str) -> String); 3] =
+        [("NONE", str::to_owned), ("LOWER", str::to_lowercase), ("UPPER", str::to_uppercase)];
+    let change = node.choice("case_change_action", "NONE", &changes)?;
     let key = match node.flag("is_case_sensitive", false)? {
         true => str::to_owned,
         false => str::to_lowercase,

@@ -5,9 +5,9 @@ use tilewright_ir::{Attr, Attrs, DType, Dim, Result, Tensor, dim};
 use tilewright_ops::{Operand, Scalar, creation, elementwise, movement};
 
 use crate::build::Builder;
-use crate::extents::{MAX_RANK, too_many_axes};
+use crate::extents::check_rank;
 use crate::fold::{self, View, row_major};
-use crate::imported::{Element, Imported, ItemType, operand};
+use crate::imported::{Element, Imported, Kind, operand};
 use crate::model::ValueKind;
 
 /// The element of a tensor with one element.
@@ -21,20 +21,24 @@ pub(crate) fn scalar(t: &Tensor) -> Scalar {
 
 /// Converts a value; a constant at once.
 pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Imported> {
-    let of = operand(x);
     match x {
-        _ if of.dtype == to => Ok(x.clone()),
+        _ if x.dtype() == to => Ok(x.clone()),
         Imported::Const(t) => {
-            b.budget.charge(&Operand { shape: of.shape, dtype: to })?;
+            b.budget.charge(&Operand::new(t.shape(), to))?;
             fold::cast(t, to).map(Imported::Const)
         }
-        _ => b.call("cast", &(&of, to), std::slice::from_ref(x), || elementwise::cast(&of, to)),
+        _ => b.call_on("cast", [x], to, |[x]| elementwise::cast(x, to)),
     }
 }
 
 /// A list of numbers that the import has computed.
 pub(crate) fn list(values: &[i64]) -> Result<Imported> {
     Tensor::from_slice(&[values.len()], values).map(Imported::Const)
+}
+
+/// A constant of a type, from numbers.
+pub(crate) fn constant(dtype: DType, shape: &[usize], values: &[f64]) -> Result<Imported> {
+    fold::cast(&Tensor::from_slice(shape, values)?, dtype).map(Imported::Const)
 }
 
 /// One element everywhere: a constant, where no size is open.
@@ -47,7 +51,7 @@ pub(crate) fn full(b: &mut Builder, shape: &[Dim], value: &Tensor) -> Result<Imp
         }
         None => {
             let value = scalar(value);
-            b.call("full", &(shape, value, dtype), &[], || creation::full(shape, value, dtype))
+            b.call("full", &(shape, value, dtype), [], || creation::full(shape, value, dtype))
         }
     }
 }
@@ -59,26 +63,19 @@ pub(crate) fn reshape_to<D: Into<Dim> + Copy>(
     shape: &[D],
 ) -> Result<Imported> {
     let shape: &[Dim] = &shape.iter().map(|d| (*d).into()).collect::<Vec<_>>();
-    if shape.len() > MAX_RANK {
-        return Err(too_many_axes(shape.len()));
-    }
+    check_rank(shape.len())?;
     match x {
         _ if x.shape() == shape => Ok(x.clone()),
         Imported::Const(t) if dim::is_known(shape) => {
             let made = t.reshape(&dim::fixed(shape, "reshape")?).map(Imported::Const)?;
             if b.has_origin(t) {
-                let (of, x) = (operand(x), std::slice::from_ref(x));
+                let of = operand(x);
                 let make = || movement::reshape(&of, shape);
-                b.keep_origin(&made, "reshape", &(&of, shape), x, make)?;
+                b.keep_origin(&made, "reshape", &([&of], shape), [x], make)?;
             }
             Ok(made)
         }
-        _ => {
-            let of = operand(x);
-            b.call("reshape", &(&of, shape), std::slice::from_ref(x), || {
-                movement::reshape(&of, shape)
-            })
-        }
+        _ => b.call_on("reshape", [x], shape, |[x]| movement::reshape(x, shape)),
     }
 }
 
@@ -93,14 +90,13 @@ pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Re
         };
         let made = moved(b, t, &view)?;
         if b.has_origin(t) {
-            let (of, x) = (operand(x), std::slice::from_ref(x));
+            let of = operand(x);
             let make = || movement::transpose(&of, order);
-            b.keep_origin(&made, "transpose", &(&of, order), x, make)?;
+            b.keep_origin(&made, "transpose", &([&of], order), [x], make)?;
         }
         return Ok(made);
     }
-    let of = operand(x);
-    b.call("transpose", &(&of, order), std::slice::from_ref(x), || movement::transpose(&of, order))
+    b.call_on("transpose", [x], order, |[x]| movement::transpose(x, order))
 }
 
 /// A view of a constant as a constant.
@@ -124,11 +120,11 @@ pub(crate) fn given(
     let none = Attrs::new();
     match kind {
         ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalTensor(declared))
+            b.list(ListOp::Nothing, &[], none, Kind::OptionalTensor, declared)
         }
         ValueKind::OptionalSequence if values.is_empty() => {
             let declared = Element { shape: None, ..declared };
-            b.list(ListOp::Nothing, &[], none, ItemType::OptionalList(declared))
+            b.list(ListOp::Nothing, &[], none, Kind::OptionalList, declared)
         }
         ValueKind::Sequence | ValueKind::OptionalSequence => {
             let element = match values {
@@ -138,7 +134,7 @@ pub(crate) fn given(
                     rest.iter().try_fold(Element::of(first), |e, v| e.join(&Element::of(v)))?
                 }
             };
-            b.list(ListOp::Of, values, none, ItemType::List(element))
+            b.list(ListOp::Of, values, none, Kind::List, element)
         }
     }
 }

@@ -5,6 +5,10 @@ use tilewright_ops::window::Same;
 
 use crate::node::Node;
 
+/// The names of a convolution's attributes.
+pub(crate) const ATTRIBUTES: [&str; 6] =
+    ["auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"];
+
 /// Windows over the spatial axes, with the padding settled.
 pub(crate) struct Windows {
     pub(crate) strides: Vec<usize>,
@@ -18,11 +22,12 @@ pub(crate) struct Windows {
 }
 
 /// How the padding is found.
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum AutoPad {
     /// As the attribute `pads` says.
     Explicit,
     /// As many cells as keep the size, up to the strides; the odd one at the end or at the start.
-    Same { odd_at_end: bool },
+    Same(Same),
     /// None.
     Valid,
 }
@@ -31,8 +36,8 @@ pub(crate) enum AutoPad {
 pub(crate) fn auto_pad(node: &Node) -> Result<AutoPad> {
     match node.text_or("auto_pad", "NOTSET")? {
         "NOTSET" | "" => Ok(AutoPad::Explicit),
-        "SAME_UPPER" => Ok(AutoPad::Same { odd_at_end: true }),
-        "SAME_LOWER" => Ok(AutoPad::Same { odd_at_end: false }),
+        "SAME_UPPER" => Ok(AutoPad::Same(Same::OddAtEnd)),
+        "SAME_LOWER" => Ok(AutoPad::Same(Same::OddAtStart)),
         "VALID" => Ok(AutoPad::Valid),
         other => {
             Err(node.unsupported_value("auto_pad", other, "NOTSET, SAME_UPPER, SAME_LOWER, VALID"))
@@ -95,8 +100,7 @@ pub(crate) fn windows(node: &Node, axes: usize, kernel: &[usize]) -> Result<Wind
         }
     };
     let same = match padding {
-        AutoPad::Same { odd_at_end: true } => Some(Same::OddAtEnd),
-        AutoPad::Same { odd_at_end: false } => Some(Same::OddAtStart),
+        AutoPad::Same(same) => Some(same),
         AutoPad::Explicit | AutoPad::Valid => None,
     };
     Ok(Windows { strides, dilations, begin, end, same, explicit })

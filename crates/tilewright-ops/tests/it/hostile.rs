@@ -7,9 +7,9 @@ use tilewright_ops::creation::{eye, full, range};
 use tilewright_ops::einsum::einsum;
 use tilewright_ops::elementwise::{Binary, Unary, Variadic, binary, cast, unary, variadic, where_};
 use tilewright_ops::movement::{
-    DepthOrder, ScatterMode, concat, copy, depth_to_space, expand, gather, gather_elements,
-    gather_nd, one_hot, reshape, reverse_sequence, scatter_elements, scatter_nd, slice,
-    space_to_depth, split, tile, transpose, trilu,
+    DepthOrder, concat, copy, depth_to_space, expand, gather, gather_elements, gather_nd, one_hot,
+    reshape, reverse_sequence, scatter_elements, scatter_nd, slice, space_to_depth, split, tile,
+    transpose, trilu,
 };
 use tilewright_ops::norm::{
     BatchNorm, LayerNorm, Lrn, batch_norm, group_norm, hardmax, instance_norm, layer_norm,
@@ -23,6 +23,7 @@ use tilewright_ops::pool::{
 use tilewright_ops::quantize::{Quantization, dequantize_linear, matmul_integer, quantize_linear};
 use tilewright_ops::reduce::{Arg, Reduction, arg_reduce, cumsum, reduce, top_k};
 use tilewright_ops::resize::{Coordinates, Interpolation, Resize, resize};
+use tilewright_ops::te::Reducer;
 use tilewright_ops::window::Same;
 use tilewright_ops::{Operand, Scalar, results};
 
@@ -181,7 +182,7 @@ fn calls(s: &mut Source) -> Vec<Result<TensorFunc>> {
     ];
     let pads =
         [PadMode::Constant(s.float().into()), PadMode::Edge, PadMode::Reflect, PadMode::Wrap];
-    let scatter = s.pick(&[ScatterMode::Replace, ScatterMode::Add, ScatterMode::Max]);
+    let scatter = s.pick(&[None, Some(Reducer::Sum), Some(Reducer::Max)]);
     let rank = x.rank();
     vec![
         unary(s.pick(&unaries), &x),

@@ -2,11 +2,12 @@ use proptest::prelude::*;
 use tilewright_ir::{DType, Result, TensorFunc};
 use tilewright_ops::Operand;
 use tilewright_ops::movement::{
-    DepthOrder, ScatterMode, concat, copy, depth_to_space, expand, gather, gather_elements,
-    gather_nd, one_hot, reshape, reverse_sequence, scatter_elements, scatter_nd, slice,
-    space_to_depth, split, tile, transpose, trilu,
+    DepthOrder, concat, copy, depth_to_space, expand, gather, gather_elements, gather_nd, one_hot,
+    reshape, reverse_sequence, scatter_elements, scatter_nd, slice, space_to_depth, split, tile,
+    transpose, trilu,
 };
 use tilewright_ops::pad::{PadMode, pad, pad_with};
+use tilewright_ops::te::Reducer;
 
 use crate::nd::{Nd, check, check_f32, refused};
 
@@ -349,21 +350,21 @@ fn indices_outside_read_inside_and_write_nothing() {
     let updates = Nd { shape: vec![4], data: vec![10.0, 20.0, 30.0, 40.0] };
     let inputs = [data.f32(), ix.tensor(DType::I64), updates.f32()];
     let expected = Nd { shape: vec![3], data: vec![40.0, 2.0, 3.0] };
-    check_f32(scatter_elements(&d, &i, 0, ScatterMode::Replace), &inputs, &expected);
+    check_f32(scatter_elements(&d, &i, 0, None), &inputs, &expected);
     let tuples = Nd { shape: vec![4, 1], ..ix };
     let inputs = [data.f32(), tuples.tensor(DType::I64), updates.f32()];
     let i = Operand::new(&[4, 1], DType::I64);
-    check_f32(scatter_nd(&d, &i, ScatterMode::Replace), &inputs, &expected);
+    check_f32(scatter_nd(&d, &i, None), &inputs, &expected);
 }
 
 type Combine = fn(f64, f64) -> f64;
 
-const MODES: [(ScatterMode, Combine); 5] = [
-    (ScatterMode::Replace, |_, new| new),
-    (ScatterMode::Add, |old, new| old + new),
-    (ScatterMode::Mul, |old, new| old * new),
-    (ScatterMode::Min, f64::min),
-    (ScatterMode::Max, f64::max),
+const MODES: [(Option<Reducer>, Combine); 5] = [
+    (None, |_, new| new),
+    (Some(Reducer::Sum), |old, new| old + new),
+    (Some(Reducer::Prod), |old, new| old * new),
+    (Some(Reducer::Min), f64::min),
+    (Some(Reducer::Max), f64::max),
 ];
 
 #[test]
@@ -518,10 +519,15 @@ fn what_does_not_fit_is_refused() {
         refused(gather_nd(&x, &ix(&[3, 1]), 1)),
         refused(gather_nd(&x, &ix(&[]), 0)),
         refused(gather_nd(&x, &ix(&[2, usize::MAX]), 1)),
-        refused(scatter_elements(&x, &ix(&[2, 4]), 0, ScatterMode::Add)),
-        refused(scatter_elements(&Operand::new(&[2], DType::BOOL), &ix(&[2]), 0, ScatterMode::Add)),
-        refused(scatter_nd(&x, &ix(&[2, 3]), ScatterMode::Replace)),
-        refused(scatter_nd(&f(&[0]), &ix(&[2, 1]), ScatterMode::Replace)),
+        refused(scatter_elements(&x, &ix(&[2, 4]), 0, Some(Reducer::Sum))),
+        refused(scatter_elements(
+            &Operand::new(&[2], DType::BOOL),
+            &ix(&[2]),
+            0,
+            Some(Reducer::Sum),
+        )),
+        refused(scatter_nd(&x, &ix(&[2, 3]), None)),
+        refused(scatter_nd(&f(&[0]), &ix(&[2, 1]), None)),
         refused(depth_to_space(&f(&[1, 6, 2, 2]), 2, DepthOrder::Dcr)),
         refused(depth_to_space(&f(&[1, 6, 2, 2]), 0, DepthOrder::Crd)),
         refused(depth_to_space(&x, 2, DepthOrder::Crd)),

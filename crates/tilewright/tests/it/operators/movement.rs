@@ -2,13 +2,14 @@
 
 use tilewright::DType;
 use tilewright::unstable::ops::movement::{
-    DepthOrder, ScatterMode, concat, copy, depth_to_space, expand, gather, gather_elements,
-    gather_nd, one_hot, reshape, reverse_sequence, scatter_elements, scatter_nd, slice,
-    space_to_depth, split, tile, transpose, trilu,
+    DepthOrder, concat, copy, depth_to_space, expand, gather, gather_elements, gather_nd, one_hot,
+    reshape, reverse_sequence, scatter_elements, scatter_nd, slice, space_to_depth, split, tile,
+    transpose, trilu,
 };
 use tilewright::unstable::ops::pad::{PadMode, pad};
 use tilewright::unstable::ops::quantize::{Quantization, dequantize_linear, quantize_linear};
 use tilewright::unstable::ops::resize::{Coordinates, Interpolation, Nearest, Resize, resize};
+use tilewright::unstable::ops::te::Reducer;
 use tilewright::unstable::ops::{Operand, Scalar, creation};
 
 use super::{check, check_with, indices};
@@ -59,7 +60,7 @@ fn elements_are_looked_up() {
         check_with(&format!("scalar {axis}"), gather(&x, &i64s(&[]), axis), &choose);
         let at = i64s(&[4, 5, 3]);
         check_with(&format!("elements {axis}"), gather_elements(&x, &at, axis), &choose);
-        for mode in [ScatterMode::Replace, ScatterMode::Add, ScatterMode::Mul, ScatterMode::Max] {
+        for mode in [None, Some(Reducer::Sum), Some(Reducer::Prod), Some(Reducer::Max)] {
             let what = format!("scatter {axis} {mode:?}");
             check_with(&what, scatter_elements(&x, &at, axis, mode), &choose);
         }
@@ -67,7 +68,7 @@ fn elements_are_looked_up() {
     let choose = |name: &str, s: &[usize]| (name == "indices").then(|| indices(s, 5));
     check_with("tuples", gather_nd(&x, &i64s(&[3, 2]), 0), &choose);
     check_with("tuples in batches", gather_nd(&x, &i64s(&[5, 4, 1]), 1), &choose);
-    check_with("scatter tuples", scatter_nd(&x, &i64s(&[3, 2]), ScatterMode::Add), &choose);
+    check_with("scatter tuples", scatter_nd(&x, &i64s(&[3, 2]), Some(Reducer::Sum)), &choose);
     check_with("one hot", one_hot(&i64s(&[3, 4]), 5, 1, DType::F32), &choose);
     let lengths = |name: &str, s: &[usize]| (name == "lengths").then(|| indices(s, 3));
     check_with("reverse", reverse_sequence(&x, 0, 1), &lengths);
