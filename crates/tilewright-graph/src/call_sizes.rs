@@ -9,11 +9,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::tensor::byte_count;
-use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func};
+use tilewright_ir::visit::{Subst, fold_buffer, fold_func};
 use tilewright_ir::{
-    Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Function, GraphExpr,
-    GraphFunc, Module, Param, Result, TensorFunc, TensorType, Var, dim,
+    Buffer, DType, Dim, Error, Expr, Fold, Function, GraphExpr, GraphFunc, Module, Param, Result,
+    TensorFunc, TensorType, Var, dim,
 };
+
+use crate::rewrite::{GraphFold, fold_blocks};
 
 /// What the open sizes of a tensor function are in one call.
 pub(crate) struct CallSizes<'a> {
@@ -77,6 +79,24 @@ pub(crate) fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
     func.scalars().map(|v| Some(Dim::open(v))).eq(passed)
 }
 
+/// Whether a call gives a function tensors of the types of its parameters, whose open sizes are the
+/// function's own ([`unify_sizes`]), and passes these.
+pub(crate) fn fits(func: &TensorFunc, call: &GraphExpr) -> bool {
+    let GraphExpr::CallTir { args, outs, scalars, .. } = call else { return false };
+    let fits = |ty: &TensorType, b: &Buffer| {
+        let shape = inside(ty);
+        ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
+    };
+    let (count, mut buffers) = (args.len() + outs.len(), func.buffers());
+    passes_sizes(func, scalars)
+        && func.buffers().count() == count
+        && args
+            .iter()
+            .zip(&mut buffers)
+            .all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits(t, b)))
+        && outs.iter().zip(&mut buffers).all(|(t, b)| fits(t, b))
+}
+
 /// The extents of a tensor as tensor functions have them.
 pub(crate) fn inside(ty: &TensorType) -> Option<Vec<Dim>> {
     Some(dim::of_shape(&ty.shape)?.into_iter().map(Dim::inside).collect())
@@ -133,7 +153,8 @@ pub(crate) fn buffer_type(b: &Buffer) -> Result<TensorType> {
 /// # Errors
 /// [`Error::Input`] where the arguments of a call do not say how large something is.
 pub fn unify_sizes(module: &Module) -> Result<Module> {
-    let mut unify = Unify { module, out: module.clone(), done: HashMap::new() };
+    let (out, done) = (module.clone(), HashMap::new());
+    let mut unify = Unify { module, out, done, changed: false };
     if let Ok(entry) = module.entry()
         && let Some(Function::Tensor(f)) = module.functions.get(entry)
     {
@@ -146,19 +167,9 @@ pub fn unify_sizes(module: &Module) -> Result<Module> {
         return Ok(unify.out);
     }
     for (name, func) in module.graphs() {
-        let mut changed = false;
-        let mut blocks = Vec::with_capacity(func.blocks.len());
-        for block in &func.blocks {
-            let mut bindings = Vec::with_capacity(block.bindings.len());
-            for b in &block.bindings {
-                let value = unify.call(&b.value).map_err(|e| e.at(b.span))?;
-                changed |= value.is_some();
-                let value = value.unwrap_or_else(|| b.value.clone());
-                bindings.push(Binding { value, ..b.clone() });
-            }
-            blocks.push(BindingBlock { bindings, ..block.clone() });
-        }
-        if changed {
+        unify.changed = false;
+        let blocks = fold_blocks(&mut unify, &func.blocks)?;
+        if unify.changed {
             unify.out.insert(name.clone(), GraphFunc { blocks, ..(**func).clone() });
         }
     }
@@ -173,6 +184,16 @@ struct Unify<'m> {
     out: Module,
     /// The functions that were made, by the old name and what its variables are.
     done: HashMap<Called, Arc<str>>,
+    /// Whether a call became another one.
+    changed: bool,
+}
+
+impl GraphFold for Unify<'_> {
+    fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+        let new = self.call(e)?;
+        self.changed |= new.is_some();
+        Ok(new.unwrap_or_else(|| e.clone()))
+    }
 }
 
 impl Unify<'_> {
@@ -232,7 +253,8 @@ impl Unify<'_> {
 /// The function with sizes in the place of its variables. Open ones that no parameter has as an
 /// extent become parameters.
 fn with_values(func: &TensorFunc, values: &HashMap<Var, Dim>) -> TensorFunc {
-    let mut func = fold_func(&mut WithValues { values, buffers: HashMap::new() }, func);
+    let vars = values.iter().map(|(v, d)| (v.clone(), d.typed(v.dtype())));
+    let mut func = fold_func(&mut WithValues(Subst::vars(vars)), func);
     func.params.retain(|p| p.scalar().is_none_or(|v| !values.contains_key(v)));
     let mut open: Vec<Var> = values.values().flat_map(|d| d.vars()).collect();
     open.sort();
@@ -240,39 +262,33 @@ fn with_values(func: &TensorFunc, values: &HashMap<Var, Dim>) -> TensorFunc {
     func
 }
 
-struct WithValues<'a> {
-    values: &'a HashMap<Var, Dim>,
-    buffers: HashMap<Buffer, Buffer>,
-}
+/// A substitution after which extents are in normal form, so that functions can be compared.
+struct WithValues(Subst);
 
-impl Fold for WithValues<'_> {
+impl Fold for WithValues {
     fn expr(&mut self, e: &Expr) -> Expr {
-        if let ExprKind::Var(v) = e.kind() {
-            return self.values.get(v).map_or_else(|| e.clone(), |d| d.typed(v.dtype()));
-        }
-        fold_expr_children(self, e)
+        self.0.expr(e)
     }
 
     fn buffer_def(&mut self, b: &Buffer) -> Buffer {
-        if let Some(new) = self.buffers.get(b) {
+        if let Some(new) = self.0.buffers.get(b) {
             return new.clone();
         }
         let Some(new) = fold_buffer(self, b) else { return b.clone() };
-        // In normal form, so that functions can be compared.
         let normal = |e: &Expr| Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32));
         let new = new.derive(|d| d.shape = d.shape.iter().map(normal).collect());
-        self.buffers.insert(b.clone(), new.clone());
+        self.0.buffers.insert(b.clone(), new.clone());
         new
     }
 
     fn buffer_use(&mut self, b: &Buffer) -> Buffer {
-        self.buffers.get(b).cloned().unwrap_or_else(|| b.clone())
+        self.0.buffer_use(b)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tilewright_ir::{Attrs, GraphVar, Stmt};
+    use tilewright_ir::{Attrs, Binding, BindingBlock, GraphVar, Stmt};
 
     use super::*;
 

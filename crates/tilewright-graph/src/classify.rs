@@ -14,72 +14,20 @@ use tilewright_ir::{Attr, Buffer, Dim, Expr, Param, TensorFunc, Var, dim};
 use tilewright_transform::inline_spatial;
 
 use crate::marks::{COPY, VIEW};
-use crate::view::relabels;
+use crate::view::{is_compact, relabels};
 
-/// What kind of computation a stage is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StageKind {
-    /// Every load is at the stored element's own indices, up to broadcasting.
-    Elementwise,
-    /// Each element once, from elements anywhere: transposition, slicing, padding, gathering.
-    Injective,
-    /// Combines elements with one operator: `B[i] = op(B[i], value)`.
-    Reduction,
-    /// Anything else.
-    Other,
-}
-
-/// How a stage reads an element of a buffer, compared with where it writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// At the same indices, in a buffer of the same shape.
-    Same,
-    /// At some of the indices, in the same order, or at zero along axes of extent one.
-    Broadcast,
-    /// Anywhere.
-    Other,
-}
-
-/// The kind of a stage.
-fn stage_kind(stage: &Stage) -> StageKind {
-    if stage.is_reduction() {
-        let update = stage.reduction().is_some();
-        return if update { StageKind::Reduction } else { StageKind::Other };
-    }
-    if stage.covers_buffer().is_none() || stage.value.effects().impure() {
-        return StageKind::Other;
-    }
-    let loads = stage.loads();
-    match loads.iter().all(|(b, at)| access(stage, b, at) != Access::Other) {
-        true => StageKind::Elementwise,
-        false if loads.iter().any(|(b, _)| *b == stage.buffer) => StageKind::Other,
-        false => StageKind::Injective,
-    }
-}
-
-/// How `stage` reads `buffer[at]`.
-pub fn access(stage: &Stage, buffer: &Buffer, at: &[Expr]) -> Access {
-    let Some(axes) = stage.covers_buffer() else { return Access::Other };
+/// Whether `stage` reads `buffer[at]` at the indices at which it writes, in a buffer of the same shape.
+pub fn reads_own_cell(stage: &Stage, buffer: &Buffer, at: &[Expr]) -> bool {
+    let Some(axes) = stage.covers_buffer() else { return false };
     let (shape, own) = (dim::of_shape(&buffer.shape), dim::of_shape(&stage.buffer.shape));
     let matches = |index: &Expr, axis: &Option<Var>, extent: Dim| match (index.as_var(), axis) {
         (Some(v), Some(axis)) => v == axis,
         _ => extent == 1 && (index.as_int() == Some(0) || index.as_var().is_some()),
     };
-    if let (Some(shape), Some(own)) = (&shape, &own)
-        && shape == own
-        && at.len() == axes.len()
-        && at.iter().zip(&axes).zip(shape).all(|((i, a), e)| matches(i, a, *e))
-    {
-        return Access::Same;
-    }
-    // Each index is zero or the next axis that has not been passed over.
-    let mut left = axes.iter().flatten();
-    let follows = |index: &Expr| match (index.as_var(), index.as_int()) {
-        (Some(v), _) => left.any(|axis| axis == v),
-        (None, Some(0)) => true,
-        _ => false,
-    };
-    if at.iter().all(follows) { Access::Broadcast } else { Access::Other }
+    shape.filter(|shape| own.as_ref() == Some(shape)).is_some_and(|shape| {
+        at.len() == axes.len()
+            && at.iter().zip(&axes).zip(shape).all(|((i, a), e)| matches(i, a, e))
+    })
 }
 
 /// What fusion knows of a tensor function. Functions that it knows nothing of stay alone.
@@ -100,8 +48,8 @@ pub struct Facts {
 pub enum Role {
     /// One spatial stage that covers the result.
     Map {
-        /// How each input is read: one entry a load.
-        reads: Vec<Vec<Access>>,
+        /// For each load of each input whether it is at the stored element's own indices.
+        reads: Vec<Vec<bool>>,
         /// Computes nothing: loads, constants, and selection by index.
         moves: bool,
         /// A load's index has a division or remainder.
@@ -114,21 +62,23 @@ pub enum Role {
     /// A reduction or several stages, of which only the last one writes the result.
     Source {
         /// For each input, the one place that reads it, where each cell is read at most once.
-        inlets: Vec<Option<Inlet>>,
+        inlets: Vec<Option<Loops>>,
     },
 }
 
-/// A stage inside of a function that reads an input, no cell more than once.
+/// The loops in which a stage reads cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inlet {
-    /// Number of cells that are read, for decisions about speed.
+pub struct Loops {
+    /// Number of iterations, for decisions about speed.
     pub cells: i128,
-    /// The stage is a reduction.
+    /// They are those of a reduction, in which nothing may be computed twice and no branches
+    /// may stand.
     pub reduction: bool,
 }
 
-impl Inlet {
-    fn of(stages: &[Stage], input: &Buffer) -> Option<Inlet> {
+impl Loops {
+    /// Those of the one stage that reads an input, no cell more than once.
+    fn of(stages: &[Stage], input: &Buffer) -> Option<Loops> {
         let mut reading = stages.iter().filter(|s| s.loads().iter().any(|l| l.0 == *input));
         let (Some(stage), None) = (reading.next(), reading.next()) else { return None };
         let from_init = stage.init.as_ref().is_some_and(|e| e.effects().loads);
@@ -139,7 +89,7 @@ impl Inlet {
         let reduction = stage.is_reduction();
         let once = cells <= all && loads.all(|at| same_all(&at, &first));
         let plain = !from_init && (!reduction || stage.reduction().is_some());
-        (once && plain).then_some(Inlet { cells, reduction })
+        (once && plain).then_some(Loops { cells, reduction })
     }
 }
 
@@ -168,28 +118,35 @@ impl Facts {
         let stages = open_stages(&func)?;
         let (last, before) = stages.split_last()?;
         let (result, inputs) = buffers.split_last()?;
-        let own = |s: &Stage| s.buffer == **result || s.loads().iter().any(|l| l.0 == **result);
+        let reads_result = |s: &Stage| s.value.loads_from(|b| b == *result);
         let writes_input = stages.iter().any(|s| inputs.contains(&&s.buffer));
-        let kind = stage_kind(last);
+        let is_known = match last.is_reduction() {
+            true => last.reduction().is_some(),
+            false => {
+                last.covers_buffer().is_some()
+                    && !reads_result(last)
+                    && !last.value.effects().impure()
+            }
+        };
         if last.buffer != **result
-            || before.iter().any(own)
+            || before.iter().any(|s| s.buffer == **result || reads_result(s))
             || writes_input
-            || kind == StageKind::Other
+            || !is_known
             || before.iter().any(|s| s.value.effects().impure())
         {
             return None;
         }
         let cost = Cost::of(&last.value);
-        let role = match before.is_empty() && kind != StageKind::Reduction {
+        let role = match before.is_empty() && !last.is_reduction() {
             false => {
-                Role::Source { inlets: inputs.iter().map(|p| Inlet::of(&stages, p)).collect() }
+                Role::Source { inlets: inputs.iter().map(|p| Loops::of(&stages, p)).collect() }
             }
             true => Role::Map {
                 reads: inputs
                     .iter()
                     .map(|p| {
                         let loads = last.loads().into_iter().filter(|l| l.0 == **p);
-                        loads.map(|(b, at)| access(last, &b, &at)).collect()
+                        loads.map(|(b, at)| reads_own_cell(last, &b, &at)).collect()
                     })
                     .collect(),
                 moves: !cost.computes,
@@ -207,13 +164,4 @@ impl Facts {
 /// Whether a parameter is an integer.
 fn is_size(param: &Param) -> bool {
     matches!(param, Param::Scalar(v) if v.dtype().is_int())
-}
-
-/// A shape of constants and open sizes, row-major, memory of its own.
-pub(crate) fn is_compact(b: &Buffer) -> bool {
-    dim::of_shape(&b.shape).is_some()
-        && b.strides.is_empty()
-        && b.elem_offset.is_none()
-        && b.axis_separators.is_empty()
-        && &*b.scope == "global"
 }

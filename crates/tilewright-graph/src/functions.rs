@@ -9,12 +9,95 @@ use tilewright_analysis::Stage;
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Buffer, Error, Fold, Function, GraphExpr, GraphFunc, Module, Param, Result, Stmt, TensorFunc,
-    TensorType, dim,
+    BinOp, Binding, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Function, GraphExpr,
+    GraphFunc, GraphVar, IterKind, Module, Param, Result, Span, Stmt, TensorFunc, TensorType, Var,
+    dim,
 };
 use tilewright_schedule::names::UniqueNames;
 
 use crate::call_sizes::outside;
+
+/// An iteration variable of a stage, with its extent and kind.
+pub(crate) type Iter = (Var, Dim, IterKind);
+
+/// Variables for the cells of a tensor of a shape: `prefix`, and the number of the axis.
+pub(crate) fn cells(prefix: &str, shape: &[Dim]) -> Vec<Iter> {
+    let iter =
+        |(k, d): (usize, &Dim)| (Var::index(format!("{prefix}{k}")), d.inside(), IterKind::Spatial);
+    shape.iter().enumerate().map(iter).collect()
+}
+
+/// The cell that such variables name.
+pub(crate) fn at(iters: &[Iter]) -> Vec<Expr> {
+    iters.iter().map(|i| i.0.expr()).collect()
+}
+
+/// A buffer of a shape, which may be one of a graph.
+pub(crate) fn buffer(name: impl Into<Arc<str>>, shape: &[Dim], dtype: DType) -> Buffer {
+    Buffer::new(name, shape.iter().map(|d| d.expr()).collect(), dtype)
+}
+
+/// A function of one argument and one result, which one stage computes.
+pub(crate) fn one_stage(
+    name: &str,
+    iters: &[Iter],
+    [from, to]: [&Buffer; 2],
+    indices: Vec<Expr>,
+    value: Expr,
+) -> TensorFunc {
+    let stage = Stage::build(name, iters, to, indices, value, None);
+    let mut func = TensorFunc::new([from, to].map(Param::tensor).to_vec(), stage.stmt);
+    func.pass_sizes(func.shape_vars());
+    func
+}
+
+/// A stage that stores another value at the same indices of another buffer.
+pub(crate) fn stored(of: &Stage, to: &Buffer, value: Expr, init: Option<Expr>) -> Stage {
+    let iters: Vec<Iter> = of.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
+    Stage::build(of.name().clone(), &iters, to, of.indices.clone(), value, init)
+}
+
+/// What an expression loads, if it is a load.
+pub(crate) fn load(e: &Expr) -> Option<(&Buffer, &[Expr])> {
+    match e.kind() {
+        ExprKind::Load(b, at) => Some((b, at)),
+        _ => None,
+    }
+}
+
+/// Every access of a stage: the store, then the loads.
+pub(crate) fn accesses(stage: &Stage) -> Vec<(Buffer, Vec<Expr>)> {
+    let mut all = vec![(stage.buffer.clone(), stage.indices.clone())];
+    all.extend(stage.loads());
+    all
+}
+
+/// Steps to the next place of some extents, the last one fastest; after the last place comes the first.
+pub(crate) fn advance(at: &mut [usize], extents: &[usize]) {
+    for (i, n) in at.iter_mut().zip(extents).rev() {
+        *i += 1;
+        if *i < *n {
+            return;
+        }
+        *i = 0;
+    }
+}
+
+/// The place of a buffer among the parameters of a function.
+pub(crate) fn param(func: &TensorFunc, b: &Buffer) -> Option<usize> {
+    func.params.iter().position(|p| p.buffer() == Some(b))
+}
+
+/// The first stage that sums up products of elements from zero on, and the loads of both factors.
+pub(crate) fn sum_of_products(stages: &[Stage]) -> Option<(usize, [(Buffer, Vec<Expr>); 2])> {
+    stages.iter().enumerate().find_map(|(k, s)| {
+        let zero = s.init.as_ref()?.as_float() == Some(0.0);
+        let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
+        let ExprKind::Binary(BinOp::Mul, a, b) = sum.value.kind() else { return None };
+        let [a, b] = [load(a)?, load(b)?].map(|(b, at)| (b.clone(), at.to_vec()));
+        Some((k, [a, b]))
+    })
+}
 
 /// A stage with variables of its own.
 pub(crate) fn fresh(stage: &Stage) -> Stmt {
@@ -93,6 +176,43 @@ impl<'m> Functions<'m> {
             Error::internal(format!("`{}` of `{func}` is no size of the graph", v.name()))
         })?;
         Ok(GraphExpr::CallTir { func, args, outs, scalars })
+    }
+
+    /// The binding of a variable to the call of a function that gives its one value.
+    ///
+    /// # Errors
+    /// As [`Functions::call`].
+    pub fn called(
+        &self,
+        func: Arc<str>,
+        args: Vec<GraphExpr>,
+        var: &GraphVar,
+        span: Option<Span>,
+    ) -> Result<Binding> {
+        let outs = var.ty().as_tensor().cloned().into_iter().collect();
+        Ok(Binding { var: var.clone(), value: self.call(func, args, outs)?, span })
+    }
+
+    /// The same for a function that is added.
+    ///
+    /// # Errors
+    /// As [`Functions::call`].
+    pub fn made(
+        &mut self,
+        (func, name): (TensorFunc, &str),
+        args: Vec<GraphExpr>,
+        var: &GraphVar,
+        span: Option<Span>,
+    ) -> Result<Binding> {
+        let func = self.add(func, name);
+        self.called(func, args, var, span)
+    }
+
+    /// Adds the functions to a module.
+    pub fn join(self, module: &mut Module) {
+        self.added.into_iter().for_each(|(name, f)| {
+            module.functions.insert(name, Function::Tensor(f));
+        });
     }
 
     /// The module with some graph functions rewritten, and those tensor functions that are called or

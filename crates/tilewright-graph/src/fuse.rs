@@ -26,16 +26,14 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{
-    Binding, BindingBlock, Dim, GraphExpr, GraphFunc, Module, Result, TensorType, dim,
-};
+use tilewright_ir::{Binding, GraphExpr, GraphFunc, GraphVar, Module, Result};
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::call_sizes::passes_sizes;
-use crate::classify::{Access, Facts, Role};
+use crate::call_sizes::fits;
+use crate::classify::{Facts, Loops, Role};
 use crate::functions::Functions;
 use crate::merge::{Member, Source, joined_name, merge};
-use crate::normal::{changed_graphs, needed};
+use crate::normal::{changed_graphs, needed, one_block};
 
 /// `fuse` by name.
 pub const PASS: Pass = Pass {
@@ -60,7 +58,7 @@ const MAX_MEMBERS: usize = 48;
 /// Those of [`normalize`](crate::normal::normalize).
 pub fn fuse(module: &Module) -> Result<Module> {
     let mut fuser = Fuser::new(module);
-    let graphs = changed_graphs(module, |normal| Ok(fuser.graph(normal)))?;
+    let graphs = changed_graphs(module, |_, normal| Ok(fuser.graph(normal)))?;
     let Fuser { functions, facts, .. } = fuser;
     Ok(functions.finish(&graphs, |name, f| match facts.get(name) {
         Some(Some(facts)) => facts.func.clone(),
@@ -76,16 +74,6 @@ const FIRST: Frame = 0;
 
 /// More than one cell, or one cell more than once.
 const MANY: Frame = usize::MAX;
-
-/// The loops that a frame's cells are computed in.
-#[derive(Clone, Copy)]
-struct Loops {
-    /// Number of iterations.
-    cells: i128,
-    /// They are those of a reduction, in which nothing may be computed twice and no branches
-    /// may stand.
-    reduction: bool,
-}
 
 /// Which calls of a graph function become one kernel when they are fused.
 pub struct Kernels {
@@ -228,20 +216,10 @@ impl<'m> Fuser<'m> {
 
     /// The facts of a call with one result, whose types and sizes are those of the function.
     fn call_facts(&mut self, value: &GraphExpr) -> Option<Arc<Facts>> {
-        let GraphExpr::CallTir { func, args, outs, scalars } = value else { return None };
+        let GraphExpr::CallTir { func, outs, .. } = value else { return None };
         let facts = self.facts(func)?;
-        let buffers: Vec<_> = facts.func.buffers().collect();
-        let [out] = &outs[..] else { return None };
-        let (result, inputs) = buffers.split_last()?;
-        let fits = |ty: &TensorType, b: &tilewright_ir::Buffer| {
-            let shape = dim::of_shape(&ty.shape);
-            let shape = shape.map(|s| s.into_iter().map(Dim::inside).collect::<Vec<_>>());
-            ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
-        };
-        let args_fit = args.len() == inputs.len()
-            && args.iter().zip(inputs).all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits(t, b)));
         // An open size has the same variable in all functions that are merged.
-        (passes_sizes(&facts.func, scalars) && args_fit && fits(out, result)).then_some(facts)
+        (outs.len() == 1 && fits(&facts.func, value)).then_some(facts)
     }
 
     fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
@@ -264,6 +242,11 @@ impl<'m> Fuser<'m> {
                 after_source: false,
             })
             .collect();
+        let other = |nodes: &mut [Node], v: &GraphVar| {
+            if let Some(p) = index.get(&v.id()) {
+                nodes[*p].readers.push(None);
+            }
+        };
         for n in 0..nodes.len() {
             let fused = nodes[n].facts.is_some();
             match (&bindings[n].value, fused) {
@@ -276,18 +259,10 @@ impl<'m> Fuser<'m> {
                         }
                     }
                 }
-                (value, _) => needed(value, &mut |v| {
-                    if let Some(p) = index.get(&v.id()) {
-                        nodes[*p].readers.push(None);
-                    }
-                }),
+                (value, _) => needed(value, &mut |v| other(&mut nodes, v)),
             }
         }
-        needed(&func.ret, &mut |v| {
-            if let Some(p) = index.get(&v.id()) {
-                nodes[*p].readers.push(None);
-            }
-        });
+        needed(&func.ret, &mut |v| other(&mut nodes, v));
         mark_after_source(&mut nodes, &index);
         let groups = collect(&mut nodes, &index);
         Grouped { nodes, groups, index }
@@ -335,10 +310,7 @@ impl<'m> Fuser<'m> {
             };
             bindings.push(Binding { value, ..node.binding.clone() });
         }
-        // The normal form has one block.
-        let one = func.blocks.first().map(|b| BindingBlock { bindings, ..b.clone() });
-        let blocks = one.into_iter().collect();
-        GraphFunc { blocks, ..func.clone() }
+        one_block(func, bindings, func.ret.clone())
     }
 
     /// The call that does what a group's calls do, of which `sink` is the last.
@@ -468,7 +440,7 @@ fn mark_after_source(nodes: &mut [Node], index: &HashMap<u64, usize>) {
                         _ => None,
                     };
                     if let Some(source) = from
-                        && reads.iter().all(|r| *r == Access::Same)
+                        && reads.iter().all(|own_cell| *own_cell)
                     {
                         open[source] -= 1;
                         sources.push(source);
@@ -541,8 +513,8 @@ fn joins(
     {
         return None;
     }
-    // How the members read it, each with its own frame.
-    let mut seen: Vec<(Frame, Access)> = Vec::new();
+    // By the frame of each member that reads it, whether that is at its own cell.
+    let mut seen: Vec<(Frame, bool)> = Vec::new();
     for &(reader, k) in &readers {
         match &nodes[reader].facts.as_deref()?.role {
             Role::Map { reads, .. } => {
@@ -552,14 +524,13 @@ fn joins(
                 let inlet = inlets.get(k).copied().flatten()?;
                 let Role::Map { branches, .. } = facts.role else { return None };
                 let alone = readers.len() == 1 && !node.after_source;
-                let loops = Loops { cells: inlet.cells, reduction: inlet.reduction };
                 let fits = alone && !(branches && inlet.reduction);
-                return fits.then_some((at, Join::New(loops)));
+                return fits.then_some((at, Join::New(inlet)));
             }
         }
     }
     let &(frame, _) = seen.first()?;
-    let same = seen.iter().all(|s| *s == (frame, Access::Same));
+    let same = seen.iter().all(|s| *s == (frame, true));
     let loops = group.frames.get(frame);
     match &facts.role {
         Role::Source { .. } => {

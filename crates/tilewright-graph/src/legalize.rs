@@ -11,15 +11,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_analysis::Stage;
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, Function, GraphExpr, GraphFunc,
-    GraphType, GraphVar, IterKind, Module, Param, Result, TensorFunc, TensorType, Var,
+    Attr, Binding, BindingBlock, DType, Dim, Error, Function, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Module, Result, TensorFunc, dim,
 };
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::functions::{Functions, at, buffer, cells, one_stage};
 use crate::marks::{COPY, VIEW};
-use crate::normal::{dataflow_graphs, normalize};
+use crate::normal::{dataflow_graphs, map_results, normalize};
 use crate::view::relabels;
 
 /// `legalize` by name.
@@ -50,13 +50,13 @@ pub fn legalize(module: &Module) -> Result<Module> {
             }
         }
     }
-    let mut copies = Copies { made: HashMap::new(), module: out };
+    let mut functions = Functions::new(module);
     for (name, func) in dataflow_graphs(module) {
-        let normal = normalize(module, name, func)?;
-        let new = copies.own_results(&normal)?;
-        copies.module.insert(name.clone(), new);
+        let new = own_results(&out, &normalize(module, name, func)?, &mut functions)?;
+        out.insert(name.clone(), new);
     }
-    Ok(copies.module)
+    functions.join(&mut out);
+    Ok(out)
 }
 
 /// The value whose memory a variable has: through calls of views to their input.
@@ -97,110 +97,58 @@ impl<'m> Origins<'m> {
     }
 }
 
-struct Copies {
-    /// Names of the copying functions by type and shape.
-    made: HashMap<(DType, Vec<Dim>), Arc<str>>,
-    module: Module,
-}
-
-impl Copies {
-    fn own_results(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        // The variables that calls compute; parameters and constants are not among them.
-        let mut computed: HashSet<u64> = HashSet::new();
-        let mut origins = Origins::new(&self.module);
-        for b in func.bindings() {
-            let view_of_constant = origins.is_view(&b.value)
-                && matches!(&b.value, GraphExpr::CallTir { args, .. }
-                    if matches!(args.first(), Some(GraphExpr::Const(_))));
-            if !matches!(b.value, GraphExpr::Const(_)) && !view_of_constant {
-                computed.insert(b.var.id());
-            }
-            origins.bind(b);
+/// The graph function with copies of those results that have no memory of their own; `module` marks views.
+fn own_results(
+    module: &Module,
+    func: &GraphFunc,
+    functions: &mut Functions<'_>,
+) -> Result<GraphFunc> {
+    // The variables that calls compute; parameters and constants are not among them.
+    let mut computed: HashSet<u64> = HashSet::new();
+    let mut origins = Origins::new(module);
+    for b in func.bindings() {
+        let view_of_constant = origins.is_view(&b.value)
+            && matches!(&b.value, GraphExpr::CallTir { args, .. }
+                if matches!(args.first(), Some(GraphExpr::Const(_))));
+        if !matches!(b.value, GraphExpr::Const(_)) && !view_of_constant {
+            computed.insert(b.var.id());
         }
-        let mut owned: HashSet<u64> = HashSet::new();
-        let mut copied: Vec<Binding> = Vec::new();
-        let origin = |v: &GraphVar| origins.of(v);
-        let mut shared = |v: &GraphVar| {
-            let origin = origin(v).id();
-            !computed.contains(&origin) || !owned.insert(origin)
-        };
-        let mut plan = Vec::new();
-        mark_shared(&func.ret, &mut shared, &mut plan);
-        let ret = self.copy_marked(&func.ret, &mut plan.into_iter(), &mut copied)?;
-        if copied.is_empty() {
-            return Ok(func.clone());
-        }
-        let mut blocks = func.blocks.clone();
-        let outputs = copied.iter().map(|b| b.var.clone()).collect();
-        blocks.push(BindingBlock { dataflow: true, bindings: copied, outputs });
-        Ok(GraphFunc { blocks, ret, ..func.clone() })
+        origins.bind(b);
     }
-
-    /// The result with copies of those values that `marks` says, in order.
-    fn copy_marked(
-        &mut self,
-        e: &GraphExpr,
-        marks: &mut dyn Iterator<Item = bool>,
-        bindings: &mut Vec<Binding>,
-    ) -> Result<GraphExpr> {
-        if let GraphExpr::Tuple(items) = e {
-            let items = items.iter().map(|i| self.copy_marked(i, marks, bindings));
-            return Ok(GraphExpr::Tuple(items.collect::<Result<_>>()?));
-        }
-        if marks.next() != Some(true) {
-            return Ok(e.clone());
-        }
-        let (name, ty): (Arc<str>, TensorType) = match e {
-            GraphExpr::Var(v) => match v.ty() {
-                GraphType::Tensor(t) => (v.name().clone(), t.clone()),
-                _ => {
-                    return Err(Error::unsupported(format!(
-                        "`{}` is returned and is not a tensor",
-                        v.name()
-                    )));
+    let mut owned: HashSet<u64> = HashSet::new();
+    let mut copied: Vec<Binding> = Vec::new();
+    let ret = map_results(&func.ret, &mut |e| {
+        let name: Arc<str> = match e {
+            GraphExpr::Var(v) => {
+                let origin = origins.of(v).id();
+                if computed.contains(&origin) && owned.insert(origin) {
+                    return Ok(e.clone());
                 }
-            },
-            GraphExpr::Const(t) => ("constant".into(), TensorType::fixed(t.shape(), t.dtype())),
+                v.name().clone()
+            }
+            GraphExpr::Const(_) => "constant".into(),
             _ => return Ok(e.clone()),
         };
-        let shape: Option<Vec<Dim>> = ty.shape.iter().map(Dim::of).collect();
-        let Some(shape) = shape else {
+        let GraphType::Tensor(ty) = e.ty() else {
+            let text = format!("`{name}` is returned and is not a tensor");
+            return Err(Error::unsupported(text));
+        };
+        let Some(shape) = dim::of_shape(&ty.shape) else {
             return Err(Error::input(format!("the size of the result `{name}` is not known"))
                 .help("give the open sizes with --dim"));
         };
-        let func = self.copier(ty.dtype, &shape)?;
-        let scalars = match self.module.functions.get(&func) {
-            Some(Function::Tensor(f)) => f.size_arguments(),
-            _ => Ok(Vec::new()),
-        };
-        let scalars = scalars.map_err(|_| Error::internal("a copy takes a scalar"))?;
-        let var = GraphVar::tensor(name, ty.clone());
-        let value = GraphExpr::CallTir { func, args: vec![e.clone()], outs: vec![ty], scalars };
-        bindings.push(Binding { var: var.clone(), value, span: None });
-        Ok(GraphExpr::Var(var))
+        let copy = (copy_func(ty.dtype, &shape)?, "copy");
+        let var = GraphVar::tensor(name, ty);
+        copied.push(functions.made(copy, vec![e.clone()], &var, None)?);
+        Ok(var.expr())
+    })?;
+    if copied.is_empty() {
+        return Ok(func.clone());
     }
-
-    /// The name of a function that copies a tensor.
-    fn copier(&mut self, dtype: DType, shape: &[Dim]) -> Result<Arc<str>> {
-        let key = (dtype, shape.to_vec());
-        if let Some(name) = self.made.get(&key) {
-            return Ok(name.clone());
-        }
-        let name = self.module.fresh_name("copy");
-        self.module.insert(name.clone(), copy_func(dtype, shape)?);
-        self.made.insert(key, name.clone());
-        Ok(name)
-    }
-}
-
-/// For each value of a result in order, whether it must be copied.
-fn mark_shared(e: &GraphExpr, shared: &mut dyn FnMut(&GraphVar) -> bool, marks: &mut Vec<bool>) {
-    match e {
-        GraphExpr::Tuple(items) => items.iter().for_each(|i| mark_shared(i, shared, marks)),
-        GraphExpr::Var(v) => marks.push(shared(v)),
-        GraphExpr::Const(_) => marks.push(true),
-        _ => marks.push(false),
-    }
+    let mut blocks = func.blocks.clone();
+    let outputs = copied.iter().map(|b| b.var.clone()).collect();
+    blocks.push(BindingBlock { dataflow: true, bindings: copied, outputs });
+    Ok(GraphFunc { blocks, ret, ..func.clone() })
 }
 
 /// A function that copies a tensor, in canonical form.
@@ -210,17 +158,10 @@ pub(crate) fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     if !shape.iter().all(|d| d.fits_int32()) {
         return Err(too_big());
     }
-    let extents: Vec<Expr> = shape.iter().map(|d| d.expr()).collect();
-    let [from, to] = ["x", "copy"].map(|name| Buffer::new(name, extents.clone(), dtype));
-    let iters: Vec<(Var, Dim, IterKind)> = shape
-        .iter()
-        .enumerate()
-        .map(|(k, d)| (Var::index(format!("vi{k}")), d.inside(), IterKind::Spatial))
-        .collect();
-    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
-    let stage = Stage::build("copy", &iters, &to, at.clone(), from.load(at), None);
-    let mut func = TensorFunc::new([&from, &to].map(Param::tensor).to_vec(), stage.stmt);
-    func.pass_sizes(shape.iter().flat_map(|d| d.inside().vars()));
+    let [from, to] = ["x", "copy"].map(|name| buffer(name, shape, dtype));
+    let iters = cells("vi", shape);
+    let value = from.load(at(&iters));
+    let mut func = one_stage("copy", &iters, [&from, &to], at(&iters), value);
     func.attrs.insert(COPY.into(), Attr::Int(1));
     Ok(func)
 }

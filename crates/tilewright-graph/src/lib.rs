@@ -39,6 +39,7 @@ pub mod normal;
 pub mod parts;
 pub mod quantized;
 pub mod resize;
+mod rewrite;
 pub mod sizes;
 pub mod view;
 pub mod winograd;

@@ -1,5 +1,7 @@
 //! Attributes of tensor functions that passes over graphs leave for memory planning.
 
+use tilewright_ir::Attr;
+
 /// Attribute of a tensor function whose result is its input under another shape: memory planning
 /// gives both the same memory, and the function is not called. Set by `legalize`.
 pub(crate) const VIEW: &str = "tilewright.view";
@@ -17,3 +19,24 @@ pub(crate) const SLICE: &str = "tilewright.slice";
 /// Attribute of a tensor function that copies because the copy is needed. Set by `legalize`;
 /// such a function is neither a view nor fused.
 pub(crate) const COPY: &str = "tilewright.copy";
+
+/// Numbers as an attribute.
+pub(crate) fn list(numbers: &[usize]) -> Attr {
+    Attr::List(numbers.iter().map(|n| Attr::Int(*n as i64)).collect())
+}
+
+/// The items of a list, each as `item` reads it.
+pub(crate) fn items<T>(a: &Attr, item: impl Fn(&Attr) -> Option<T>) -> Option<Vec<T>> {
+    match a {
+        Attr::List(list) => list.iter().map(item).collect(),
+        _ => None,
+    }
+}
+
+/// The numbers that an attribute lists.
+pub(crate) fn numbers(a: &Attr) -> Option<Vec<usize>> {
+    items(a, |a| match a {
+        Attr::Int(n) => usize::try_from(*n).ok(),
+        _ => None,
+    })
+}

@@ -550,26 +550,20 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
     let mut args = Vec::new();
     for (k, buffer) in tensors.iter().enumerate() {
         let port = port(&buffer.name, &buffer_type(buffer)?, None).map_err(|e| e.at(func.span))?;
-        match (touched.written[k], touched.read_first[k]) {
-            (false, _) => {
-                args.push(Place::Input(plan.inputs.len()));
-                plan.inputs.push(port);
-            }
-            (true, None) if let Some(span) = reads_unwritten(func, buffer) => {
-                return Err(reads_first(name, buffer).at(span));
-            }
-            (true, None) => {
-                args.push(Place::Output(plan.outputs.len()));
-                plan.outputs.push(port);
-            }
-            (true, Some(_)) if is_written_first(func, buffer) => {
-                args.push(Place::Output(plan.outputs.len()));
-                plan.outputs.push(port);
-            }
-            (true, Some(span)) => {
-                return Err(reads_first(name, buffer).at(span));
-            }
+        if !touched.written[k] {
+            args.push(Place::Input(plan.inputs.len()));
+            plan.inputs.push(port);
+            continue;
         }
+        let too_early = match touched.read_first[k] {
+            None => reads_unwritten(func, buffer),
+            Some(span) => (!is_written_first(func, buffer)).then_some(span),
+        };
+        if let Some(span) = too_early {
+            return Err(reads_first(name, buffer).at(span));
+        }
+        args.push(Place::Output(plan.outputs.len()));
+        plan.outputs.push(port);
     }
     for buffer in scratch {
         let ty = buffer_type(buffer)?;
@@ -588,13 +582,20 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
 /// Whether every cell of a parameter is certainly written before it is read. A text that reads
 /// first may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
 fn is_written_first(func: &TensorFunc, buffer: &Buffer) -> bool {
-    let Ok(scop) = Scop::of(func) else { return false };
-    if !scop.follows(buffer) {
-        return false;
-    }
+    unwritten(func, buffer, |_, found| found.reads().next().is_none()).unwrap_or(false)
+}
+
+/// What `of` says of the reads of a parameter's cells that nothing wrote before, where these are known.
+fn unwritten<T>(
+    func: &TensorFunc,
+    buffer: &Buffer,
+    of: impl FnOnce(&Scop, &Unwritten) -> T,
+) -> Option<T> {
+    let scop = Scop::of(func).ok().filter(|scop| scop.follows(buffer))?;
     let stmts = 0..scop.stmts.len();
     let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
-    Unwritten::of(&scop, runs).is_ok_and(|found| found.reads().next().is_none())
+    let found = Unwritten::of(&scop, runs).ok()?;
+    Some(of(&scop, &found))
 }
 
 /// Which parameters a function writes, and which it reads before it has written any of them.
@@ -658,13 +659,9 @@ fn reads_first(name: &str, buffer: &Buffer) -> Error {
 /// Where a parameter is certainly read at a cell that nothing wrote before, although a write of
 /// other cells, or one under a condition, comes first in the text.
 fn reads_unwritten(func: &TensorFunc, buffer: &Buffer) -> Option<Option<Span>> {
-    let scop = Scop::of(func).ok()?;
-    if !scop.follows(buffer) {
-        return None;
-    }
-    let stmts = 0..scop.stmts.len();
-    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
-    let found = Unwritten::of(&scop, runs).ok()?;
-    let (run, _) = found.reads().find(|(_, read)| read.certain)?;
-    Some(run.who.stmt().and_then(|k| scop.stmts.get(k)).and_then(|s| s.span))
+    unwritten(func, buffer, |scop, found| {
+        let (run, _) = found.reads().find(|(_, read)| read.certain)?;
+        Some(run.who.stmt().and_then(|k| scop.stmts.get(k)).and_then(|s| s.span))
+    })
+    .flatten()
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, equal, graph,
+    Module, Result, Tensor, equal, graph,
 };
 use tilewright_schedule::names::UniqueNames;
 
@@ -26,25 +26,43 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
     let mut n =
         Normalize { env: Env::new(module, name, None), bindings: Vec::new(), kept: HashSet::new() };
     let ret = n.body(func)?;
-    let ret = n.spread(ret)?;
-    let bindings = drop_unused(n.bindings, &ret, &n.kept);
+    // Variables of several values are taken apart.
+    let ret = map_results(&ret, &mut |e| match e.ty() {
+        GraphType::Tuple(types) => {
+            let items = (0..types.len()).map(|k| n.item(e.clone(), k));
+            Ok(GraphExpr::Tuple(items.collect::<Result<_>>()?))
+        }
+        _ => Ok(e.clone()),
+    })?;
+    let mut used = needed_ids([&ret]);
+    used.extend(&n.kept);
+    let bindings = drop_unused(n.bindings, used);
+    let mut new =
+        GraphFunc { blocks: block(n.kept.is_empty(), bindings, &ret), ret, ..func.clone() };
+    set_output_names(&mut new, func);
+    Ok(new)
+}
+
+/// The graph function with other bindings, which are one block as in the normal form, and another result.
+pub(crate) fn one_block(func: &GraphFunc, bindings: Vec<Binding>, ret: GraphExpr) -> GraphFunc {
+    let dataflow = func.blocks.iter().all(|b| b.dataflow);
+    GraphFunc { blocks: block(dataflow, bindings, &ret), ret, ..func.clone() }
+}
+
+/// A block of some bindings, none where there are none, before a result.
+fn block(dataflow: bool, bindings: Vec<Binding>, ret: &GraphExpr) -> Vec<BindingBlock> {
     let bound: HashSet<u64> = bindings.iter().map(|b| b.var.id()).collect();
     let mut outputs: Vec<GraphVar> = Vec::new();
-    let dataflow = n.kept.is_empty();
     let mut seen: HashSet<u64> = HashSet::new();
-    needed(&ret, &mut |v| {
+    needed(ret, &mut |v| {
         if dataflow && bound.contains(&v.id()) && seen.insert(v.id()) {
             outputs.push(v.clone());
         }
     });
-    let blocks = match bindings.is_empty() {
+    match bindings.is_empty() {
         true => Vec::new(),
         false => vec![BindingBlock { dataflow, bindings, outputs }],
-    };
-    let mut attrs = func.attrs.clone();
-    let names = output_names(func, results(&ret).len());
-    attrs.insert(OUTPUT_NAMES.into(), Attr::List(names.into_iter().map(Attr::Str).collect()));
-    Ok(GraphFunc { blocks, ret, attrs, ..func.clone() })
+    }
 }
 
 /// The dataflow graph functions of a module in which `change` changes something, or the normal form has other
@@ -56,12 +74,12 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
 /// Those of [`normalize`], and of `change`.
 pub(crate) fn changed_graphs(
     module: &Module,
-    mut change: impl FnMut(&GraphFunc) -> Result<GraphFunc>,
+    mut change: impl FnMut(&Arc<str>, &GraphFunc) -> Result<GraphFunc>,
 ) -> Result<HashMap<Arc<str>, GraphFunc>> {
     let mut graphs = HashMap::new();
     for (name, func) in dataflow_graphs(module) {
         let normal = normalize(module, name, func)?;
-        let mut new = normalize(module, name, &change(&normal)?)?;
+        let mut new = normalize(module, name, &change(name, &normal)?)?;
         let same = normal.bindings().count() == func.bindings().count()
             && equal::graph_funcs(&normal, &new, &equal::Equality::default()).is_ok();
         if !func.attrs.contains_key(OUTPUT_NAMES) {
@@ -92,14 +110,18 @@ pub fn name_outputs(module: &Module) -> Module {
         if let Function::Graph(f) = function
             && !f.attrs.contains_key(OUTPUT_NAMES)
         {
-            let names = output_names(f, results(&f.ret).len());
-            let mut named = (**f).clone();
-            let names = Attr::List(names.into_iter().map(Attr::Str).collect());
-            named.attrs.insert(OUTPUT_NAMES.into(), names);
-            *f = Arc::new(named);
+            let old = f.clone();
+            set_output_names(Arc::make_mut(f), &old);
         }
     }
     out
+}
+
+/// Gives the outputs of a graph function the names that those of another one have.
+fn set_output_names(func: &mut GraphFunc, of: &GraphFunc) {
+    let names = output_names(of, results(&func.ret).len());
+    let names = Attr::List(names.into_iter().map(Attr::Str).collect());
+    func.attrs.insert(OUTPUT_NAMES.into(), names);
 }
 
 /// Names of the `count` results of a graph function: those of its attribute `output_names`, else
@@ -127,20 +149,62 @@ pub fn output_names(func: &GraphFunc, count: usize) -> Vec<Arc<str>> {
 
 /// Calls `f` for every variable that an expression reads.
 pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
-    match e {
-        GraphExpr::Var(v) => f(v),
-        GraphExpr::Const(_) => {}
-        GraphExpr::CallTir { args, .. } | GraphExpr::Call { args, .. } | GraphExpr::Tuple(args) => {
-            args.iter().for_each(|a| needed(a, f));
+    e.for_each(&mut |e| {
+        if let GraphExpr::Var(v) = e {
+            f(v);
         }
-        GraphExpr::Item(of, _) => needed(of, f),
-        GraphExpr::If(_) | GraphExpr::Loop(_) => {
-            e.operands().into_iter().for_each(|e| needed(e, f));
-            for body in e.bodies() {
-                body.bindings().for_each(|b| needed(&b.value, f));
-                needed(&body.ret, f);
-            }
+    });
+}
+
+/// The variables that expressions read, by their ids.
+pub(crate) fn needed_ids<'e>(all: impl IntoIterator<Item = &'e GraphExpr>) -> HashSet<u64> {
+    let mut ids = HashSet::new();
+    for e in all {
+        needed(e, &mut |v| ids.extend([v.id()]));
+    }
+    ids
+}
+
+/// The tensors that variables of a graph function are bound to.
+#[derive(Default)]
+pub(crate) struct Constants(HashMap<u64, Tensor>);
+
+impl Constants {
+    /// Those of a graph function in normal form.
+    pub(crate) fn of(func: &GraphFunc) -> Constants {
+        let constant = |b: &Binding| match &b.value {
+            GraphExpr::Const(t) => Some((b.var.id(), t.clone())),
+            _ => None,
+        };
+        Constants(func.bindings().filter_map(constant).collect())
+    }
+
+    /// The tensor that an argument is.
+    pub(crate) fn get<'a>(&'a self, e: &'a GraphExpr) -> Option<&'a Tensor> {
+        match e {
+            GraphExpr::Const(t) => Some(t),
+            GraphExpr::Var(v) => self.0.get(&v.id()),
+            _ => None,
         }
+    }
+
+    /// The bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.values().map(|t| t.bytes().len() as u64).sum()
+    }
+}
+
+/// A result with another value in the place of each.
+pub(crate) fn map_results(
+    ret: &GraphExpr,
+    of: &mut dyn FnMut(&GraphExpr) -> Result<GraphExpr>,
+) -> Result<GraphExpr> {
+    match ret {
+        GraphExpr::Tuple(items) => {
+            let items = items.iter().map(|e| map_results(e, of)).collect::<Result<_>>()?;
+            Ok(GraphExpr::Tuple(items))
+        }
+        one => of(one),
     }
 }
 
@@ -152,17 +216,12 @@ pub fn results(ret: &GraphExpr) -> Vec<&GraphExpr> {
     }
 }
 
-fn drop_unused(bindings: Vec<Binding>, ret: &GraphExpr, kept: &HashSet<u64>) -> Vec<Binding> {
-    let mut used: HashSet<u64> = kept.clone();
-    needed(ret, &mut |v| {
-        used.insert(v.id());
-    });
+/// The bindings without those that none of some values needs.
+pub(crate) fn drop_unused(bindings: Vec<Binding>, mut used: HashSet<u64>) -> Vec<Binding> {
     let mut out: Vec<Binding> = Vec::new();
     for b in bindings.into_iter().rev() {
         if used.contains(&b.var.id()) {
-            needed(&b.value, &mut |v| {
-                used.insert(v.id());
-            });
+            used.extend(needed_ids([&b.value]));
             out.push(b);
         }
     }
@@ -291,23 +350,5 @@ impl Normalize<'_> {
             }),
             other => self.value(other),
         }
-    }
-
-    /// The result of a function, with variables of several values taken apart.
-    fn spread(&mut self, e: GraphExpr) -> Result<GraphExpr> {
-        Ok(match e {
-            GraphExpr::Tuple(items) => {
-                GraphExpr::Tuple(items.into_iter().map(|i| self.spread(i)).collect::<Result<_>>()?)
-            }
-            GraphExpr::Var(v) => match v.ty() {
-                GraphType::Tuple(types) => {
-                    let of = GraphExpr::Var(v.clone());
-                    let items = (0..types.len()).map(|k| self.item(of.clone(), k));
-                    GraphExpr::Tuple(items.collect::<Result<_>>()?)
-                }
-                _ => GraphExpr::Var(v),
-            },
-            other => other,
-        })
     }
 }

@@ -16,14 +16,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, BindingBlock, Buffer, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
-    Module, Result, Tensor, TensorFunc, TensorType,
+    Binding, Buffer, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result,
+    Tensor, TensorFunc, TensorType,
 };
 
 use self::function::Resize;
 use self::growth::Growth;
 use crate::functions::Functions;
-use crate::normal::normalize;
+use crate::normal::{needed, normalize, one_block};
+use crate::rewrite::GraphFold;
 
 /// A module with another size, and what follows from it.
 pub struct Resized {
@@ -121,7 +122,7 @@ impl Graph<'_> {
         let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
             let mut touched = false;
             if !matches!(b.value, GraphExpr::Item(..) | GraphExpr::Const(_)) {
-                crate::normal::needed(&b.value, &mut |v| touched |= self.is_changed(v));
+                needed(&b.value, &mut |v| touched |= self.is_changed(v));
                 touched |= self.is_changed(&b.var);
             }
             return match touched {
@@ -130,20 +131,14 @@ impl Graph<'_> {
             };
         };
         let places = self.places(b, args, outs.len());
-        let known: Vec<Option<Vec<Growth>>> =
-            places.iter().map(|place| self.known(place)).collect();
+        let known: Vec<_> = places.iter().map(|place| self.known(place)).collect();
         if known.iter().all(Option::is_none) {
             return Ok(());
         }
         let f = self.tensor_func(func).cloned();
         let f = f.filter(|f| scalars.is_empty() && f.buffers().count() == places.len());
         let f = f.ok_or_else(|| Error::refused("it is called with more than tensors"))?;
-        let given: Vec<(Buffer, Vec<Growth>)> = f
-            .buffers()
-            .zip(known)
-            .filter_map(|(buffer, growth)| Some((buffer.clone(), growth?)))
-            .collect();
-        let resize = Resize::new(&f, &given)?;
+        let resize = Resize::new(&f, &given(&f, &known))?;
         for (buffer, place) in f.buffers().zip(places) {
             let new = resize.growth(buffer);
             if new.iter().any(|g| !g.is_none()) {
@@ -195,14 +190,7 @@ impl Graph<'_> {
             let var = renew(&b.var, &mut vars);
             bindings.push(Binding { var, value, span: b.span });
         }
-        let ret = mapped(&self.func.ret, &vars);
-        let outputs = self.func.blocks.iter().flat_map(|block| &block.outputs);
-        let outputs = outputs.filter_map(|v| vars.get(&v.id()).cloned()).collect();
-        let dataflow = self.func.blocks.iter().all(|block| block.dataflow);
-        let blocks = match bindings.is_empty() {
-            true => Vec::new(),
-            false => vec![BindingBlock { dataflow, bindings, outputs }],
-        };
+        let ret = Renewed(&vars).expr(&self.func.ret)?;
         let mut ends: Vec<Arc<str>> = Vec::new();
         let mut end = |v: &GraphVar| {
             if self.is_changed(v) && !ends.contains(v.name()) {
@@ -210,8 +198,8 @@ impl Graph<'_> {
             }
         };
         self.func.params.iter().for_each(&mut end);
-        crate::normal::needed(&self.func.ret, &mut end);
-        let new = GraphFunc { params, blocks, ret, ret_ty: None, ..self.func.clone() };
+        needed(&self.func.ret, &mut end);
+        let new = GraphFunc { params, ret_ty: None, ..one_block(self.func, bindings, ret) };
         let graphs = HashMap::from([(entry.clone(), new)]);
         let module = functions.finish(&graphs, |_, f| f.clone());
         Ok(Resized { module, changed, ends })
@@ -220,7 +208,7 @@ impl Graph<'_> {
     /// The variable with its new type.
     fn renewed(&self, v: &GraphVar) -> GraphVar {
         let one = |ty: &GraphType, place: Place| match (ty, self.growth.get(&place)) {
-            (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown(t, growth)),
+            (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown_type(t, growth)),
             (ty, _) => ty.clone(),
         };
         let (id, k) = self.place(v);
@@ -242,13 +230,7 @@ impl Graph<'_> {
         functions: &mut Functions<'_>,
     ) -> Result<GraphExpr> {
         let zeros = |t: &Tensor, growth: &[Growth]| {
-            let shape: Vec<usize> = t
-                .shape()
-                .iter()
-                .zip(growth)
-                .map(|(n, g)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0))
-                .collect();
-            Tensor::zeros(t.dtype(), &shape).map(GraphExpr::Const)
+            Tensor::zeros(t.dtype(), &grown(t.shape(), growth)).map(GraphExpr::Const)
         };
         match &b.value {
             GraphExpr::Const(t) => match self.growth.get(&(b.var.id(), 0)) {
@@ -257,29 +239,23 @@ impl Graph<'_> {
             },
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 let places = self.places(b, args, outs.len());
-                let known: Vec<Option<Vec<Growth>>> =
-                    places.iter().map(|place| self.known(place)).collect();
+                let known: Vec<_> = places.iter().map(|place| self.known(place)).collect();
                 let Some(f) = self.tensor_func(func).filter(|_| known.iter().any(Option::is_some))
                 else {
-                    return Ok(mapped(&b.value, vars));
+                    return Renewed(vars).expr(&b.value);
                 };
-                let given: Vec<(Buffer, Vec<Growth>)> = f
-                    .buffers()
-                    .zip(&known)
-                    .filter_map(|(buffer, growth)| Some((buffer.clone(), growth.clone()?)))
-                    .collect();
-                let new = Resize::new(f, &given)?.build();
+                let new = Resize::new(f, &given(f, &known))?.build();
                 let name = functions.add(new, &format!("{func}_resized"));
                 let mut new_args = Vec::new();
                 for (arg, growth) in args.iter().zip(&known) {
                     new_args.push(match (arg, growth) {
                         (GraphExpr::Const(t), Some(growth)) => zeros(t, growth)?,
-                        _ => mapped(arg, vars),
+                        _ => Renewed(vars).expr(arg)?,
                     });
                 }
                 let types =
                     outs.iter().zip(&known[args.len()..]).map(|(ty, growth)| match growth {
-                        Some(growth) => grown(ty, growth),
+                        Some(growth) => grown_type(ty, growth),
                         None => ty.clone(),
                     });
                 let outs = types.collect();
@@ -290,9 +266,15 @@ impl Graph<'_> {
                     scalars: scalars.clone(),
                 })
             }
-            other => Ok(mapped(other, vars)),
+            other => Renewed(vars).expr(other),
         }
     }
+}
+
+/// The buffers of a function whose changes are known.
+fn given(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<Growth>)> {
+    let all = func.buffers().zip(known);
+    all.filter_map(|(buffer, growth)| Some((buffer.clone(), growth.clone()?))).collect()
 }
 
 /// Where an argument or result of a call is.
@@ -302,35 +284,21 @@ enum Argument {
     Constant(Place),
 }
 
-fn grown(ty: &TensorType, growth: &[Growth]) -> TensorType {
-    let shape = ty.const_shape().unwrap_or_default();
-    let shape: Vec<usize> = shape
-        .iter()
-        .zip(growth)
-        .map(|(n, g)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0))
-        .collect();
-    TensorType::fixed(&shape, ty.dtype)
+fn grown(shape: &[usize], growth: &[Growth]) -> Vec<usize> {
+    let extent = |(n, g): (&usize, &Growth)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0);
+    shape.iter().zip(growth).map(extent).collect()
 }
 
-/// An expression of other variables.
-fn mapped(e: &GraphExpr, vars: &HashMap<u64, GraphVar>) -> GraphExpr {
-    let all = |list: &[GraphExpr]| list.iter().map(|e| mapped(e, vars)).collect();
-    match e {
-        GraphExpr::Var(v) => vars.get(&v.id()).unwrap_or(v).expr(),
-        GraphExpr::Const(_) => e.clone(),
-        GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
-            func: func.clone(),
-            args: all(args),
-            outs: outs.clone(),
-            scalars: scalars.clone(),
-        },
-        GraphExpr::Call { op, args, attrs } => {
-            GraphExpr::Call { op: op.clone(), args: all(args), attrs: attrs.clone() }
-        }
-        GraphExpr::Tuple(items) => GraphExpr::Tuple(all(items)),
-        GraphExpr::Item(of, k) => GraphExpr::Item(Box::new(mapped(of, vars)), *k),
-        // Functions with control flow stay as they are.
-        GraphExpr::If(_) | GraphExpr::Loop(_) => e.clone(),
+fn grown_type(ty: &TensorType, growth: &[Growth]) -> TensorType {
+    TensorType::fixed(&grown(&ty.const_shape().unwrap_or_default(), growth), ty.dtype)
+}
+
+/// Other variables in the place of old ones.
+struct Renewed<'a>(&'a HashMap<u64, GraphVar>);
+
+impl GraphFold for Renewed<'_> {
+    fn var(&mut self, v: &GraphVar) -> GraphVar {
+        self.0.get(&v.id()).unwrap_or(v).clone()
     }
 }
 

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::{fold_buffer, fold_expr_children, fold_func, free_vars};
 use tilewright_ir::{
-    Binding, BindingBlock, Body, Branches, Buffer, DType, Error, Expr, ExprKind, Fold, Function,
-    GraphExpr, GraphFunc, GraphType, GraphVar, Loop, Module, Param, Result, Tensor, TensorFunc,
-    TensorType, Var, expr, graph,
+    Buffer, DType, Error, Expr, ExprKind, Fold, Function, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Module, Param, Result, Tensor, TensorFunc, TensorType, Var, expr, graph,
 };
+
+use crate::rewrite::{GraphFold, fold_blocks, fold_children, sized};
 
 /// What is known of the sizes that a model or module leaves open.
 ///
@@ -110,9 +111,9 @@ pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
         Err(_) if sizes.is_empty() => return Ok(module.clone()),
         Err(e) => return Err(e),
     };
-    let (inputs, scalars) = signature(module, &entry);
-    let known = solve(&inputs, &scalars, sizes)?;
-    let mut values = ranged(&inputs, &scalars, &sizes.ranges, &known)?;
+    let signature = Signature::of(module, &entry);
+    let known = signature.solve(sizes)?;
+    let mut values = signature.ranged(&sizes.ranges, &known)?;
     values.extend(known.into_iter().map(|(var, (value, _))| number(var, value)));
     let mut fill = Fill { module, out: Module::new(), done: HashMap::new(), depth: 0 };
     fill.out.attrs = module.attrs.clone();
@@ -129,21 +130,16 @@ pub fn fill(module: &Module, sizes: &Sizes) -> Result<Module> {
 /// The sizes that the entry of a module still leaves open.
 pub fn open(module: &Module) -> Vec<Arc<str>> {
     let Ok(entry) = module.entry() else { return Vec::new() };
-    let (inputs, scalars) = signature(module, entry);
-    let mut names: Vec<Arc<str>> = Vec::new();
-    let vars = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars);
-    for var in vars.chain(scalars) {
-        if !names.contains(var.name()) {
-            names.push(var.name().clone());
-        }
-    }
+    let signature = Signature::of(module, entry);
+    let mut names: Vec<Arc<str>> = signature.vars().map(|v| v.name().clone()).collect();
     names.sort();
+    names.dedup();
     names
 }
 
 /// The tensor parameters of a function of a module, outputs of a tensor function among them.
 pub fn inputs(module: &Module, function: &str) -> Vec<Input> {
-    signature(module, function).0
+    Signature::of(module, function).inputs
 }
 
 /// The sizes that one function of a module leaves open, where it is the entry. Scalars that are no
@@ -159,9 +155,9 @@ pub fn open_in(module: &Module, function: &str) -> Vec<Arc<str>> {
 
 /// The integers that a function takes and that none of its shapes depends on.
 pub fn free_scalars(module: &Module, function: &str) -> Vec<Arc<str>> {
-    let (inputs, scalars) = signature(module, function);
-    let sizes: HashSet<Var> = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars).collect();
-    scalars.iter().filter(|v| !sizes.contains(v)).map(|v| v.name().clone()).collect()
+    let signature = Signature::of(module, function);
+    let sizes: HashSet<Var> = signature.shape_vars().collect();
+    signature.scalars.iter().filter(|v| !sizes.contains(v)).map(|v| v.name().clone()).collect()
 }
 
 /// Refuses a module whose entry leaves sizes open.
@@ -182,128 +178,184 @@ pub fn check_closed(module: &Module) -> Result<()> {
         .help(format!("give each a size:{flags}; or give the inputs")))
 }
 
-/// The tensor and the scalar parameters of a function.
-fn signature(module: &Module, name: &str) -> (Vec<Input>, Vec<Var>) {
-    let mut inputs = Vec::new();
-    let mut scalars = Vec::new();
-    match module.functions.get(name) {
-        Some(Function::Tensor(f)) => {
-            for p in f.split_params().0 {
-                match p {
-                    Param::Buffer { buffer, .. } => inputs.push(Input {
-                        name: buffer.name.clone(),
-                        shape: buffer.shape.clone(),
-                        dtype: buffer.dtype(),
-                    }),
-                    Param::Scalar(var) => scalars.push(var.clone()),
-                }
-            }
-        }
-        Some(Function::Graph(f)) => {
-            for p in &f.params {
-                if let GraphType::Tensor(ty) = p.ty() {
-                    let (name, shape) = (p.name().clone(), ty.shape.clone());
-                    inputs.push(Input { name, shape, dtype: ty.dtype });
-                }
-            }
-        }
-        None => {}
-    }
-    (inputs, scalars)
+/// The parameters of a function.
+struct Signature {
+    inputs: Vec<Input>,
+    scalars: Vec<Var>,
 }
 
-/// The values of the variables in the shapes of the inputs.
-fn solve(inputs: &[Input], scalars: &[Var], sizes: &Sizes) -> Result<Values> {
-    let mut values = Values::new();
-    // Equations between an extent and a number that cannot be solved before other sizes are known.
-    let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
-    let checked = |size: usize| {
-        i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
-    };
-    for (key, &size) in &sizes.dims {
-        let from = format!("{key}={size}");
-        let vars: Vec<Var> = named(inputs, scalars, key);
-        if !vars.is_empty() {
-            for var in vars {
-                set(&mut values, &var, checked(size)?, &from)?;
+impl Signature {
+    /// The tensor and the scalar parameters of a function, if it is there.
+    fn of(module: &Module, name: &str) -> Signature {
+        let mut inputs = Vec::new();
+        let mut scalars = Vec::new();
+        match module.functions.get(name) {
+            Some(Function::Tensor(f)) => {
+                for p in f.split_params().0 {
+                    match p {
+                        Param::Buffer { buffer, .. } => inputs.push(Input {
+                            name: buffer.name.clone(),
+                            shape: buffer.shape.clone(),
+                            dtype: buffer.dtype(),
+                        }),
+                        Param::Scalar(var) => scalars.push(var.clone()),
+                    }
+                }
             }
-            continue;
+            Some(Function::Graph(f)) => {
+                for p in &f.params {
+                    if let GraphType::Tensor(ty) = p.ty() {
+                        let (name, shape) = (p.name().clone(), ty.shape.clone());
+                        inputs.push(Input { name, shape, dtype: ty.dtype });
+                    }
+                }
+            }
+            None => {}
         }
-        let (input, axis) = axis(inputs, key).ok_or_else(|| unknown(inputs, scalars, key))?;
-        later.push((input, axis, checked(size)?, from));
+        Signature { inputs, scalars }
     }
-    for (name, shape) in &sizes.shapes {
-        let input = inputs.iter().find(|i| *i.name == **name).ok_or_else(|| {
-            let known: Vec<_> = inputs.iter().map(|i| format!("`{}`", i.name)).collect();
-            Error::input(format!("there is no input `{name}`"))
-                .note(format!("the parameters are: {}", known.join(", ")))
-        })?;
-        if input.shape.len() != shape.len() {
-            return Err(Error::input(format!(
-                "`{name}` has {} dimensions, and was given the shape {shape:?}",
-                input.shape.len()
-            )));
-        }
-        for (axis, &size) in shape.iter().enumerate() {
-            later.push((input, axis, checked(size)?, format!("the shape {shape:?} of `{name}`")));
-        }
+
+    /// The variables of the shapes.
+    fn shape_vars(&self) -> impl Iterator<Item = Var> {
+        self.inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars)
     }
-    for (input, axis, size, from) in &later {
-        if let Some(var) = input.shape[*axis].as_var() {
-            set(&mut values, var, *size, from)?;
-        }
+
+    /// All variables.
+    fn vars(&self) -> impl Iterator<Item = Var> {
+        self.shape_vars().chain(self.scalars.iter().cloned())
     }
-    for (input, axis, size, from) in &later {
-        let plain = values.iter().map(|(var, (value, _))| number(var.clone(), *value)).collect();
-        let extent = Bind::new(&plain).expr(&input.shape[*axis]);
-        match extent.as_int() {
-            Some(known) if known != *size => {
+
+    /// The values of the variables in the shapes of the inputs.
+    fn solve(&self, sizes: &Sizes) -> Result<Values> {
+        let mut values = Values::new();
+        // Equations between an extent and a number that cannot be solved before other sizes are known.
+        let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
+        let checked = |size: usize| {
+            i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
+        };
+        for (key, &size) in &sizes.dims {
+            let from = format!("{key}={size}");
+            let vars: Vec<Var> = self.named(key);
+            if !vars.is_empty() {
+                for var in vars {
+                    set(&mut values, &var, checked(size)?, &from)?;
+                }
+                continue;
+            }
+            let (input, axis) = self.axis(key).ok_or_else(|| self.unknown(key))?;
+            later.push((input, axis, checked(size)?, from));
+        }
+        for (name, shape) in &sizes.shapes {
+            let input = self.inputs.iter().find(|i| *i.name == **name).ok_or_else(|| {
+                let known: Vec<_> = self.inputs.iter().map(|i| format!("`{}`", i.name)).collect();
+                Error::input(format!("there is no input `{name}`"))
+                    .note(format!("the parameters are: {}", known.join(", ")))
+            })?;
+            if input.shape.len() != shape.len() {
                 return Err(Error::input(format!(
-                    "dimension {axis} of `{}` is {known}, but {from} was given",
-                    input.name
+                    "`{name}` has {} dimensions, and was given the shape {shape:?}",
+                    input.shape.len()
                 )));
             }
-            Some(_) => {}
-            None => {
-                return Err(Error::input(format!(
-                    "dimension {axis} of `{}` is `{}`, which {from} does not determine",
-                    input.name, input.shape[*axis]
-                ))
-                .help("give the size of each variable"));
+            for (axis, &size) in shape.iter().enumerate() {
+                later.push((
+                    input,
+                    axis,
+                    checked(size)?,
+                    format!("the shape {shape:?} of `{name}`"),
+                ));
             }
         }
+        for (input, axis, size, from) in &later {
+            if let Some(var) = input.shape[*axis].as_var() {
+                set(&mut values, var, *size, from)?;
+            }
+        }
+        for (input, axis, size, from) in &later {
+            let plain =
+                values.iter().map(|(var, (value, _))| number(var.clone(), *value)).collect();
+            let extent = Bind::new(&plain).expr(&input.shape[*axis]);
+            match extent.as_int() {
+                Some(known) if known != *size => {
+                    return Err(Error::input(format!(
+                        "dimension {axis} of `{}` is {known}, but {from} was given",
+                        input.name
+                    )));
+                }
+                Some(_) => {}
+                None => {
+                    return Err(Error::input(format!(
+                        "dimension {axis} of `{}` is `{}`, which {from} does not determine",
+                        input.name, input.shape[*axis]
+                    ))
+                    .help("give the size of each variable"));
+                }
+            }
+        }
+        Ok(values)
     }
-    Ok(values)
-}
 
-/// Reads `INPUT.AXIS`.
-fn axis<'a>(inputs: &'a [Input], key: &str) -> Option<(&'a Input, usize)> {
-    let (name, axis) = key.rsplit_once('.')?;
-    let input = inputs.iter().find(|i| *i.name == *name)?;
-    let axis = axis.parse().ok().filter(|axis| *axis < input.shape.len())?;
-    Some((input, axis))
-}
+    /// Reads `INPUT.AXIS`.
+    fn axis(&self, key: &str) -> Option<(&Input, usize)> {
+        let (name, axis) = key.rsplit_once('.')?;
+        let input = self.inputs.iter().find(|i| *i.name == *name)?;
+        let axis = axis.parse().ok().filter(|axis| *axis < input.shape.len())?;
+        Some((input, axis))
+    }
 
-/// The variables of this name.
-fn named(inputs: &[Input], scalars: &[Var], name: &str) -> Vec<Var> {
-    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars);
-    let mut vars: Vec<Var> = free.chain(scalars.iter().cloned()).collect();
-    vars.retain(|v| **v.name() == *name && v.dtype().is_int());
-    vars.sort();
-    vars.dedup();
-    vars
-}
+    /// The variables of this name.
+    fn named(&self, name: &str) -> Vec<Var> {
+        let mut vars: Vec<Var> = self.vars().collect();
+        vars.retain(|v| **v.name() == *name && v.dtype().is_int());
+        vars.sort();
+        vars.dedup();
+        vars
+    }
 
-fn unknown(inputs: &[Input], scalars: &[Var], key: &str) -> Error {
-    let free = inputs.iter().flat_map(|i| &i.shape).flat_map(free_vars);
-    let mut names: Vec<String> =
-        free.chain(scalars.iter().cloned()).map(|v| format!("`{}`", v.name())).collect();
-    names.sort();
-    names.dedup();
-    Error::input(format!("there is no size `{key}` to be given")).note(match names.is_empty() {
-        true => "no size is open".to_owned(),
-        false => format!("open sizes: {}", names.join(", ")),
-    })
+    fn unknown(&self, key: &str) -> Error {
+        let mut names: Vec<String> = self.vars().map(|v| format!("`{}`", v.name())).collect();
+        names.sort();
+        names.dedup();
+        Error::input(format!("there is no size `{key}` to be given")).note(match names.is_empty() {
+            true => "no size is open".to_owned(),
+            false => format!("open sizes: {}", names.join(", ")),
+        })
+    }
+
+    /// Variables with the ranges that are given, for those that stay open; sizes that are known have to be
+    /// in theirs.
+    fn ranged(&self, ranges: &BTreeMap<String, SizeRange>, known: &Values) -> Result<Replaced> {
+        let mut found = Replaced::new();
+        for (key, &range) in ranges {
+            let mut vars = self.named(key);
+            if vars.is_empty() {
+                let (input, axis) = self.axis(key).ok_or_else(|| self.unknown(key))?;
+                let extent = &input.shape[axis];
+                if let Some(size) = extent.as_int().and_then(|n| usize::try_from(n).ok()) {
+                    match range.contains(size) {
+                        true => continue,
+                        false => return Err(range.outside(key, size)),
+                    }
+                }
+                let var = extent.as_var().ok_or_else(|| {
+                    Error::input(format!("`{key}` is `{extent}`, which can be given no range"))
+                        .help("give the range of each variable")
+                })?;
+                vars.push(var.clone());
+            }
+            for var in vars {
+                match known.get(&var).map(|(value, _)| usize::try_from(*value).unwrap_or(0)) {
+                    Some(value) if !range.contains(value) => return Err(range.outside(key, value)),
+                    Some(_) => {}
+                    None => {
+                        let new = Var::size(var.name().clone(), var.dtype(), range);
+                        found.insert(var, new.expr());
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
 fn set(values: &mut Values, var: &Var, value: i64, from: &str) -> Result<()> {
@@ -319,46 +371,6 @@ fn set(values: &mut Values, var: &Var, value: i64, from: &str) -> Result<()> {
     }
 }
 
-/// Variables with the ranges that are given, for those that stay open; sizes that are known have to be
-/// in theirs.
-fn ranged(
-    inputs: &[Input],
-    scalars: &[Var],
-    ranges: &BTreeMap<String, SizeRange>,
-    known: &Values,
-) -> Result<Replaced> {
-    let mut found = Replaced::new();
-    for (key, &range) in ranges {
-        let mut vars = named(inputs, scalars, key);
-        if vars.is_empty() {
-            let (input, axis) = axis(inputs, key).ok_or_else(|| unknown(inputs, scalars, key))?;
-            let extent = &input.shape[axis];
-            if let Some(size) = extent.as_int().and_then(|n| usize::try_from(n).ok()) {
-                match range.contains(size) {
-                    true => continue,
-                    false => return Err(range.outside(key, size)),
-                }
-            }
-            let var = extent.as_var().ok_or_else(|| {
-                Error::input(format!("`{key}` is `{extent}`, which can be given no range"))
-                    .help("give the range of each variable")
-            })?;
-            vars.push(var.clone());
-        }
-        for var in vars {
-            match known.get(&var).map(|(value, _)| usize::try_from(*value).unwrap_or(0)) {
-                Some(value) if !range.contains(value) => return Err(range.outside(key, value)),
-                Some(_) => {}
-                None => {
-                    let new = Var::size(var.name().clone(), var.dtype(), range);
-                    found.insert(var, new.expr());
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
 /// Replaces variables by numbers, and computes what becomes constant, in shapes above all.
 struct Bind<'a> {
     values: &'a Replaced,
@@ -368,23 +380,6 @@ struct Bind<'a> {
 impl<'a> Bind<'a> {
     fn new(values: &'a Replaced) -> Self {
         Bind { values, buffers: HashMap::new() }
-    }
-
-    fn ty(&mut self, ty: &TensorType) -> TensorType {
-        TensorType { shape: ty.shape.iter().map(|e| self.expr(e)).collect(), dtype: ty.dtype }
-    }
-
-    fn graph_type(&mut self, ty: &GraphType) -> GraphType {
-        match ty {
-            GraphType::Tensor(ty) => GraphType::Tensor(self.ty(ty)),
-            GraphType::Tuple(items) => {
-                GraphType::Tuple(items.iter().map(|t| self.graph_type(t)).collect())
-            }
-            GraphType::Shape(sizes) => {
-                GraphType::Shape(sizes.iter().map(|e| self.expr(e)).collect())
-            }
-            GraphType::Opaque(_) => ty.clone(),
-        }
     }
 }
 
@@ -459,7 +454,7 @@ impl Fill<'_> {
         args: &[Option<TensorType>],
         scalars: &[Expr],
     ) -> Result<Arc<str>> {
-        let (inputs, params) = signature(self.module, name);
+        let Signature { inputs, scalars: params } = Signature::of(self.module, name);
         let mut values = Values::new();
         for (input, arg) in inputs.iter().zip(args) {
             let Some(arg) = arg else { continue };
@@ -506,106 +501,57 @@ impl Fill<'_> {
     }
 
     fn graph(&mut self, f: &GraphFunc, values: &Replaced) -> Result<GraphFunc> {
-        let mut names = Names { bind: Bind::new(values), vars: HashMap::new() };
-        let params = f.params.iter().map(|p| names.define(p)).collect();
-        let blocks = self.blocks(&f.blocks, &mut names)?;
-        let ret = self.graph_expr(&f.ret, &mut names)?;
-        let ret_ty = f.ret_ty.as_ref().map(|t| names.bind.graph_type(t));
+        let mut fold = FillGraph { fill: self, bind: Bind::new(values), vars: HashMap::new() };
+        let params = f.params.iter().map(|p| fold.var_def(p)).collect();
+        let blocks = fold_blocks(&mut fold, &f.blocks)?;
+        let ret = fold.expr(&f.ret)?;
+        let ret_ty = f.ret_ty.as_ref().map(|t| sized(t, &mut |e| fold.bind.expr(e)));
         Ok(GraphFunc { params, blocks, ret, ret_ty, ..f.clone() })
-    }
-
-    fn blocks(
-        &mut self,
-        blocks: &[BindingBlock],
-        names: &mut Names<'_>,
-    ) -> Result<Vec<BindingBlock>> {
-        let mut out: Vec<BindingBlock> = Vec::with_capacity(blocks.len());
-        for block in blocks {
-            let mut bindings = Vec::with_capacity(block.bindings.len());
-            for b in &block.bindings {
-                let value = self.graph_expr(&b.value, names)?;
-                bindings.push(Binding { var: names.define(&b.var), value, span: b.span });
-            }
-            let outputs = block.outputs.iter().map(|v| names.var(v)).collect();
-            out.push(BindingBlock { dataflow: block.dataflow, bindings, outputs });
-        }
-        Ok(out)
-    }
-
-    fn body(&mut self, body: &Body, names: &mut Names<'_>) -> Result<Body> {
-        let blocks = self.blocks(&body.blocks, names)?;
-        Ok(Body { blocks, ret: self.graph_expr(&body.ret, names)? })
-    }
-
-    fn graph_expr(&mut self, e: &GraphExpr, names: &mut Names<'_>) -> Result<GraphExpr> {
-        let mut list = |this: &mut Self, items: &[GraphExpr]| -> Result<Vec<GraphExpr>> {
-            items.iter().map(|e| this.graph_expr(e, names)).collect()
-        };
-        Ok(match e {
-            GraphExpr::Var(v) => GraphExpr::Var(names.var(v)),
-            GraphExpr::Const(_) => e.clone(),
-            GraphExpr::Tuple(items) => GraphExpr::Tuple(list(self, items)?),
-            GraphExpr::Item(tuple, i) => {
-                GraphExpr::Item(Box::new(self.graph_expr(tuple, names)?), *i)
-            }
-            GraphExpr::If(branches) => GraphExpr::If(Arc::new(Branches {
-                cond: self.graph_expr(&branches.cond, names)?,
-                then: self.body(&branches.then, names)?,
-                otherwise: self.body(&branches.otherwise, names)?,
-            })),
-            GraphExpr::Loop(l) => {
-                let mut optional = |e: &Option<GraphExpr>| {
-                    e.as_ref().map(|e| self.graph_expr(e, names)).transpose()
-                };
-                let (trip, cond) = (optional(&l.trip)?, optional(&l.cond)?);
-                let carried: Result<_> =
-                    l.carried.iter().map(|e| self.graph_expr(e, names)).collect();
-                let params = l.params.iter().map(|p| names.define(p)).collect();
-                let body = self.body(&l.body, names)?;
-                GraphExpr::Loop(Arc::new(Loop { trip, cond, carried: carried?, params, body }))
-            }
-            GraphExpr::CallTir { func, args, outs, scalars } => {
-                let args = list(self, args)?;
-                let outs: Vec<TensorType> = outs.iter().map(|t| names.bind.ty(t)).collect();
-                let mut scalars: Vec<Expr> = scalars.iter().map(|e| names.bind.expr(e)).collect();
-                let types = args.iter().map(|a| a.ty().as_tensor().cloned());
-                let types = types.chain(outs.iter().cloned().map(Some));
-                let func = self.callee(func, &types.collect::<Vec<_>>(), &scalars)?;
-                // Those with a value have become part of the callee.
-                scalars.retain(|e| e.as_int().is_none());
-                GraphExpr::CallTir { func, args, outs, scalars }
-            }
-            GraphExpr::Call { op, args, attrs } => {
-                let args = list(self, args)?;
-                let op = match graph::callee(op) {
-                    Some(func) => {
-                        let types: Vec<_> =
-                            args.iter().map(|a| a.ty().as_tensor().cloned()).collect();
-                        graph::call_of(&self.callee(&func.into(), &types, &[])?).into()
-                    }
-                    None => op.clone(),
-                };
-                GraphExpr::Call { op, args, attrs: attrs.clone() }
-            }
-        })
     }
 }
 
-/// The variables of a graph function, with their new types.
-struct Names<'a> {
-    bind: Bind<'a>,
+/// One graph function, whose variables get new types.
+struct FillGraph<'f, 'm> {
+    fill: &'f mut Fill<'m>,
+    bind: Bind<'f>,
     vars: HashMap<GraphVar, GraphVar>,
 }
 
-impl Names<'_> {
-    fn define(&mut self, old: &GraphVar) -> GraphVar {
-        let new = GraphVar::new(old.name().clone(), self.bind.graph_type(old.ty()));
+impl GraphFold for FillGraph<'_, '_> {
+    fn var_def(&mut self, old: &GraphVar) -> GraphVar {
+        let ty = sized(old.ty(), &mut |e| self.bind.expr(e));
+        let new = GraphVar::new(old.name().clone(), ty);
         self.vars.insert(old.clone(), new.clone());
         new
     }
 
-    fn var(&self, old: &GraphVar) -> GraphVar {
+    fn var(&mut self, old: &GraphVar) -> GraphVar {
         self.vars.get(old).unwrap_or(old).clone()
+    }
+
+    fn size(&mut self, e: &Expr) -> Expr {
+        self.bind.expr(e)
+    }
+
+    fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+        let mut new = fold_children(self, e)?;
+        match &mut new {
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let types = args.iter().map(|a| a.ty().as_tensor().cloned());
+                let types = types.chain(outs.iter().cloned().map(Some));
+                *func = self.fill.callee(func, &types.collect::<Vec<_>>(), scalars)?;
+                // Those with a value have become part of the callee.
+                scalars.retain(|e| e.as_int().is_none());
+            }
+            GraphExpr::Call { op, args, .. } => {
+                if let Some(func) = graph::callee(op) {
+                    let types: Vec<_> = args.iter().map(|a| a.ty().as_tensor().cloned()).collect();
+                    *op = graph::call_of(&self.fill.callee(&func.into(), &types, &[])?).into();
+                }
+            }
+            _ => {}
+        }
+        Ok(new)
     }
 }
 
@@ -619,7 +565,7 @@ fn tensor(f: &TensorFunc, values: &Replaced) -> TensorFunc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::{DType, ForKind, Range, Stmt, StmtKind};
+    use tilewright_ir::{Binding, BindingBlock, DType, ForKind, Range, Stmt, StmtKind};
 
     /// `B[i] = A[i] + k` over `n` elements of `A`, of `2 * n` in all.
     fn symbolic() -> TensorFunc {

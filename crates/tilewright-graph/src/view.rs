@@ -4,7 +4,7 @@
 
 use tilewright_analysis::index::simplify;
 use tilewright_analysis::open_stages;
-use tilewright_ir::{DType, Dim, Expr, ExprKind, TensorFunc, dim};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, TensorFunc, dim};
 
 /// Whether a function of one input and one result copies the input, element by element in
 /// row-major order. Decided by the position of the loaded and the stored element in memory: their
@@ -14,15 +14,12 @@ pub fn relabels(func: &TensorFunc) -> bool {
     let buffers: Vec<_> = func.buffers().collect();
     let ([stage], [input, output]) = (&found[..], &buffers[..]) else { return false };
     let ExprKind::Load(from, at) = stage.value.kind() else { return false };
-    let compact = |b: &tilewright_ir::Buffer| {
-        b.strides.is_empty() && b.elem_offset.is_none() && b.axis_separators.is_empty()
-    };
     if buffers.len() != 2
         || stage.is_reduction()
         || from != *input
         || stage.buffer != **output
-        || !compact(input)
-        || !compact(output)
+        || !is_compact(input)
+        || !is_compact(output)
         || input.dtype() != output.dtype()
         || stage.covers_buffer().is_none()
     {
@@ -40,4 +37,13 @@ pub fn relabels(func: &TensorFunc) -> bool {
     let difference = simplify(&(flat(at, &from) - flat(&stage.indices, &to)), &stage.ranges());
     // Products of open sizes and loop variables cancel as polynomials do.
     Dim::of(&difference).is_some_and(|d| d == 0)
+}
+
+/// A shape of constants and open sizes, row-major, memory of its own.
+pub(crate) fn is_compact(b: &Buffer) -> bool {
+    dim::of_shape(&b.shape).is_some()
+        && b.strides.is_empty()
+        && b.elem_offset.is_none()
+        && b.axis_separators.is_empty()
+        && &*b.scope == "global"
 }

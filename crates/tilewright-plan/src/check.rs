@@ -129,7 +129,7 @@ fn plus(a: Entry, b: Entry) -> Entry {
 }
 
 /// The machine: tables by their variables. Tables have a place for every value, live or not.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Machine {
     /// For each variable that is left, which of its values are live.
     live: BTreeMap<usize, Vec<bool>>,
@@ -146,15 +146,7 @@ struct Machine {
 
 /// The machine before the first step.
 fn first(problem: &Problem) -> Machine {
-    let mut machine = Machine {
-        live: BTreeMap::new(),
-        sizes: Vec::new(),
-        tables: BTreeMap::new(),
-        around: BTreeMap::new(),
-        least: BTreeMap::new(),
-        sum: 0,
-        forbidden: 0,
-    };
+    let mut machine = Machine::default();
     let entry = |cost: Cost| cost.get().map_or(FORBIDDEN, Entry::from);
     let mut producer = vec![None; problem.tensors.len()];
     for (c, call) in problem.calls.iter().enumerate() {
@@ -427,15 +419,7 @@ impl Machine {
 
     /// The tables of some variables alone.
     fn part(&self, variables: &BTreeSet<usize>) -> Checked<Machine> {
-        let mut part = Machine {
-            live: BTreeMap::new(),
-            sizes: self.sizes.clone(),
-            tables: BTreeMap::new(),
-            around: BTreeMap::new(),
-            least: BTreeMap::new(),
-            sum: 0,
-            forbidden: 0,
-        };
+        let mut part = Machine { sizes: self.sizes.clone(), ..Machine::default() };
         for &v in variables {
             let Some(live) = self.live.get(&v) else {
                 return proof(format!("variable {v} of a part is not there"));

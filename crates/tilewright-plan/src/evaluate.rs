@@ -2,16 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Cost, Problem, Use};
-
-/// A conversion that a choice pays for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Paid {
-    pub tensor: usize,
-    pub from: usize,
-    pub to: usize,
-    pub cost: Cost,
-}
+use crate::{Conversion, Cost, Problem, Use};
 
 /// The cost of a complete choice: `choices[c]` is the index of the alternative that call `c` runs.
 /// Calls cost what their alternatives say; each layout of a tensor that someone needs, and in which
@@ -22,7 +13,7 @@ pub(crate) struct Paid {
 pub fn evaluate(problem: &Problem, choices: &[usize]) -> Cost {
     assert_eq!(choices.len(), problem.calls.len(), "one choice for each call");
     let calls: Cost = chosen(problem, choices).map(|alternative| alternative.cost).sum();
-    calls + paid(problem, choices).iter().map(|conversion| conversion.cost).sum()
+    calls + paid(problem, choices).iter().map(|conversion| Cost::from(conversion.cost)).sum()
 }
 
 fn chosen<'p>(
@@ -30,6 +21,11 @@ fn chosen<'p>(
     choices: &'p [usize],
 ) -> impl Iterator<Item = &'p crate::Alternative> {
     problem.calls.iter().zip(choices).map(|(call, &choice)| &call.alternatives[choice])
+}
+
+/// A cost as a number, the largest one where it is forbidden.
+pub(crate) fn units(cost: Cost) -> u64 {
+    cost.get().unwrap_or(u64::MAX)
 }
 
 /// The layout in which each tensor is produced.
@@ -43,7 +39,7 @@ pub(crate) fn produced(problem: &Problem, choices: &[usize]) -> Vec<usize> {
 }
 
 /// The conversions of a choice, each once, in order of tensors and layouts.
-pub(crate) fn paid(problem: &Problem, choices: &[usize]) -> Vec<Paid> {
+pub(crate) fn paid(problem: &Problem, choices: &[usize]) -> Vec<Conversion> {
     let produced = produced(problem, choices);
     let mut wanted: BTreeSet<Use> = BTreeSet::new();
     for alternative in chosen(problem, choices) {
@@ -57,7 +53,7 @@ pub(crate) fn paid(problem: &Problem, choices: &[usize]) -> Vec<Paid> {
         .map(|Use { tensor, layout }| {
             let from = produced[tensor];
             let cost = problem.tensors[tensor].conversions[from][layout];
-            Paid { tensor, from, to: layout, cost }
+            Conversion { tensor, from, to: layout, cost: units(cost) }
         })
         .collect()
 }

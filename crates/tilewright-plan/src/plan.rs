@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
 use crate::encode::encode;
-use crate::evaluate::{greedy_with, paid, produced};
+use crate::evaluate::{greedy_with, paid, produced, units};
 use crate::search::Search;
 use crate::statistics::Statistics;
 use crate::{Cost, Error, Problem, evaluate};
@@ -162,7 +162,6 @@ pub fn solve(problem: &Problem, options: &Options) -> Result<Plan, Error> {
 
 /// What follows from a choice that is allowed; bound and proof are left out.
 fn describe(problem: &Problem, choices: &[usize]) -> Plan {
-    let units = |cost: Cost| cost.get().unwrap_or(u64::MAX);
     let calls = problem.calls.iter().zip(choices).map(|(call, &choice)| PlannedCall {
         name: call.name.clone(),
         choice,
@@ -176,12 +175,6 @@ fn describe(problem: &Problem, choices: &[usize]) -> Plan {
         layout,
         layout_name: tensor.layouts[layout].clone(),
     });
-    let conversions = paid(problem, choices).into_iter().map(|paid| Conversion {
-        tensor: paid.tensor,
-        from: paid.from,
-        to: paid.to,
-        cost: units(paid.cost),
-    });
     Plan {
         objective: units(evaluate(problem, choices)),
         bound: 0,
@@ -189,7 +182,7 @@ fn describe(problem: &Problem, choices: &[usize]) -> Plan {
         alternatives: BTreeMap::new(),
         calls: calls.collect(),
         tensors: tensors.collect(),
-        conversions: conversions.collect(),
+        conversions: paid(problem, choices),
         fixed: BTreeMap::new(),
         certificate: Certificate::default(),
         statistics: Statistics::default(),

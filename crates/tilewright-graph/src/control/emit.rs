@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::{
-    Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, OpenPlan, OpenPort, Result,
-    TensorType, Var,
+    Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, OpenPlan, OpenPort, Result, Var,
 };
 
 use super::resolve::{Kind, ResolvedBody};
@@ -31,12 +30,7 @@ pub(super) fn emit(
     }
     let names = output_names(func, resolved.results.len());
     for (name, value) in names.iter().zip(&resolved.results) {
-        let ty = match value {
-            GraphExpr::Var(v) => v.ty().clone(),
-            GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
-            _ => return Err(Error::internal("a result is neither a variable nor a constant")),
-        };
-        signature.outputs.push(e.output(name, &ty).map_err(|e| e.at(func.span))?);
+        signature.outputs.push(e.output(name, &value.ty()).map_err(|e| e.at(func.span))?);
     }
     let inputs: Vec<Register> = (0..params.len()).collect();
     let body = e.body(resolved, &inputs)?;

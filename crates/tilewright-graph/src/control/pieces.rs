@@ -13,8 +13,8 @@ use tilewright_ir::{
 };
 
 use super::PIECE;
-use super::resolve::{Kind, Node, ResolvedBody, alone};
-use crate::normal::needed;
+use super::resolve::{Kind, Node, ResolvedBody};
+use crate::normal::{drop_unused, needed};
 
 /// The nodes of a function with pieces in the place of calls; the pieces join the module.
 pub(super) fn cut(
@@ -23,8 +23,7 @@ pub(super) fn cut(
     params: &[GraphVar],
     resolved: ResolvedBody,
 ) -> Result<ResolvedBody> {
-    let mut known = HashSet::new();
-    params.iter().for_each(|p| alone(p.ty(), &mut known));
+    let known = params.iter().flat_map(|p| p.ty().bound_sizes()).collect();
     Cutter { module, entry, count: 0, known }.body(resolved)
 }
 
@@ -64,6 +63,15 @@ impl Reads {
         }
     }
 
+    fn binding(&mut self, b: &Binding) {
+        self.value(&b.value);
+        self.ty(b.var.ty());
+        if let GraphExpr::CallTir { outs, scalars, .. } = &b.value {
+            outs.iter().for_each(|t| self.exprs(&t.shape));
+            self.exprs(scalars);
+        }
+    }
+
     fn body(&mut self, resolved: &ResolvedBody) {
         resolved.nodes.iter().for_each(|n| self.node(n));
         resolved.results.iter().for_each(|e| self.value(e));
@@ -72,14 +80,7 @@ impl Reads {
     fn node(&mut self, node: &Node) {
         match &node.kind {
             Kind::Call(bindings) => {
-                for b in bindings {
-                    self.value(&b.value);
-                    self.ty(b.var.ty());
-                    if let GraphExpr::CallTir { outs, scalars, .. } = &b.value {
-                        outs.iter().for_each(|t| self.exprs(&t.shape));
-                        self.exprs(scalars);
-                    }
-                }
+                bindings.iter().for_each(|b| self.binding(b));
             }
             Kind::Cast { of, to } => {
                 self.value(of);
@@ -126,13 +127,11 @@ fn defined(kind: &Kind) -> Vec<&GraphVar> {
 
 /// The sizes that a node may find: variables that stand alone in its types.
 fn found(kind: &Kind) -> HashSet<Var> {
-    let mut sizes = HashSet::new();
     match kind {
-        Kind::Call(_) => {}
-        Kind::Sizes { shape, .. } => sizes.extend(shape.iter().filter_map(Expr::as_var).cloned()),
-        kind => defined(kind).into_iter().for_each(|v| alone(v.ty(), &mut sizes)),
+        Kind::Call(_) => HashSet::new(),
+        Kind::Sizes { shape, .. } => shape.iter().filter_map(Expr::as_var).cloned().collect(),
+        kind => defined(kind).into_iter().flat_map(|v| v.ty().bound_sizes()).collect(),
     }
-    sizes
 }
 
 /// A level, and whether it is that of control flow.
@@ -194,7 +193,7 @@ impl Cutter<'_> {
             }
             Kind::Loop { name, trip, cond, carried, params, body, outs } => {
                 let outer = self.known.clone();
-                params.iter().for_each(|v| alone(v.ty(), &mut self.known));
+                self.known.extend(params.iter().flat_map(|v| v.ty().bound_sizes()));
                 let body = self.body(body)?;
                 self.known = outer;
                 Kind::Loop { name, trip, cond, carried, params, body, outs }
@@ -242,17 +241,7 @@ impl Cutter<'_> {
             return Ok(None);
         }
         // What no result needs is left out, so that it is no parameter either.
-        let mut wanted: HashSet<u64> = results.iter().map(GraphVar::id).collect();
-        let mut kept: Vec<Binding> = Vec::new();
-        for b in bindings.into_iter().rev() {
-            if wanted.contains(&b.var.id()) {
-                needed(&b.value, &mut |v| {
-                    wanted.insert(v.id());
-                });
-                kept.push(b);
-            }
-        }
-        kept.reverse();
+        let kept = drop_unused(bindings, results.iter().map(GraphVar::id).collect());
         let bound: HashSet<u64> = kept.iter().map(|b| b.var.id()).collect();
         let (mut params, mut seen) = (Vec::new(), HashSet::new());
         let mut reads = Reads::default();
@@ -262,11 +251,7 @@ impl Cutter<'_> {
                     params.push(v.clone());
                 }
             });
-            reads.ty(b.var.ty());
-            if let GraphExpr::CallTir { outs, scalars, .. } = &b.value {
-                outs.iter().for_each(|t| reads.exprs(&t.shape));
-                reads.exprs(scalars);
-            }
+            reads.binding(b);
         }
         params.iter().for_each(|p| reads.ty(p.ty()));
         let args = params.iter().map(GraphVar::expr).collect();

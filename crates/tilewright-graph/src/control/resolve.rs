@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use tilewright_ir::control::{MATCH_CAST, PIECE, TENSOR_TO_SHAPE};
 use tilewright_ir::list::ListOp;
-use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Attrs, Binding, BindingBlock, Body, Error, Expr, ExprKind, Fold, Function, GraphExpr,
-    GraphFunc, GraphType, GraphVar, Module, Result, Span, TensorType, Var, graph,
+    Attrs, Binding, BindingBlock, Body, Error, Expr, Fold, Function, GraphExpr, GraphFunc,
+    GraphType, GraphVar, Module, Result, Span, TensorType, Var, graph,
 };
 
 use crate::calls::{Env, Resolve, tuple_item};
+use crate::rewrite::{sized, sized_tensor};
 
 /// Nodes in order, and the values that are left after them.
 pub(super) struct ResolvedBody {
@@ -80,7 +81,7 @@ pub(super) fn resolve(
 ) -> Result<(ResolvedBody, Vec<GraphVar>)> {
     let mut r = Resolver {
         env: Env::new(module, name, func.span),
-        sizes: HashMap::new(),
+        sizes: Subst::default(),
         nodes: Vec::new(),
     };
     let ret = Resolve::body(&mut r, func)?;
@@ -97,23 +98,12 @@ fn flatten(e: GraphExpr, out: &mut Vec<GraphExpr>) {
     }
 }
 
-/// The variables that stand alone in a type.
-pub(super) fn alone(ty: &GraphType, to: &mut impl Extend<Var>) {
-    match ty {
-        GraphType::Tensor(TensorType { shape, .. }) | GraphType::Shape(shape) => {
-            to.extend(shape.iter().filter_map(Expr::as_var).cloned());
-        }
-        GraphType::Tuple(items) => items.iter().for_each(|ty| alone(ty, to)),
-        GraphType::Opaque(_) => {}
-    }
-}
-
 /// The sizes that bindings find, those in bodies included.
 fn found(blocks: &[BindingBlock], to: &mut Vec<Var>) {
     for b in blocks.iter().flat_map(|block| &block.bindings) {
-        alone(b.var.ty(), to);
+        to.extend(b.var.ty().bound_sizes());
         if let GraphExpr::Loop(l) = &b.value {
-            l.params.iter().for_each(|p| alone(p.ty(), to));
+            to.extend(l.params.iter().flat_map(|p| p.ty().bound_sizes()));
         }
         b.value.bodies().into_iter().for_each(|body| found(&body.blocks, to));
     }
@@ -122,23 +112,8 @@ fn found(blocks: &[BindingBlock], to: &mut Vec<Var>) {
 struct Resolver<'m> {
     env: Env<'m>,
     /// What sizes of functions that are expanded stand for.
-    sizes: HashMap<Var, Expr>,
+    sizes: Subst,
     nodes: Vec<Node>,
-}
-
-/// Sizes of callers in the place of those of callees.
-struct Renamed<'a>(&'a HashMap<Var, Expr>);
-
-impl Fold for Renamed<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        match e.kind() {
-            ExprKind::Var(v) => match self.0.get(v) {
-                Some(value) => value.clone().cast(e.dtype()),
-                None => e.clone(),
-            },
-            _ => fold_expr_children(self, e),
-        }
-    }
 }
 
 impl<'m> Resolve<'m> for Resolver<'m> {
@@ -157,7 +132,7 @@ impl<'m> Resolve<'m> for Resolver<'m> {
         let GraphExpr::Call { op, args, .. } = e else { return self.call_tir(e, None) };
         if let Some(name) = graph::callee(op) {
             let args = self.values(args)?;
-            let mut outer = HashMap::new();
+            let mut outer = Subst::default();
             let ret = self.expand(name, args, |r, func, args| {
                 outer = std::mem::replace(&mut r.sizes, Self::sizes_of(func, args));
             })?;
@@ -182,30 +157,12 @@ impl<'m> Resolve<'m> for Resolver<'m> {
 }
 
 impl Resolver<'_> {
-    fn expr(&self, e: &Expr) -> Expr {
-        match self.sizes.is_empty() {
-            true => e.clone(),
-            false => Renamed(&self.sizes).expr(e),
-        }
-    }
-
-    fn tensor_type(&self, t: &TensorType) -> TensorType {
-        TensorType { shape: t.shape.iter().map(|e| self.expr(e)).collect(), dtype: t.dtype }
-    }
-
-    fn ty(&self, ty: &GraphType) -> GraphType {
-        match ty {
-            GraphType::Tensor(t) => GraphType::Tensor(self.tensor_type(t)),
-            GraphType::Tuple(items) => GraphType::Tuple(items.iter().map(|t| self.ty(t)).collect()),
-            GraphType::Shape(sizes) => {
-                GraphType::Shape(sizes.iter().map(|e| self.expr(e)).collect())
-            }
-            GraphType::Opaque(_) => ty.clone(),
-        }
+    fn ty(&mut self, ty: &GraphType) -> GraphType {
+        sized(ty, &mut |e| self.sizes.expr(e))
     }
 
     /// A variable in the place of one that is bound: each expansion of a function has its own.
-    fn fresh(&self, var: &GraphVar) -> GraphVar {
+    fn fresh(&mut self, var: &GraphVar) -> GraphVar {
         match self.env.is_outermost() {
             true => var.clone(),
             false => GraphVar::new(var.name().clone(), self.ty(var.ty())),
@@ -281,11 +238,12 @@ impl Resolver<'_> {
                 if let Some((first, rest)) = args.split_first()
                     && let Some(told) = first.as_shape()
                 {
-                    sizes = told.iter().map(|e| self.expr(e)).collect();
+                    sizes = told.iter().map(|e| self.sizes.expr(e)).collect();
                     args = rest;
                 }
                 let args = self.values(args)?;
-                let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
+                let ty = self.ty(var.ty());
+                let (outs, value) = outs(var.name(), &ty);
                 self.push(Kind::Piece { name, sizes, args, outs });
                 Ok(value)
             }
@@ -293,7 +251,8 @@ impl Resolver<'_> {
                 let cond = self.value(&branches.cond)?;
                 let (then, otherwise) =
                     (self.body(&branches.then)?, self.body(&branches.otherwise)?);
-                let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
+                let ty = self.ty(var.ty());
+                let (outs, value) = outs(var.name(), &ty);
                 if then.results.len() != outs.len() || otherwise.results.len() != outs.len() {
                     return Err(Error::malformed(format!(
                         "`{}` is {} values, but the branches give {} and {}",
@@ -316,7 +275,8 @@ impl Resolver<'_> {
                     self.env.values.insert(old.id(), new.expr());
                 }
                 let body = self.body(&l.body)?;
-                let (outs, value) = self.outs(var.name(), &self.ty(var.ty()));
+                let ty = self.ty(var.ty());
+                let (outs, value) = outs(var.name(), &ty);
                 let given = body.results.len();
                 let tuple = matches!(value, GraphExpr::Tuple(_));
                 if !tuple || outs.len() + 1 != given || outs.len() < carried.len() {
@@ -344,33 +304,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// Variables for the values of a type, and the value that is made of them.
-    fn outs(&self, name: &str, ty: &GraphType) -> (Vec<GraphVar>, GraphExpr) {
-        match ty {
-            GraphType::Tuple(items) => {
-                let (mut all, mut values) = (Vec::new(), Vec::new());
-                for (k, item) in items.iter().enumerate() {
-                    let (vars, value) = self.outs(&format!("{name}_{k}"), item);
-                    all.extend(vars);
-                    values.push(value);
-                }
-                (all, GraphExpr::Tuple(values))
-            }
-            ty => {
-                let var = GraphVar::new(name, ty.clone());
-                (vec![var.clone()], var.expr())
-            }
-        }
-    }
-
     /// A call of a tensor function, whose results are bound one by one.
     fn call_tir(&mut self, e: &GraphExpr, var: Option<GraphVar>) -> Result<GraphExpr> {
         let GraphExpr::CallTir { func, args, outs, scalars } = e else {
             return Err(Error::internal("no call of a tensor function"));
         };
         let args = self.values(args)?;
-        let outs: Vec<TensorType> = outs.iter().map(|t| self.tensor_type(t)).collect();
-        let scalars = scalars.iter().map(|e| self.expr(e)).collect();
+        let mut size = |e: &Expr| self.sizes.expr(e);
+        let outs: Vec<TensorType> = outs.iter().map(|t| sized_tensor(t, &mut size)).collect();
+        let scalars = scalars.iter().map(size).collect();
         let name = var.as_ref().map_or(func.clone(), |v| v.name().clone());
         let span = self.env.span;
         let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span };
@@ -400,18 +342,13 @@ impl Resolver<'_> {
     }
 
     /// The sizes of a graph function that is called with some arguments.
-    fn sizes_of(func: &GraphFunc, args: &[GraphExpr]) -> HashMap<Var, Expr> {
+    fn sizes_of(func: &GraphFunc, args: &[GraphExpr]) -> Subst {
         let mut sizes = HashMap::new();
         for (p, arg) in func.params.iter().zip(args) {
-            let ty = match arg {
-                GraphExpr::Var(v) => v.ty().clone(),
-                GraphExpr::Const(t) => GraphType::Tensor(TensorType::fixed(t.shape(), t.dtype())),
-                _ => continue,
-            };
-            if let (GraphType::Tensor(p), GraphType::Tensor(a)) = (p.ty(), ty) {
+            if let (GraphType::Tensor(p), GraphType::Tensor(a)) = (p.ty(), arg.ty()) {
                 for (e, given) in p.shape.iter().zip(a.shape) {
                     if let Some(v) = e.as_var() {
-                        sizes.entry(v.clone()).or_insert(given);
+                        sizes.entry(v.clone()).or_insert_with(|| given.cast(v.dtype()));
                     }
                 }
             }
@@ -423,6 +360,25 @@ impl Resolver<'_> {
             let fresh = v.fresh().expr();
             sizes.entry(v).or_insert(fresh);
         }
-        sizes
+        Subst::vars(sizes)
+    }
+}
+
+/// Variables for the values of a type, and the value that is made of them.
+fn outs(name: &str, ty: &GraphType) -> (Vec<GraphVar>, GraphExpr) {
+    match ty {
+        GraphType::Tuple(items) => {
+            let (mut all, mut values) = (Vec::new(), Vec::new());
+            for (k, item) in items.iter().enumerate() {
+                let (vars, value) = outs(&format!("{name}_{k}"), item);
+                all.extend(vars);
+                values.push(value);
+            }
+            (all, GraphExpr::Tuple(values))
+        }
+        ty => {
+            let var = GraphVar::new(name, ty.clone());
+            (vec![var.clone()], var.expr())
+        }
     }
 }

@@ -39,11 +39,7 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
             if !sizes.is_empty() {
                 args.insert(0, GraphExpr::shape(sizes));
             }
-            let value = call(&graph::call_of(&name), args);
-            match <[GraphVar; 1]>::try_from(outs) {
-                Ok([var]) => to.push(one(var, value)),
-                Err(outs) => several(&name, value, outs, span, to),
-            }
+            all(&name, call(&graph::call_of(&name), args), outs, span, to);
         }
         Kind::Cast { of, to: var } => to.push(one(var, call(MATCH_CAST, vec![of]))),
         Kind::Sizes { of, name, shape } => {
@@ -56,16 +52,27 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
         Kind::If { name, cond, then, otherwise, outs } => {
             let (then, otherwise) = (body(then, tuple), body(otherwise, tuple));
             let value = GraphExpr::If(Arc::new(Branches { cond, then, otherwise }));
-            match <[GraphVar; 1]>::try_from(outs) {
-                Ok([var]) => to.push(one(var, value)),
-                Err(outs) => several(&name, value, outs, span, to),
-            }
+            all(&name, value, outs, span, to);
         }
         Kind::Loop { name, trip, cond, carried, params, body: inner, outs } => {
             let body = body(inner, GraphExpr::Tuple);
             let value = GraphExpr::Loop(Arc::new(Loop { trip, cond, carried, params, body }));
             several(&name, value, outs, span, to);
         }
+    }
+}
+
+/// Binds the one value of a node, or a tuple and each of its values.
+fn all(
+    name: &Arc<str>,
+    value: GraphExpr,
+    outs: Vec<GraphVar>,
+    span: Option<Span>,
+    to: &mut Vec<Binding>,
+) {
+    match <[GraphVar; 1]>::try_from(outs) {
+        Ok([var]) => to.push(Binding { var, value, span }),
+        Err(outs) => several(name, value, outs, span, to),
     }
 }
 

@@ -12,7 +12,7 @@ use tilewright_ir::{Expr, Fold, Tensor, dim};
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};
-use super::physical::buffer;
+use crate::functions::{advance, buffer};
 
 /// Most entries of the table of cells that take an element.
 const MAX_TABLE: usize = 1 << 16;
@@ -110,13 +110,7 @@ impl Gather {
                 source += along;
                 entry += in_table;
             }
-            for (i, n) in at.iter_mut().zip(outer).rev() {
-                *i += 1;
-                if *i < *n {
-                    break;
-                }
-                *i = 0;
-            }
+            advance(&mut at, outer);
         }
         Some(())
     }

@@ -23,8 +23,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use tilewright_ir::{
-    Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    TensorType, dim,
+    Binding, Error, Expr, GraphExpr, GraphVar, Module, Remarks, Result, TensorType, dim,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{Pass, Run};
@@ -35,7 +34,7 @@ use super::known::{Region, Values};
 use super::recognise::Recognised;
 use crate::call_sizes::unify_sizes;
 use crate::functions::Functions;
-use crate::normal::changed_graphs;
+use crate::rewrite::{GraphFold, each_binding, rewritten};
 
 /// `cancel_layout` by name.
 pub const PASS: Pass = Pass {
@@ -55,13 +54,11 @@ const MAX_CHAIN: usize = 16;
 /// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
 /// missing.
 pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
-    let module = &unify_sizes(module)?;
     let engine = Engine::new()?;
-    let mut functions = Functions::new(module);
     let mut known = Recognised::default();
-    let graphs = changed_graphs(module, |normal| {
-        let cancel = Cancel {
-            functions: &mut functions,
+    rewritten(&unify_sizes(module)?, |functions, normal| {
+        let mut cancel = Cancel {
+            functions,
             known: &mut known,
             values: Values::new(&engine),
             steps: HashMap::new(),
@@ -69,9 +66,11 @@ pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
             alias: HashMap::new(),
             why,
         };
-        cancel.graph(normal)
-    })?;
-    Ok(functions.finish(&graphs, |_, f| f.clone()))
+        each_binding(normal, |b, out| {
+            out.push(cancel.binding(b)?);
+            Ok(())
+        })
+    })
 }
 
 /// A value that a conversion makes from another one.
@@ -103,22 +102,17 @@ enum Fate {
     Stays,
 }
 
-impl Cancel<'_, '_> {
-    fn graph(mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        let mut blocks = Vec::new();
-        for block in &func.blocks {
-            let mut bindings = Vec::new();
-            for b in &block.bindings {
-                bindings.push(self.binding(b)?);
-            }
-            blocks.push(BindingBlock { bindings, ..block.clone() });
-        }
-        Ok(GraphFunc { blocks, ..func.clone() })
+/// A value in terms of the variables that stand for others now.
+impl GraphFold for Cancel<'_, '_> {
+    fn var(&mut self, v: &GraphVar) -> GraphVar {
+        self.alias.get(&v.id()).unwrap_or(v).clone()
     }
+}
 
+impl Cancel<'_, '_> {
     fn binding(&mut self, b: &Binding) -> Result<Binding> {
-        let same = Binding { value: self.current(&b.value), ..b.clone() };
-        let GraphExpr::CallTir { func, args, outs, .. } = &same.value else {
+        let same = Binding { value: self.expr(&b.value)?, ..b.clone() };
+        let GraphExpr::CallTir { func, args, .. } = &same.value else {
             self.values.bound(&same, self.functions);
             return Ok(same);
         };
@@ -142,29 +136,15 @@ impl Cancel<'_, '_> {
             }
             Fate::Stays => (step, same.clone()),
             Fate::Becomes(step) => {
-                let name = self.functions.add(step.conversion.to_func("convert"), "convert");
-                let value = self.functions.call(name, vec![step.from.expr()], outs.clone())?;
-                (step, Binding { value, ..same.clone() })
+                let func = (step.conversion.to_func("convert"), "convert");
+                let new = self.functions.made(func, vec![step.from.expr()], &b.var, b.span)?;
+                (step, new)
             }
         };
         self.values.converted(&new, &step.conversion, &step.from.expr());
         self.steps.insert(b.var.id(), step.clone());
         self.made.push((b.var.clone(), step));
         Ok(new)
-    }
-
-    /// A value in terms of the variables that stand for others now.
-    fn current(&self, e: &GraphExpr) -> GraphExpr {
-        match e {
-            GraphExpr::Var(v) => self.alias.get(&v.id()).unwrap_or(v).expr(),
-            GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
-                func: func.clone(),
-                args: args.iter().map(|a| self.current(a)).collect(),
-                outs: outs.clone(),
-                scalars: scalars.clone(),
-            },
-            other => other.clone(),
-        }
     }
 
     fn fate(&mut self, b: &Binding, step: &Converted) -> Fate {

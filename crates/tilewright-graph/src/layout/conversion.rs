@@ -184,9 +184,9 @@ impl Conversion {
         // A result that takes nothing is no conversion, but a constant.
         let source = source.ok_or(Reason::Empty)?;
         let inside = data.domain()?;
-        let source: Vec<Expr> = source.iter().map(|e| inside.simplify(e)).collect();
-        let data = data.condition(&all)?;
-        let new = Conversion { dtype, from, to, cells, source, data, pad, engine };
+        let every = Expr::bool(true);
+        let new = Conversion { dtype, from, to, cells, source, data: every, pad, engine };
+        let new = new.of_region(&data)?;
         let fits = new.source.iter().zip(&new.from).all(|(e, n)| {
             let in_range = within(e, *n);
             inside.prove(&in_range).is_yes()
@@ -299,13 +299,17 @@ impl Conversion {
             true if regions.iter().any(|(_, pad)| matches!(pad, Pad::Undef)) => Pad::Undef,
             true => Pad::None,
         };
-        let inside = region(both)?;
-        let data = inside.condition(&next.all())?;
-        let inside = inside.domain()?;
-        let source = self.source.iter().map(|e| inside.simplify(&place.expr(e))).collect();
-        let (from, to, cells) = (self.from.clone(), next.to.clone(), next.cells.clone());
-        let (dtype, engine) = (self.dtype, self.engine.clone());
-        Ok(Conversion { dtype, from, to, cells, source, data, pad, engine })
+        let source = self.source.iter().map(|e| place.expr(e)).collect();
+        let from = self.from.clone();
+        Conversion { from, source, pad, ..next.clone() }.of_region(&region(both)?)
+    }
+
+    /// The same where the cells of a region take one.
+    fn of_region(mut self, region: &Set) -> Known<Conversion> {
+        let inside = region.domain()?;
+        self.source = self.source.iter().map(|e| inside.simplify(e)).collect();
+        self.data = region.condition(&self.all())?;
+        Ok(self)
     }
 
     /// The conversion back: every cell that was taken gets its value from where it went; `pad`
@@ -315,15 +319,11 @@ impl Conversion {
         let back = || -> Known<Conversion> {
             let relation = self.relation()?;
             let source = relation.inverse(&cells)?;
-            let all = boxed(&self.engine, &cells, &self.from);
-            let taken = relation.range(&cells)?;
-            let data = taken.condition(&all)?;
-            let inside = taken.domain()?;
-            let source = source.iter().map(|e| inside.simplify(e)).collect();
-            let pad = if data.is_true() { Pad::None } else { pad };
             let (from, to) = (self.to.clone(), self.from.clone());
-            let (dtype, engine) = (self.dtype, self.engine.clone());
-            Ok(Conversion { dtype, from, to, cells: cells.clone(), source, data, pad, engine })
+            let new = Conversion { from, to, cells: cells.clone(), source, pad, ..self.clone() };
+            let new = new.of_region(&relation.range(&cells)?)?;
+            let pad = if new.data.is_true() { Pad::None } else { new.pad };
+            Ok(Conversion { pad, ..new })
         };
         back().ok()
     }

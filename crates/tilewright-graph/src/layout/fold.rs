@@ -5,19 +5,20 @@
 //! out of proportion by, say, a broadcast.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::{
-    Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module,
-    Remarks, Result, Tensor, TensorFunc,
+    Binding, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Remarks, Result,
+    Tensor, TensorFunc,
 };
 use tilewright_transform::pass::{Number, Pass, Run};
 
 use super::apply::apply;
 use super::conversion::Conversion;
-use crate::functions::Functions;
-use crate::normal::changed_graphs;
+use super::recognise::Recognised;
+use crate::rewrite::{each_binding, rewritten};
 
 /// How much larger folded constants may be.
 const GROWTH: Number = Number {
@@ -111,7 +112,7 @@ struct Folder<'a, 'e> {
     /// Results by function and the memory of the arguments.
     done: HashMap<(Arc<str>, Vec<*const u8>), Vec<Tensor>>,
     /// The conversions that functions are.
-    moves: HashMap<Arc<str>, Option<Conversion>>,
+    moves: Recognised,
 }
 
 impl<'a, 'e> Folder<'a, 'e> {
@@ -121,34 +122,27 @@ impl<'a, 'e> Folder<'a, 'e> {
         evaluate: &'a mut Evaluate<'e>,
         why: &'a mut Remarks,
     ) -> Self {
-        let (done, moves) = (HashMap::new(), HashMap::new());
+        let (done, moves) = (HashMap::new(), Recognised::default());
         Folder { module, growth, only: None, moves_only: false, evaluate, why, done, moves }
     }
 
     fn run(mut self) -> Result<Module> {
-        let graphs = changed_graphs(self.module, |normal| Ok(self.graph(normal)))?;
-        Ok(Functions::new(self.module).finish(&graphs, |_, f| f.clone()))
+        rewritten(self.module, |_, normal| self.graph(normal))
     }
 
-    fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
+    fn graph(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
         let mut constants: HashMap<u64, Vec<Tensor>> = HashMap::new();
-        let mut blocks = Vec::new();
-        for block in &func.blocks {
-            let mut bindings = Vec::new();
-            for b in &block.bindings {
-                match self.value(b, &constants) {
-                    Some(tensors) => {
-                        bindings.extend(
-                            constant(&b.var, &tensors).map(|value| Binding { value, ..b.clone() }),
-                        );
-                        constants.insert(b.var.id(), tensors);
-                    }
-                    None => bindings.push(b.clone()),
+        each_binding(func, |b, out| {
+            match self.value(b, &constants) {
+                Some(tensors) => {
+                    let value = constant(&b.var, &tensors);
+                    out.extend(value.map(|value| Binding { value, ..b.clone() }));
+                    constants.insert(b.var.id(), tensors);
                 }
+                None => out.push(b.clone()),
             }
-            blocks.push(BindingBlock { bindings, ..block.clone() });
-        }
-        GraphFunc { blocks, ..func.clone() }
+            Ok(())
+        })
     }
 
     /// The tensors that a binding's value consists of, if they are known.
@@ -222,13 +216,12 @@ impl Folder<'_, '_> {
     /// The result of a function that only moves data, without running it.
     fn converted(&mut self, name: &Arc<str>, f: &TensorFunc, args: &[Tensor]) -> Option<Tensor> {
         let [arg] = args else { return None };
-        apply(self.conversion(name, f)?, arg)
+        apply(&*self.conversion(name, f)?, arg)
     }
 
     /// The conversion that a function is, if it is one.
-    fn conversion(&mut self, name: &Arc<str>, f: &TensorFunc) -> Option<&Conversion> {
-        let known = self.moves.entry(name.clone());
-        known.or_insert_with(|| Conversion::of(f).ok().flatten()).as_ref()
+    fn conversion(&mut self, name: &Arc<str>, f: &TensorFunc) -> Option<Rc<Conversion>> {
+        self.moves.func(name, f).ok().flatten()
     }
 }
 

@@ -7,9 +7,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Attr, Function, GraphExpr, GraphFunc, Module};
+use tilewright_ir::{Function, GraphExpr, GraphFunc, Module};
 use tilewright_schedule::FREE_LAYOUT;
 use tilewright_transform::pass::{Pass, Run};
+
+use crate::marks::list;
 
 /// `mark_free_layout` by name.
 pub const PASS: Pass = Pass {
@@ -74,11 +76,8 @@ pub fn mark_free(module: &Module) -> Module {
     for (name, function) in &mut out.functions {
         let Some(params) = free.get(name).filter(|params| params.contains(&true)) else { continue };
         if let Function::Tensor(f) = function {
-            let numbers = (0i64..).zip(params).filter(|(_, is)| **is);
-            let numbers = numbers.map(|(k, _)| Attr::Int(k)).collect();
-            let mut new = (**f).clone();
-            new.attrs.insert(FREE_LAYOUT.into(), Attr::List(numbers));
-            *f = Arc::new(new);
+            let numbers: Vec<usize> = (0..params.len()).filter(|k| params[*k]).collect();
+            Arc::make_mut(f).attrs.insert(FREE_LAYOUT.into(), list(&numbers));
         }
     }
     out

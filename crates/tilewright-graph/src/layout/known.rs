@@ -165,21 +165,7 @@ impl Values {
                 let Some(out) = f.buffers().nth(args.len()) else {
                     return Err(format!("`{}` is one of several results", v.name()));
                 };
-                let load = |b: &Buffer, region: &Region| match f
-                    .buffers()
-                    .position(|p| p == b)
-                    .and_then(|k| args.get(k))
-                {
-                    Some(arg) => self.ask(arg, region, depth),
-                    None => Err(format!("`{}` is not followed", b.name)),
-                };
-                let finite = |b: &Buffer| {
-                    let arg = f.buffers().position(|p| p == b).and_then(|k| args.get(k));
-                    arg.is_some_and(|a| self.finite(a, depth))
-                };
-                let (engine, inputs) = (&self.engine, args.len());
-                Function { engine, func: f, inputs, load: &load, finite: &finite }
-                    .constant(out, region, depth)
+                Function { values: self, func: f, args, depth }.constant(out, region)
             }
         }
     }
@@ -269,14 +255,12 @@ impl Values {
 
 /// A function whose arguments are known.
 struct Function<'a> {
-    engine: &'a Engine,
+    values: &'a Values,
     func: &'a TensorFunc,
-    /// How many of its parameters are arguments; the others are results.
-    inputs: usize,
-    /// The constant that cells of an argument hold.
-    load: &'a dyn Fn(&Buffer, &Region) -> Answer,
-    /// Whether an argument is finite.
-    finite: &'a dyn Fn(&Buffer) -> bool,
+    /// Its first parameters; the others are results.
+    args: &'a [GraphExpr],
+    /// How far up a question about an argument goes.
+    depth: usize,
 }
 
 /// A value, on the points of a domain.
@@ -289,16 +273,26 @@ struct Evaluation<'a> {
 }
 
 impl Function<'_> {
+    /// The value that a parameter is given.
+    fn argument(&self, buffer: &Buffer) -> Option<&GraphExpr> {
+        self.args.get(self.func.buffers().position(|p| p == buffer)?)
+    }
+
     /// The constant that all cells of a region of a buffer hold when the function is done.
-    fn constant(&self, buffer: &Buffer, region: &Region, depth: usize) -> Answer {
+    fn constant(&self, buffer: &Buffer, region: &Region) -> Answer {
         let Some(writes) = Writes::of(self.func.root_parts().1) else {
             return Err(format!("what is done to `{}` cannot be followed", buffer.name));
         };
         let last = writes.stores.iter().rposition(|w| w.buffer == *buffer).map_or(0, |k| k + 1);
         match self.assumed(&writes, buffer, region, last) {
             Some(value) => Ok(value),
-            None => self.of_writes(&writes, buffer, region, depth),
+            None => self.of_writes(&writes, buffer, region, self.depth),
         }
+    }
+
+    /// Whether no element of an argument is `NaN` or infinite.
+    fn finite(&self, buffer: &Buffer) -> bool {
+        self.argument(buffer).is_some_and(|arg| self.values.finite(arg, self.depth))
     }
 
     /// What is assumed of a region of a buffer once `after` stores are done.
@@ -311,8 +305,8 @@ impl Function<'_> {
     ) -> Option<Expr> {
         let names: Vec<Expr> = region.cells.iter().map(Var::expr).collect();
         writes.assumes.iter().filter(|a| a.after >= after).find_map(|a| {
-            let (cells, value) = fact(self.engine, &a.place, &a.cond, buffer)?;
-            region.domain(self.engine).prove(&cells.at(&names)).is_yes().then_some(value)
+            let (cells, value) = fact(&self.values.engine, &a.place, &a.cond, buffer)?;
+            region.domain(&self.values.engine).prove(&cells.at(&names)).is_yes().then_some(value)
         })
     }
 
@@ -321,12 +315,14 @@ impl Function<'_> {
             return Err(format!("the question goes through more than {MAX_DEPTH} functions"));
         };
         let stored = writes.stores.iter().any(|w| w.buffer == *buffer);
-        let argument = self.func.buffers().take(self.inputs).any(|p| p == buffer);
-        match (stored, argument) {
+        let argument = self.argument(buffer);
+        match (stored, argument.is_some()) {
             (false, _) => {
-                return self
-                    .assumed(writes, buffer, region, 0)
-                    .map_or_else(|| (self.load)(buffer, region), Ok);
+                let ask = || match argument {
+                    Some(arg) => self.values.ask(arg, region, self.depth),
+                    None => Err(format!("`{}` is not followed", buffer.name)),
+                };
+                return self.assumed(writes, buffer, region, 0).map_or_else(ask, Ok);
             }
             (true, true) => return Err(format!("`{}` is changed in place", buffer.name)),
             (true, false) => {}
@@ -338,12 +334,12 @@ impl Function<'_> {
             .filter(|w| w.buffer == *buffer)
             .partition(|w| w.value.loads_from(|b| b == buffer));
         let not_written = || format!("not all of these cells of `{}` are written", buffer.name);
-        if !covers(self.engine, &sets, region).map_err(|e| e.to_string())? {
+        if !covers(&self.values.engine, &sets, region).map_err(|e| e.to_string())? {
             return Err(not_written());
         }
         let mut found: Option<Expr> = None;
         for w in sets {
-            let domain = w.place.domain(self.engine).with_guard(&region.at(&w.indices));
+            let domain = w.place.domain(&self.values.engine).with_guard(&region.at(&w.indices));
             if domain.is_empty().is_yes() {
                 continue;
             }
@@ -356,7 +352,7 @@ impl Function<'_> {
         }
         let found = found.ok_or_else(not_written)?;
         for w in updates {
-            let domain = w.place.domain(self.engine).with_guard(&region.at(&w.indices));
+            let domain = w.place.domain(&self.values.engine).with_guard(&region.at(&w.indices));
             if domain.is_empty().is_yes() {
                 continue;
             }
@@ -438,7 +434,7 @@ impl Evaluation<'_> {
             return Ok(zero);
         }
         match other.kind() {
-            ExprKind::Load(b, _) if (self.function.finite)(b) => Ok(zero),
+            ExprKind::Load(b, _) if self.function.finite(b) => Ok(zero),
             ExprKind::Load(b, _) => {
                 Err(format!("a product with zero: `{}` may hold NaN or infinity", b.name))
             }

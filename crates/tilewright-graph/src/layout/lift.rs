@@ -36,9 +36,9 @@ use tilewright_analysis::Stage;
 use tilewright_interp::written_params;
 use tilewright_ir::visit::{Subst, accessed, fold_block_children};
 use tilewright_ir::{
-    Attr, BinOp, Binding, BindingBlock, Block, Buffer, Dim, Error, Expr, Fold, GraphExpr,
-    GraphFunc, GraphType, GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt,
-    StmtKind, TensorFunc, TensorType, Var,
+    Attr, BinOp, Binding, Block, Buffer, Dim, Error, Expr, Fold, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
+    TensorType, Var,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -47,7 +47,8 @@ use super::conversion::{Conversion, Pad};
 use super::taint::Taint;
 use crate::call_sizes::{outside, unify_sizes};
 use crate::functions::Functions;
-use crate::normal::{changed_graphs, needed};
+use crate::normal::needed_ids;
+use crate::rewrite::{each_binding, rewritten};
 
 /// What a function keeps of the padding of a lifted stage.
 const PADDING: OneOf<Leave> = OneOf {
@@ -89,21 +90,19 @@ pub enum Leave {
 /// Those of [`normalize`](crate::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
 /// missing.
 pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
-    let module = &unify_sizes(module)?;
-    let mut functions = Functions::new(module);
     let mut splits = Splits::new();
-    let graphs = changed_graphs(module, |normal| {
-        let lift = Lift {
-            functions: &mut functions,
+    rewritten(&unify_sizes(module)?, |functions, normal| {
+        let mut lift = Lift {
+            functions,
             splits: &mut splits,
             leave,
             results: HashMap::new(),
             made: HashMap::new(),
             why,
         };
-        lift.graph(normal)
-    })?;
-    Ok(functions.finish(&graphs, |_, f| f.clone()))
+        let whole = used_whole(normal);
+        each_binding(normal, |b, out| lift.binding(b, &whole, out))
+    })
 }
 
 /// A function taken apart.
@@ -165,21 +164,7 @@ struct Lift<'a, 'm> {
 }
 
 impl Lift<'_, '_> {
-    fn graph(mut self, func: &GraphFunc) -> Result<GraphFunc> {
-        let whole = used_whole(func);
-        let mut blocks = Vec::new();
-        for block in &func.blocks {
-            let mut bindings = Vec::new();
-            for b in &block.bindings {
-                self.binding(b, &whole, &mut bindings)?;
-            }
-            blocks.push(BindingBlock { bindings, ..block.clone() });
-        }
-        Ok(GraphFunc { blocks, ..func.clone() })
-    }
-
     fn binding(&mut self, b: &Binding, whole: &HashSet<u64>, out: &mut Vec<Binding>) -> Result<()> {
-        let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: b.span };
         if let GraphExpr::Item(of, k) = &b.value
             && let GraphExpr::Var(v) = &**of
             && let Some((physical, split)) = self.results.get(&v.id())
@@ -221,8 +206,8 @@ impl Lift<'_, '_> {
         };
         let (func, mut scalars) = (split.compute.clone(), scalars.clone());
         scalars.extend(split.sizes.iter().map(|v| Dim::open(v).outside().argument()));
-        let call = GraphExpr::CallTir { func, args: new_args, outs: new_outs, scalars };
-        out.push(bind(&physical, call));
+        let value = GraphExpr::CallTir { func, args: new_args, outs: new_outs, scalars };
+        out.push(Binding { var: physical.clone(), value, span: b.span });
         match &split.results[..] {
             [Made { post: None, .. }] => {}
             [made] => out.extend(result(self.functions, &physical, made, b)?),
@@ -250,8 +235,7 @@ impl Lift<'_, '_> {
             return Ok(var.expr());
         }
         let var = GraphVar::tensor(format!("{name}_physical"), ty.clone());
-        let value = self.functions.call(func.clone(), vec![arg.clone()], vec![ty.clone()])?;
-        out.push(Binding { var: var.clone(), value, span: b.span });
+        out.push(self.functions.called(func.clone(), vec![arg.clone()], &var, b.span)?);
         key.map(|k| self.made.insert(k, var.clone()));
         Ok(var.expr())
     }
@@ -402,7 +386,6 @@ fn result(
     made: &Made,
     b: &Binding,
 ) -> Result<Vec<Binding>> {
-    let bind = |var: &GraphVar, value| Binding { var: var.clone(), value, span: b.span };
     let mut out = Vec::new();
     let item = match physical.ty() {
         GraphType::Tuple(types) => {
@@ -413,30 +396,21 @@ fn result(
                 }
                 _ => b.var.clone(),
             };
-            out.push(bind(&var, value));
+            out.push(Binding { var: var.clone(), value, span: b.span });
             var
         }
         _ => physical.clone(),
     };
     if let Some(post) = &made.post {
-        let outs = b.var.ty().as_tensor().cloned().into_iter().collect();
-        out.push(bind(&b.var, functions.call(post.clone(), vec![item.expr()], outs)?));
+        out.push(functions.called(post.clone(), vec![item.expr()], &b.var, b.span)?);
     }
     Ok(out)
 }
 
 /// Variables of several results that are used as a whole, and not item by item.
 fn used_whole(func: &GraphFunc) -> HashSet<u64> {
-    let mut whole = HashSet::new();
-    for b in func.bindings().filter(|b| !matches!(b.value, GraphExpr::Item(..))) {
-        needed(&b.value, &mut |v| {
-            whole.insert(v.id());
-        });
-    }
-    needed(&func.ret, &mut |v| {
-        whole.insert(v.id());
-    });
-    whole
+    let values = func.bindings().map(|b| &b.value);
+    needed_ids(values.filter(|e| !matches!(e, GraphExpr::Item(..))).chain([&func.ret]))
 }
 
 /// How many parameters a function only reads, where those come first, then those that it only

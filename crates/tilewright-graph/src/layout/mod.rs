@@ -12,7 +12,6 @@
 //! * [`physical`]: layouts that split axes into digits and reorder them.
 //! * [`policy`]: a fixed choice of layouts for whole models.
 //! * [`recognise`]: which functions of a module are conversions.
-//! * [`stages`]: functions that work in other layouts inside.
 
 mod apply;
 pub mod cancel;
@@ -28,7 +27,6 @@ pub mod policy;
 pub mod precompute;
 pub mod propagate;
 pub mod recognise;
-pub mod stages;
 mod taint;
 mod writes;
 
@@ -41,4 +39,3 @@ pub use lift::{Leave, lift_layout};
 pub use physical::Layout;
 pub use policy::Policy;
 pub use recognise::Recognised;
-pub use stages::with_layouts;

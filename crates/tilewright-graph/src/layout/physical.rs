@@ -22,11 +22,12 @@
 
 use std::fmt;
 
+use tilewright_analysis::Extent;
 use tilewright_analysis::affine::Affine;
-use tilewright_analysis::{Extent, Stage};
-use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, Param, TensorFunc, Var, dim};
+use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use super::conversion::Conversion;
+use crate::functions::{at, buffer, cells, one_stage};
 
 /// How the index of one axis is written in digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -170,6 +171,11 @@ impl Layout {
         (known && layout.order.len() == digits).then_some(layout)
     }
 
+    /// That of a buffer of logical shape.
+    pub fn of_buffer(b: &Buffer) -> Self {
+        Layout::identity(&dim::of_shape(&b.shape).unwrap_or_default())
+    }
+
     /// Whether physical and logical indices are the same.
     pub fn is_identity(&self) -> bool {
         *self == Layout::identity(&self.logical)
@@ -244,7 +250,8 @@ impl Layout {
             }
         };
         let at = cells.iter().map(Var::expr).collect();
-        stage_func("pack", &cells, &physical, [&from, &to], at, value)
+        let iters = cells.into_iter().zip(&physical).map(|(v, n)| (v, *n, IterKind::Spatial));
+        one_stage("pack", &iters.collect::<Vec<_>>(), [&from, &to], at, value)
     }
 
     /// The conversion of tensors in this layout to logical ones.
@@ -252,11 +259,9 @@ impl Layout {
         let physical = self.physical();
         let [from, to] = [("x", &physical), ("y", &self.logical)]
             .map(|(name, shape)| buffer(name, shape, dtype));
-        let vars: Vec<Var> =
-            (0..self.logical.len()).map(|d| Var::index(format!("vi{d}"))).collect();
-        let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
-        let value = from.load(self.split(&at));
-        stage_func("crop", &vars, &self.logical, [&from, &to], at, value)
+        let iters = cells("vi", &self.logical);
+        let value = from.load(self.split(&at(&iters)));
+        one_stage("crop", &iters, [&from, &to], at(&iters), value)
     }
 
     /// Variables for the physical indices.
@@ -331,31 +336,6 @@ impl Layout {
 
 fn mentions(exprs: &[Expr], v: &Var) -> bool {
     exprs.iter().any(|e| e.mentions(v))
-}
-
-/// A buffer of these extents.
-pub(super) fn buffer(name: &str, shape: &[Dim], dtype: DType) -> Buffer {
-    Buffer::new(name, shape.iter().map(|d| d.expr()).collect(), dtype)
-}
-
-/// A function of one stage that covers its result.
-fn stage_func(
-    name: &str,
-    vars: &[Var],
-    extents: &[Dim],
-    [from, to]: [&Buffer; 2],
-    at: Vec<Expr>,
-    value: Expr,
-) -> TensorFunc {
-    let iters: Vec<_> = vars
-        .iter()
-        .zip(extents)
-        .map(|(v, extent)| (v.clone(), *extent, IterKind::Spatial))
-        .collect();
-    let stage = Stage::build(name, &iters, to, at, value, None);
-    let mut func = TensorFunc::new(vec![Param::tensor(from), Param::tensor(to)], stage.stmt);
-    func.pass_sizes(func.shape_vars());
-    func
 }
 
 impl fmt::Display for Layout {

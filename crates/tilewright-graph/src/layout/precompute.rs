@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use tilewright_analysis::{Stage, stages};
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Buffer, GraphExpr, GraphFunc, Module, Param, Result, Stmt,
-    StmtKind, Tensor, TensorFunc,
+    Attr, Binding, Buffer, GraphExpr, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc,
 };
 use tilewright_schedule::{FREE_LAYOUT, PRE};
 
 use super::fold::Evaluate;
-use crate::functions::Functions;
-use crate::normal::changed_graphs;
+use crate::marks::numbers;
+use crate::normal::Constants;
+use crate::rewrite::{each_binding, rewritten};
 
 /// A function without its stages of constants.
 struct Split {
@@ -40,80 +40,50 @@ struct Split {
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize), and of `evaluate`.
 pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module> {
-    let mut functions = Functions::new(module);
     let mut splits: HashMap<Arc<str>, Option<Split>> = HashMap::new();
     let mut done: HashMap<(Arc<str>, usize, Vec<*const u8>), Tensor> = HashMap::new();
-    let graphs = changed_graphs(module, |normal| {
-        let constants = constants(normal);
-        let mut blocks = Vec::new();
-        for block in &normal.blocks {
-            let mut bindings = Vec::new();
-            for b in &block.bindings {
-                let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
-                    bindings.push(b.clone());
-                    continue;
-                };
-                if !splits.contains_key(func) {
-                    let split = functions.get(func).cloned().and_then(|f| take_apart(&f));
-                    let split = split.map(|(rest, split)| {
-                        let rest = functions.add(rest, &format!("{func}_of_constants"));
-                        Split { rest, ..split }
-                    });
-                    splits.insert(func.clone(), split);
-                }
-                let Some(Some(split)) = splits.get(func) else {
-                    bindings.push(b.clone());
-                    continue;
-                };
-                let tensor = |k: &usize| match args.get(*k)? {
-                    GraphExpr::Const(t) => Some(t.clone()),
-                    GraphExpr::Var(v) => constants.get(&v.id()).cloned(),
-                    _ => None,
-                };
-                let mut all = Vec::new();
-                for (k, (make, of)) in split.made.iter().enumerate() {
-                    let Some(given) = of.iter().map(tensor).collect::<Option<Vec<_>>>() else {
-                        break;
-                    };
-                    let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
-                    let key = (func.clone(), k, memory);
-                    let made = match done.get(&key) {
-                        Some(known) => Some(known.clone()),
-                        None => evaluate(make, &given)?.into_iter().next(),
-                    };
-                    let Some(made) = made else { break };
-                    done.insert(key, made.clone());
-                    all.push(GraphExpr::Const(made));
-                }
-                if all.len() < split.made.len() {
-                    bindings.push(b.clone());
-                    continue;
-                }
-                all.extend(split.kept.iter().filter_map(|k| args.get(*k).cloned()));
-                let (outs, scalars) = (outs.clone(), scalars.clone());
-                let value =
-                    GraphExpr::CallTir { func: split.rest.clone(), args: all, outs, scalars };
-                bindings.push(Binding { value, ..b.clone() });
+    rewritten(module, |functions, normal| {
+        let constants = Constants::of(normal);
+        // The call without its stages of constants; `None` where it stays.
+        let mut call = |b: &Binding| -> Result<Option<GraphExpr>> {
+            let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else {
+                return Ok(None);
+            };
+            if !splits.contains_key(func) {
+                let split = functions.get(func).cloned().and_then(|f| take_apart(&f));
+                let split = split.map(|(rest, split)| {
+                    let rest = functions.add(rest, &format!("{func}_of_constants"));
+                    Split { rest, ..split }
+                });
+                splits.insert(func.clone(), split);
             }
-            blocks.push(BindingBlock { bindings, ..block.clone() });
-        }
-        Ok(GraphFunc { blocks, ..normal.clone() })
-    })?;
-    Ok(functions.finish(&graphs, |_, f| f.clone()))
-}
-
-/// The variables of a graph function that are constants.
-fn constants(graph: &GraphFunc) -> HashMap<u64, Tensor> {
-    let mut all: HashMap<u64, Tensor> = HashMap::new();
-    for b in graph.bindings() {
-        let tensor = match &b.value {
-            GraphExpr::Const(t) => Some(t.clone()),
-            GraphExpr::Var(v) => all.get(&v.id()).cloned(),
-            _ => None,
+            let Some(Some(split)) = splits.get(func) else { return Ok(None) };
+            let tensor = |k: &usize| constants.get(args.get(*k)?).cloned();
+            let mut all = Vec::new();
+            for (k, (make, of)) in split.made.iter().enumerate() {
+                let Some(given) = of.iter().map(tensor).collect::<Option<Vec<_>>>() else {
+                    return Ok(None);
+                };
+                let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
+                let key = (func.clone(), k, memory);
+                let made = match done.get(&key) {
+                    Some(known) => Some(known.clone()),
+                    None => evaluate(make, &given)?.into_iter().next(),
+                };
+                let Some(made) = made else { return Ok(None) };
+                done.insert(key, made.clone());
+                all.push(GraphExpr::Const(made));
+            }
+            all.extend(split.kept.iter().filter_map(|k| args.get(*k).cloned()));
+            let (func, outs, scalars) = (split.rest.clone(), outs.clone(), scalars.clone());
+            Ok(Some(GraphExpr::CallTir { func, args: all, outs, scalars }))
         };
-        all.extend(tensor.map(|t| (b.var.id(), t)));
-    }
-    all
+        each_binding(normal, |b, out| {
+            let value = call(b)?.unwrap_or_else(|| b.value.clone());
+            out.push(Binding { value, ..b.clone() });
+            Ok(())
+        })
+    })
 }
 
 /// Whether a stage is marked.
@@ -124,11 +94,7 @@ fn is_marked(stage: &Stage) -> bool {
 
 /// A function without its marked stages of constants, and these; `None` where there are none.
 fn take_apart(func: &TensorFunc) -> Option<(TensorFunc, Split)> {
-    let Some(Attr::List(free)) = func.attrs.get(FREE_LAYOUT) else { return None };
-    let free: Vec<usize> = free
-        .iter()
-        .filter_map(|f| if let Attr::Int(k) = f { usize::try_from(*k).ok() } else { None })
-        .collect();
+    let free = func.attrs.get(FREE_LAYOUT).and_then(numbers)?;
     let params: Vec<Option<Buffer>> = func.params.iter().map(|p| p.buffer().cloned()).collect();
     let (allocs, body) = func.root_parts();
     let stages = stages(func)?;

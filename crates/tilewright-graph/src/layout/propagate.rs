@@ -37,7 +37,8 @@ use tilewright_ir::{
 
 use super::constant::{evaluate, same_value};
 use super::physical::{Layout, Split};
-use crate::classify::is_compact;
+use crate::functions::accesses;
+use crate::view::is_compact;
 
 /// The layouts of all buffers of a function, and what is needed to write it anew.
 pub struct Propagation {
@@ -86,13 +87,6 @@ impl Movement {
 
 fn extent_of(stage: &Stage, v: &Var) -> Option<Dim> {
     stage.dims().find(|i| i.0 == v).map(|i| i.1)
-}
-
-/// Every access of a stage: the store, then the loads.
-fn accesses(stage: &Stage) -> Vec<(Buffer, Vec<Expr>)> {
-    let mut all = vec![(stage.buffer.clone(), stage.indices.clone())];
-    all.extend(stage.loads());
-    all
 }
 
 fn shape(b: &Buffer) -> Vec<Dim> {
@@ -152,7 +146,7 @@ impl Propagation {
     }
 
     fn layout(&self, b: &Buffer) -> Layout {
-        self.layouts.get(b).cloned().unwrap_or_else(|| Layout::identity(&shape(b)))
+        self.layouts.get(b).cloned().unwrap_or_else(|| Layout::of_buffer(b))
     }
 
     /// The function, given what the padding of each parameter holds that is read.

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, GraphExpr, Result, TensorFunc, TensorType, dim};
+use tilewright_ir::{GraphExpr, Result, TensorFunc};
 
 use super::conversion::Conversion;
-use crate::call_sizes::{inside, passes_sizes};
+use crate::call_sizes::fits;
 
 /// The functions that have been looked at, by name.
 #[derive(Default)]
@@ -38,18 +38,8 @@ impl Recognised {
         f: &TensorFunc,
         call: &GraphExpr,
     ) -> Result<Option<Rc<Conversion>>> {
-        let GraphExpr::CallTir { args, outs, scalars, .. } = call else { return Ok(None) };
-        let buffers: Vec<&Buffer> = f.buffers().collect();
-        let ([arg], [out], [from, to], true) =
-            (&args[..], &outs[..], &buffers[..], passes_sizes(f, scalars))
-        else {
-            return Ok(None);
-        };
-        let fits = |ty: &TensorType, b: &Buffer| {
-            let shape = inside(ty);
-            ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
-        };
-        let arg = arg.ty().as_tensor().is_some_and(|t| fits(t, from));
-        if arg && fits(out, to) { self.func(name, f) } else { Ok(None) }
+        let GraphExpr::CallTir { args, outs, .. } = call else { return Ok(None) };
+        let one = args.len() == 1 && outs.len() == 1;
+        if one && fits(f, call) { self.func(name, f) } else { Ok(None) }
     }
 }

@@ -4,10 +4,10 @@
 //! number. That the boxes are disjoint and cover the result is proven from their corners and extents.
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
+use tilewright_ir::{Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
 
-use crate::classify::is_compact;
-use crate::marks::{PARTS, VIEW};
+use crate::marks::{PARTS, VIEW, items, numbers};
+use crate::view::is_compact;
 
 /// A function that copies its inputs into disjoint boxes, which together are its result.
 pub(crate) struct Join {
@@ -63,18 +63,6 @@ impl Join {
     /// `Malformed` where they are not boxes of the result for its inputs.
     pub(crate) fn placed(func: &TensorFunc) -> Result<Option<Vec<Vec<usize>>>> {
         let Some(attr) = func.attrs.get(PARTS) else { return Ok(None) };
-        let number = |a: &Attr| match a {
-            Attr::Int(n) => usize::try_from(*n).ok(),
-            _ => None,
-        };
-        let corner = |a: &Attr| match a {
-            Attr::List(list) => list.iter().map(number).collect::<Option<Vec<usize>>>(),
-            _ => None,
-        };
-        let corners = match attr {
-            Attr::List(list) => list.iter().map(corner).collect::<Option<Vec<_>>>(),
-            _ => None,
-        };
         let boxes = |corners: Vec<Vec<usize>>| {
             let buffers: Vec<&Buffer> = func.buffers().collect();
             let (whole, parts) = buffers.split_last()?;
@@ -82,7 +70,7 @@ impl Join {
             let shape = dim::of_shape(&whole.shape)?;
             is_partition(&shape, &shapes?, &corners).then_some(corners)
         };
-        match corners.and_then(boxes) {
+        match items(attr, numbers).and_then(boxes) {
             Some(corners) => Ok(Some(corners)),
             None => Err(Error::malformed(format!(
                 "the attribute `{PARTS}` does not say where each input lies in the result"

@@ -64,8 +64,7 @@ mod users;
 use tilewright_ir::{Module, Remarks, Result};
 use tilewright_transform::pass::{Flag, Pass, Run};
 
-use crate::functions::Functions;
-use crate::normal::changed_graphs;
+use crate::rewrite::rewritten;
 
 pub(crate) use estimate::{OpenJoins, copies};
 pub(crate) use join::Join;
@@ -103,19 +102,14 @@ pub fn place_parts(module: &Module, all: bool, why: &mut Remarks) -> Result<Modu
     if movers.is_empty() {
         return Ok(module.clone());
     }
-    let mut functions = Functions::new(module);
-    let graphs = changed_graphs(module, |func| {
+    rewritten(module, |functions, func| {
         let graph = Users::of(module, func);
         let bindings = func.bindings().collect();
         let placing = Placing { graph: &graph, bindings, movers: &movers, all };
         let placed = placing.place(why);
         match placed.joined.is_empty() && placed.sliced.is_empty() {
             true => Ok(func.clone()),
-            false => placed.rewrite(&placing, &mut functions),
+            false => placed.rewrite(&placing, functions),
         }
-    })?;
-    if graphs.is_empty() {
-        return Ok(module.clone());
-    }
-    Ok(functions.finish(&graphs, |_, f| f.clone()))
+    })
 }

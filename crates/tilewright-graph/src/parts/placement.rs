@@ -14,7 +14,7 @@ use super::join::Join;
 use super::slice::Sliced;
 use super::strides::{Strides, moving, reshaped, row_major, takes_strides};
 use super::users::Users;
-use crate::classify::{Access, access};
+use crate::classify::reads_own_cell;
 
 /// Rows of a part that are shorter share cache lines with their neighbours in the whole: then they are
 /// written in pieces of lines, and a copy of the part costs no more.
@@ -350,12 +350,9 @@ impl Placing<'_> {
             seen.ok_or_else(|| format!("`{}` sees it in another shape", v.name()))?;
         }
         for (n, k) in self.graph.users.get(&origin.id()).into_iter().flatten() {
-            let b = self.bindings[*n];
-            let func = self.graph.call(b).map(|(_, func, _)| func);
-            let buffer = func.and_then(|func| func.buffers().nth(*k).map(|b| (func, b)));
-            let takes = buffer.is_some_and(|(func, buffer)| takes_strides(func, buffer));
+            let takes = self.is_used(*n, *k, takes_strides);
             if !takes && Some(*n) != join && !placed.joined.contains_key(n) {
-                let user = b.var.name();
+                let user = self.bindings[*n].var.name();
                 return Err(format!("the call of `{user}` accesses it by more than indices"));
             }
         }
@@ -396,15 +393,17 @@ impl Placing<'_> {
             open_stages(func).is_some_and(|stages| {
                 stages.iter().all(|stage| {
                     let loads = stage.loads().into_iter().filter(|(b, _)| b == buffer);
-                    loads.into_iter().all(|(b, at)| access(stage, &b, &at) == Access::Same)
+                    loads.into_iter().all(|(b, at)| reads_own_cell(stage, &b, &at))
                 })
             })
         };
-        alone
-            && users.all(|(n, k)| {
-                let func = self.graph.call(self.bindings[*n]).map(|(_, func, _)| func);
-                func.is_some_and(|func| func.buffers().nth(*k).is_some_and(|b| along(func, b)))
-            })
+        alone && users.all(|(n, k)| self.is_used(*n, *k, along))
+    }
+
+    /// Whether the function of a call uses one of its parameters so.
+    fn is_used(&self, n: usize, k: usize, so: impl Fn(&TensorFunc, &Buffer) -> bool) -> bool {
+        let func = self.graph.call(self.bindings[n]).map(|(_, func, _)| func);
+        func.is_some_and(|func| func.buffers().nth(k).is_some_and(|b| so(func, b)))
     }
 
     /// Whether a part may lie in place, if that should pay.

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Buffer, DType, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar,
-    IterKind, Param, Result, Stmt, TensorFunc, TensorType, Var, dim,
+    Attr, Binding, DType, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Param, Result, Stmt,
+    TensorFunc, TensorType, dim,
 };
 
 use super::placement::{JoinOperand, Placement, Placing, shape_of};
 use super::slice::Sliced;
 use super::strides::{Strides, part_strides, row_major, strided};
-use crate::functions::Functions;
+use crate::functions::{Functions, at, buffer, cells};
 use crate::legalize::copy_func;
-use crate::marks::{PARTS, SLICE};
+use crate::marks::{PARTS, SLICE, list};
+use crate::normal::one_block;
 
 /// The bindings of a graph function as they are made anew.
 struct Rewrite<'a, 'm> {
@@ -39,10 +40,8 @@ impl Placement {
         for (n, b) in placing.bindings.iter().enumerate() {
             new.binding(n, b)?;
         }
-        let bindings = new.bindings;
         let func = placing.graph.func;
-        let one = func.blocks.first().map(|b| BindingBlock { bindings, ..b.clone() });
-        Ok(GraphFunc { blocks: one.into_iter().collect(), ..func.clone() })
+        Ok(one_block(func, new.bindings, func.ret.clone()))
     }
 }
 
@@ -126,14 +125,9 @@ impl Rewrite<'_, '_> {
             false => join_func(dtype, &shape, &shapes, parts),
         };
         let mut new = strided(&joins, &given)?;
-        let corner = |part: &JoinOperand| {
-            Attr::List(part.corner.iter().map(|n| Attr::Int(*n as i64)).collect())
-        };
-        new.attrs.insert(PARTS.into(), Attr::List(parts.iter().map(corner).collect()));
-        let func = self.functions.add(new, name);
-        let outs = b.var.ty().as_tensor().cloned().into_iter().collect();
-        let value = self.functions.call(func, args, outs)?;
-        self.bindings.push(Binding { value, ..b.clone() });
+        let corners = parts.iter().map(|part| list(&part.corner)).collect();
+        new.attrs.insert(PARTS.into(), Attr::List(corners));
+        self.bindings.push(self.functions.made((new, name), args, &b.var, b.span)?);
         Ok(())
     }
 
@@ -158,10 +152,8 @@ impl Rewrite<'_, '_> {
             if lies[k] {
                 new.attrs.insert(SLICE.into(), slice.attr());
             }
-            let func = self.functions.add(new, name);
-            let outs = result.ty().as_tensor().cloned().into_iter().collect();
-            let value = self.functions.call(func, vec![source.clone()], outs)?;
-            self.bindings.push(Binding { var: result.clone(), value, span: b.span });
+            let args = vec![source.clone()];
+            self.bindings.push(self.functions.made((new, name), args, result, b.span)?);
         }
         if b.var.ty().as_tensor().is_none() {
             self.apart.insert(b.var.id());
@@ -181,10 +173,9 @@ impl Rewrite<'_, '_> {
         let shape = dim::of_shape(&ty.shape)
             .ok_or_else(|| Error::internal("a part whose size is not known"))?;
         let copy = strided(&copy_func(ty.dtype, &shape)?, lies)?;
-        let func = self.functions.add(copy, "copy");
-        let call = self.functions.call(func, vec![value.clone()], vec![ty.clone()])?;
         let var = GraphVar::tensor(name.clone(), ty);
-        self.bindings.push(Binding { var: var.clone(), value: call, span: None });
+        let copy = self.functions.made((copy, "copy"), vec![value.clone()], &var, None)?;
+        self.bindings.push(copy);
         Ok(GraphExpr::Var(var))
     }
 }
@@ -196,17 +187,12 @@ fn join_func(
     shapes: &[Vec<Dim>],
     parts: &[JoinOperand],
 ) -> TensorFunc {
-    let extents = |shape: &[Dim]| shape.iter().map(|d| d.expr()).collect::<Vec<Expr>>();
-    let whole = Buffer::new("whole", extents(shape), dtype);
+    let whole = buffer("whole", shape, dtype);
     let (mut params, mut stages) = (Vec::new(), Vec::new());
     for (k, (part, own)) in parts.iter().zip(shapes).enumerate() {
-        let from = Buffer::new(format!("part{k}"), extents(own), dtype);
-        let iters: Vec<(Var, Dim, IterKind)> = own
-            .iter()
-            .enumerate()
-            .map(|(axis, d)| (Var::index(format!("v{axis}")), d.inside(), IterKind::Spatial))
-            .collect();
-        let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
+        let from = buffer(format!("part{k}"), own, dtype);
+        let iters = cells("v", own);
+        let at = at(&iters);
         let moved = |(i, c): (&Expr, &usize)| match *c {
             0 => i.clone(),
             c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
@@ -217,7 +203,6 @@ fn join_func(
     }
     params.push(Param::tensor(&whole));
     let mut func = TensorFunc::new(params, Stmt::seq(stages));
-    let sizes = shapes.iter().flatten().chain(shape).flat_map(|d| d.inside().vars());
-    func.pass_sizes(sizes.collect::<Vec<_>>());
+    func.pass_sizes(func.shape_vars());
     func
 }

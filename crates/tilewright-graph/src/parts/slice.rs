@@ -11,9 +11,9 @@ use tilewright_ir::linear::Linear;
 use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
 
 use super::strides::{Strides, moving};
-use crate::classify::is_compact;
 use crate::functions::{fresh, function};
-use crate::marks::{COPY, PARTS, SLICE, VIEW};
+use crate::marks::{COPY, PARTS, SLICE, VIEW, items, list, numbers};
+use crate::view::is_compact;
 
 /// How a result lies in an input.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,9 +121,8 @@ impl Slice {
 
     /// As the attribute [`SLICE`].
     pub(super) fn attr(&self) -> Attr {
-        let list =
-            |list: &Vec<usize>| Attr::List(list.iter().map(|n| Attr::Int(*n as i64)).collect());
-        Attr::List(vec![list(&self.start), Attr::List(self.steps.iter().map(list).collect())])
+        let steps = self.steps.iter().map(|steps| list(steps)).collect();
+        Attr::List(vec![list(&self.start), Attr::List(steps)])
     }
 
     /// How the result of a function that was placed lies in its input, as the function says.
@@ -147,18 +146,9 @@ impl Slice {
     }
 
     fn read(attr: &Attr) -> Option<Slice> {
-        let list = |a: &Attr| match a {
-            Attr::List(list) => Some(list.clone()),
-            _ => None,
-        };
-        let number = |a: &Attr| match a {
-            Attr::Int(n) => usize::try_from(*n).ok(),
-            _ => None,
-        };
-        let numbers = |a: &Attr| list(a)?.iter().map(number).collect::<Option<Vec<usize>>>();
-        let [start, steps] = &list(attr)?[..] else { return None };
-        let steps = list(steps)?.iter().map(numbers).collect::<Option<_>>()?;
-        Some(Slice { start: numbers(start)?, steps })
+        let Attr::List(list) = attr else { return None };
+        let [start, steps] = &list[..] else { return None };
+        Some(Slice { start: numbers(start)?, steps: items(steps, numbers)? })
     }
 
     fn is_inside(&self, from: &Buffer, to: &Buffer) -> Option<bool> {

@@ -8,7 +8,7 @@ use tilewright_analysis::footprint::by_indices_alone;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, Dim, Error, Expr, Fold, Param, Result, TensorFunc, TensorType, dim};
 
-use crate::classify::is_compact;
+use crate::view::is_compact;
 
 /// Distances of neighbours along each axis, in elements; zero along axes of extent one.
 pub(crate) type Strides = Vec<Dim>;

@@ -84,9 +84,7 @@ impl<'a> Users<'a> {
                 value => graph.keep(value),
             }
         }
-        let mut read = Vec::new();
-        needed(&func.ret, &mut |v| read.push(v.clone()));
-        graph.results.extend(read.iter().map(|v| graph.origins.of(v).id()));
+        needed(&func.ret, &mut |v| graph.results.extend([graph.origins.of(v).id()]));
         graph
     }
 
@@ -97,9 +95,7 @@ impl<'a> Users<'a> {
     }
 
     fn keep(&mut self, value: &GraphExpr) {
-        let mut read = Vec::new();
-        needed(value, &mut |v| read.push(v.clone()));
-        self.kept.extend(read.iter().map(|v| self.origins.of(v).id()));
+        needed(value, &mut |v| self.kept.extend([self.origins.of(v).id()]));
     }
 
     /// The function that a binding calls, its arguments and its results.

@@ -5,25 +5,16 @@ use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{
-    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, TensorFunc, Var, dim, visit,
-};
+use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, Fold, TensorFunc, Var, dim, visit};
 
 use super::recognise::{Operand, Product, is_least};
-use crate::functions::{fresh, function};
+use crate::functions::{Iter, at, cells, fresh, function, param, stored};
 
 fn with_type(b: &Buffer, name: &str, dtype: DType) -> Buffer {
     b.derive_storage(|d| {
         d.name = name.into();
         d.dtype = dtype;
     })
-}
-
-/// The loops of a stage over all cells of a buffer.
-fn cells(b: &Buffer) -> Option<Vec<(Var, Dim, IterKind)>> {
-    let shape = dim::of_shape(&b.shape)?;
-    let var = |d: usize| Var::new(format!("v{d}"), DType::I32);
-    Some((0..).zip(shape).map(|(d, n)| (var(d), n, IterKind::Spatial)).collect())
 }
 
 /// What an operand of integers is made of.
@@ -60,11 +51,8 @@ pub(super) fn sums(func: &TensorFunc, p: &Product, of: &[Integers; 2]) -> Option
                 // Padding stands for zero.
                 let fill = zero.as_ref().map_or_else(|| Expr::int(0, i.dtype), |z| z.load([]));
                 let value = Expr::if_then_else(inside.clone(), integers.load(at.clone()), fill);
-                let iters: Vec<_> = pad.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
-                let name = pad.name().clone();
-                let new = Stage::build(name, &iters, &to, pad.indices.clone(), value, None);
                 allocs.push(to.clone());
-                body.push(fresh(&new));
+                body.push(fresh(&stored(pad, &to, value, None)));
                 to
             }
         };
@@ -75,7 +63,7 @@ pub(super) fn sums(func: &TensorFunc, p: &Product, of: &[Integers; 2]) -> Option
     let [left, right] = [0, 1].map(|k: usize| factor(&p.operands[k], &of[k]));
     let stage = p.stage();
     let out = with_type(&stage.buffer, "sums", DType::I32);
-    let iters: Vec<_> = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
+    let iters: Vec<Iter> = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
     let at = stage.indices.clone();
     let value = out.load(at.clone()) + left? * right?;
     let name: Arc<str> = format!("{}_integer", stage.name()).into();
@@ -121,7 +109,7 @@ impl Addend {
         let (at, addend, list) = found?;
         let axes: Vec<Var> = at.iter().map(|i| i.as_var().cloned()).collect::<Option<_>>()?;
         let distinct = (0..axes.len()).all(|k| !axes[..k].contains(&axes[k]));
-        let param = func.params.iter().position(|p| p.buffer() == Some(&addend))?;
+        let param = param(func, &addend)?;
         let inside = list.iter().all(|i| visit::free_vars(i).iter().all(|v| axes.contains(v)));
         (distinct && inside).then_some(Addend { param, at: list, axes, stage })
     }
@@ -138,8 +126,8 @@ impl Addend {
         let [x, out] = ["sums", "biased"].map(|name| with_type(sums, name, DType::I32));
         let given = func.params[self.param].buffer()?;
         let addend = with_type(given, &given.name, DType::I32);
-        let iters = cells(sums)?;
-        let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
+        let iters = cells("v", &dim::of_shape(&sums.shape)?);
+        let at = at(&iters);
         let map = Subst::vars(self.axes.iter().cloned().zip(at.iter().cloned()));
         let list: Vec<Expr> = self.at.iter().map(|e| map.clone().expr(e)).collect();
         let value = x.load(at.clone()) + addend.load(list);
@@ -189,8 +177,8 @@ pub(super) fn rescaled(
     }
     let sums = with_type(&stage.buffer, "sums", DType::I32);
     let shape = dim::of_shape(&stage.buffer.shape)?;
-    let iters = cells(&stage.buffer)?;
-    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
+    let iters = cells("v", &shape);
+    let at = at(&iters);
     let mut value = sums.load(at.clone()).cast(DType::F32);
     let mut params = vec![sums];
     for (k, axis) in factors.iter().enumerate() {
@@ -256,11 +244,9 @@ pub(super) fn on_integers(func: &TensorFunc, dtype: DType) -> TensorFunc {
     let body = stages
         .iter()
         .map(|s| {
-            let iters: Vec<_> = s.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
             let to = fold.buffer(&s.buffer);
             let (value, init) = (fold.expr(&s.value), s.init.as_ref().map(|e| fold.expr(e)));
-            let name = s.name().clone();
-            fresh(&Stage::build(name, &iters, &to, s.indices.clone(), value, init))
+            fresh(&stored(s, &to, value, init))
         })
         .collect();
     let params: Vec<Buffer> = func.buffers().map(|b| fold.buffer(b)).collect();
@@ -286,8 +272,8 @@ pub(super) fn dequantised(
     };
     let scale = Buffer::with_extents("scale", &extents, DType::F32);
     let zero = zero.then(|| Buffer::with_extents("zero_point", &extents, dtype));
-    let iters = cells(of)?;
-    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
+    let iters = cells("v", &dim::of_shape(&of.shape)?);
+    let at = at(&iters);
     let wide = |e: Expr| e.cast(DType::I32);
     let own = |b: &Buffer| b.load(axis.map(|d| at[d].clone()));
     let value = zero.iter().fold(wide(x.load(at.clone())), |v, z| v - wide(own(z)));

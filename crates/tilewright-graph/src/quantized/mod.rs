@@ -29,8 +29,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, BindingBlock, Buffer, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Tensor, TensorFunc, TensorType,
+    Binding, Buffer, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, Tensor,
+    TensorFunc,
 };
 use tilewright_transform::pass::{Pass, Run};
 
@@ -39,7 +39,8 @@ use self::recognise::{Dequantise, Division, Product, Quantise};
 use crate::call_sizes::unify_sizes;
 use crate::functions::{Functions, result_type};
 use crate::layout::fold::{Evaluate, fold_calls, interpret};
-use crate::normal::{changed_graphs, needed};
+use crate::normal::{Constants, needed, needed_ids, one_block};
+use crate::rewrite::{GraphFold, fold_children, rewritten};
 
 /// `integer_products` by name.
 pub const PASS: Pass = Pass {
@@ -64,13 +65,11 @@ pub fn integer_products(
     if !module.tensors().any(|(_, f)| Dequantise::of(f).is_some()) {
         return Ok(module.clone());
     }
-    let unified = unify_sizes(module)?;
-    let mut state =
-        State { functions: Functions::new(&unified), facts: HashMap::new(), made: HashSet::new() };
-    let graphs = changed_graphs(&unified, |normal| Ok(state.graph(normal)))?;
-    let State { functions, facts, mut made } = state;
+    let (mut facts, mut made) = (HashMap::new(), HashSet::new());
+    let new = rewritten(&unify_sizes(module)?, |functions, normal| {
+        State { functions, facts: &mut facts, made: &mut made }.graph(normal)
+    })?;
     made.extend(facts.iter().filter(|f| f.1.dequantise.is_some()).map(|f| f.0.clone()));
-    let new = functions.finish(&graphs, |_, f| f.clone());
     fold_calls(&new, &|name| made.contains(name), evaluate, why)
 }
 
@@ -104,12 +103,7 @@ impl Numbers {
 
     /// Whether integers of one stand for the same numbers as those of the other.
     fn agree(&self, other: &Numbers) -> bool {
-        let zeros = match (&self.zero, &other.zero) {
-            (Some(a), Some(b)) => same(a, b),
-            (None, None) => true,
-            _ => false,
-        };
-        zeros
+        same_zero(self.zero.as_ref(), other.zero.as_ref())
             && self.dtype == other.dtype
             && self.axis == other.axis
             && same(&self.scale, &other.scale)
@@ -129,18 +123,18 @@ struct Rescaled {
     factors: usize,
 }
 
-struct State<'m> {
-    functions: Functions<'m>,
-    facts: HashMap<Arc<str>, Facts>,
+struct State<'f, 'm> {
+    functions: &'f mut Functions<'m>,
+    facts: &'f mut HashMap<Arc<str>, Facts>,
     /// Functions whose calls of constants are to be folded.
-    made: HashSet<Arc<str>>,
+    made: &'f mut HashSet<Arc<str>>,
 }
 
 /// A graph function while it is rewritten.
 #[derive(Default)]
 struct Graph {
     bindings: Vec<Binding>,
-    constants: HashMap<u64, Tensor>,
+    constants: Constants,
     readers: HashMap<u64, usize>,
     numbers: HashMap<u64, Numbers>,
     /// Values that are others.
@@ -150,27 +144,22 @@ struct Graph {
     clipped: HashMap<u64, u64>,
 }
 
-impl Graph {
-    fn constant<'a>(&'a self, e: &'a GraphExpr) -> Option<&'a Tensor> {
+/// An expression whose variables may be others.
+impl GraphFold for Graph {
+    fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
         match e {
-            GraphExpr::Const(t) => Some(t),
-            GraphExpr::Var(v) => self.constants.get(&v.id()),
-            _ => None,
+            GraphExpr::Var(v) => Ok(self.same.get(&v.id()).unwrap_or(e).clone()),
+            _ => fold_children(self, e),
         }
     }
+}
 
+impl Graph {
     fn numbers(&self, e: &GraphExpr) -> Option<&Numbers> {
         match e {
             GraphExpr::Var(v) => self.numbers.get(&v.id()),
             _ => None,
         }
-    }
-
-    /// A new value.
-    fn bind(&mut self, name: &str, ty: TensorType, value: GraphExpr) -> GraphExpr {
-        let var = GraphVar::tensor(name, ty);
-        self.bindings.push(Binding { var: var.clone(), value, span: None });
-        var.expr()
     }
 }
 
@@ -181,7 +170,7 @@ struct Call {
     args: Vec<GraphExpr>,
 }
 
-impl State<'_> {
+impl State<'_, '_> {
     fn facts(&mut self, name: &Arc<str>) -> Option<&Facts> {
         if !self.facts.contains_key(name) {
             let func = self.functions.get(name)?.clone();
@@ -198,37 +187,27 @@ impl State<'_> {
         self.facts.get(name)
     }
 
-    fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
-        let mut g = Graph::default();
+    fn graph(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
+        let mut g = Graph { constants: Constants::of(func), ..Graph::default() };
         let mut count = |v: &GraphVar| *g.readers.entry(v.id()).or_default() += 1;
         func.bindings().for_each(|b| needed(&b.value, &mut count));
         needed(&func.ret, &mut count);
-        let results: HashSet<u64> = {
-            let mut all = HashSet::new();
-            needed(&func.ret, &mut |v| {
-                all.insert(v.id());
-            });
-            all
-        };
+        let results = needed_ids([&func.ret]);
         for b in func.bindings() {
-            let b = Binding { value: replaced(&b.value, &g.same), ..b.clone() };
-            match &b.value {
-                GraphExpr::Const(t) => drop(g.constants.insert(b.var.id(), t.clone())),
-                GraphExpr::CallTir { func: name, args, outs, .. } if outs.len() == 1 => {
-                    if let Some(func) = self.functions.get(name).cloned() {
-                        let call = Call { name: name.clone(), func, args: args.clone() };
-                        let is_result = results.contains(&b.var.id());
-                        if self.rewrite(&mut g, &b, call, is_result).is_some() {
-                            continue;
-                        }
-                    }
+            let b = Binding { value: g.expr(&b.value)?, ..b.clone() };
+            if let GraphExpr::CallTir { func: name, args, outs, .. } = &b.value
+                && outs.len() == 1
+                && let Some(func) = self.functions.get(name).cloned()
+            {
+                let call = Call { name: name.clone(), func, args: args.clone() };
+                let is_result = results.contains(&b.var.id());
+                if self.rewrite(&mut g, &b, call, is_result).is_some() {
+                    continue;
                 }
-                _ => {}
             }
             g.bindings.push(b);
         }
-        let one = func.blocks.first().map(|b| BindingBlock { bindings: g.bindings, ..b.clone() });
-        GraphFunc { blocks: one.into_iter().collect(), ..func.clone() }
+        Ok(one_block(func, g.bindings, func.ret.clone()))
     }
 
     /// The call in another form, which binds the same variable; `None` where it stays.
@@ -273,16 +252,12 @@ impl State<'_> {
         args: Vec<GraphExpr>,
         bind: Option<&Binding>,
     ) -> Option<GraphExpr> {
-        let ty = result_type(&func)?;
-        let func = self.functions.add(func, name);
-        let value = self.functions.call(func, args, vec![ty.clone()]).ok()?;
-        Some(match bind {
-            None => g.bind(name, ty, value),
-            Some(b) => {
-                g.bindings.push(Binding { value, ..b.clone() });
-                b.var.expr()
-            }
-        })
+        let (var, span) = match bind {
+            None => (GraphVar::tensor(name, result_type(&func)?), None),
+            Some(b) => (b.var.clone(), b.span),
+        };
+        g.bindings.push(self.functions.made((func, name), args, &var, span).ok()?);
+        Some(var.expr())
     }
 
     /// A sum of products of numbers as one of their integers.
@@ -350,7 +325,7 @@ impl State<'_> {
     /// A division of rescaled sums: their factor is divided.
     fn division(&mut self, g: &mut Graph, b: &Binding, call: &Call) -> Option<()> {
         let division = self.facts.get(&call.name)?.division.as_ref()?;
-        let scale = g.constant(call.args.get(division.scale)?)?;
+        let scale = g.constants.get(call.args.get(division.scale)?)?;
         let by = *scale.as_slice::<f32>()?.first().filter(|s| s.is_normal() && **s > 0.0)?;
         let GraphExpr::Var(x) = call.args.get(division.x)? else { return None };
         let mut from = x.id();
@@ -408,32 +383,29 @@ impl State<'_> {
     }
 }
 
-/// An expression whose variables may be others.
-fn replaced(e: &GraphExpr, same: &HashMap<u64, GraphExpr>) -> GraphExpr {
-    let of = |e: &GraphExpr| match e {
-        GraphExpr::Var(v) => same.get(&v.id()).cloned().unwrap_or_else(|| e.clone()),
-        _ => e.clone(),
-    };
-    match e {
-        GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
-            func: func.clone(),
-            args: args.iter().map(of).collect(),
-            outs: outs.clone(),
-            scalars: scalars.clone(),
-        },
-        _ => of(e),
+/// The zero point of a call among its arguments, none where it is zero; it has to be a constant.
+fn zero_point<'a>(g: &'a Graph, at: Option<usize>, call: &'a Call) -> Option<Option<&'a Tensor>> {
+    let Some(k) = at else { return Some(None) };
+    let zero = g.constants.get(call.args.get(k)?)?;
+    Some(Some(zero).filter(|z| !is_zero(z)))
+}
+
+fn is_zero(t: &Tensor) -> bool {
+    t.bytes().iter().all(|b| *b == 0)
+}
+
+fn same_zero(a: Option<&Tensor>, b: Option<&Tensor>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => same(a, b),
+        (a, b) => a.is_none() && b.is_none(),
     }
 }
 
 /// The numbers that a call gives, where scale and zero point are constants that all of this may rely on.
 fn numbers(g: &Graph, d: &Dequantise, call: &Call) -> Option<Numbers> {
     let x: &Buffer = call.func.params.get(d.x)?.buffer()?;
-    let scale = g.constant(call.args.get(d.scale)?)?.clone();
-    let zero = match d.zero {
-        Some(k) => Some(g.constant(call.args.get(k)?)?.clone()),
-        None => None,
-    };
-    let zero = zero.filter(|z| z.bytes().iter().any(|b| *b != 0));
+    let scale = g.constants.get(call.args.get(d.scale)?)?.clone();
+    let zero = zero_point(g, d.zero, call)?.cloned();
     let positive = scale.as_slice::<f32>()?.iter().all(|s| s.is_normal() && *s > 0.0);
     positive.then(|| Numbers {
         integers: call.args[d.x].clone(),
@@ -447,17 +419,8 @@ fn numbers(g: &Graph, d: &Dequantise, call: &Call) -> Option<Numbers> {
 /// The integers that a call quantises again to what they were.
 fn undone(g: &Graph, q: &Quantise, call: &Call) -> Option<GraphExpr> {
     let n = g.numbers(call.args.get(q.x)?)?;
-    let scale = g.constant(call.args.get(q.scale)?)?;
-    let zero = match q.zero {
-        Some(k) => Some(g.constant(call.args.get(k)?)?),
-        None => None,
-    };
-    let zero = zero.filter(|z| z.bytes().iter().any(|b| *b != 0));
-    let zeros = match (&n.zero, zero) {
-        (Some(a), Some(b)) => same(a, b),
-        (None, None) => true,
-        _ => false,
-    };
+    let scale = g.constants.get(call.args.get(q.scale)?)?;
+    let zeros = same_zero(n.zero.as_ref(), zero_point(g, q.zero, call)?);
     let fits = zeros && n.dtype == q.to && n.axis.is_none() && same(&n.scale, scale);
     fits.then(|| n.integers.clone())
 }
@@ -465,7 +428,7 @@ fn undone(g: &Graph, q: &Quantise, call: &Call) -> Option<GraphExpr> {
 /// Constants of `uint8` as `int8`: these, and their zero point, are 128 less. A zero point of 128, which
 /// is common, is none then.
 fn signed(g: &Graph, n: &Numbers) -> Option<Numbers> {
-    let integers = g.constant(&n.integers).filter(|t| t.dtype() == DType::U8)?;
+    let integers = g.constants.get(&n.integers).filter(|t| t.dtype() == DType::U8)?;
     let less = |t: &Tensor| {
         let values: Vec<i8> = t.bytes().iter().map(|v| (v ^ 128) as i8).collect();
         Tensor::from_slice(t.shape(), &values).ok()
@@ -474,7 +437,7 @@ fn signed(g: &Graph, n: &Numbers) -> Option<Numbers> {
         Some(zero) => zero.clone(),
         None => Tensor::zeros(DType::U8, n.scale.shape()).ok()?,
     };
-    let zero = less(&zero).filter(|z| z.bytes().iter().any(|b| *b != 0));
+    let zero = less(&zero).filter(|z| !is_zero(z));
     let integers = GraphExpr::Const(less(integers)?);
     Some(Numbers { integers, dtype: DType::I8, zero, ..n.clone() })
 }
@@ -519,7 +482,7 @@ fn integer_addend(
         Some(d) => Some(addend.axis(d)?),
         None => None,
     };
-    let integers = g.constant(&n.integers)?;
+    let integers = g.constants.get(&n.integers)?;
     let room = i128::from(i32::MAX) - i128::from(steps.checked_mul(LARGEST)?);
     let fits = (0..integers.len()).all(|k| integers.get_i128(k).abs() <= room);
     let same_scale = match (along == *axis, axis) {

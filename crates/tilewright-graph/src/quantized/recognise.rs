@@ -9,24 +9,14 @@ use tilewright_ir::{
     visit,
 };
 
+use crate::functions::{load, param, sum_of_products};
+
 /// `x` in `x.astype(dtype)`, and `x` itself where it has the type.
 fn uncast(e: &Expr) -> &Expr {
     match e.kind() {
         ExprKind::Cast(inner) => inner,
         _ => e,
     }
-}
-
-fn load(e: &Expr) -> Option<(&Buffer, &[Expr])> {
-    match e.kind() {
-        ExprKind::Load(b, at) => Some((b, at)),
-        _ => None,
-    }
-}
-
-/// The place of a buffer among the parameters.
-fn param(func: &TensorFunc, b: &Buffer) -> Option<usize> {
-    func.params.iter().position(|p| p.buffer() == Some(b))
 }
 
 /// The axis of a stage's result by which a list of numbers is read there: `Some(None)` for one number
@@ -180,28 +170,21 @@ impl Product {
             return None;
         }
         let stages = open_stages(func)?;
-        let (sum, value) = stages.iter().enumerate().find_map(|(k, s)| {
-            let zero = s.init.as_ref()?.as_float() == Some(0.0);
-            let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
-            Some((k, sum.value))
-        })?;
-        let ExprKind::Binary(BinOp::Mul, a, b) = value.kind() else { return None };
-        let (left, right) = (load(a)?, load(b)?);
-        let operand = |(buffer, at): (&Buffer, &[Expr])| {
-            let at = at.to_vec();
-            if let Some(param) = param(func, buffer) {
-                return Some(Operand { param, pad: None, buffer: buffer.clone(), at });
+        let (sum, [left, right]) = sum_of_products(&stages)?;
+        let operand = |(buffer, at): (Buffer, Vec<Expr>)| {
+            if let Some(param) = param(func, &buffer) {
+                return Some(Operand { param, pad: None, buffer, at });
             }
-            let mut makers = (0..stages.len()).filter(|k| stages[*k].buffer == *buffer);
+            let mut makers = (0..stages.len()).filter(|k| stages[*k].buffer == buffer);
             let (Some(pad), None) = (makers.next(), makers.next()) else { return None };
-            let reads = |s: &&Stage| s.loads().iter().any(|l| l.0 == *buffer);
+            let reads = |s: &&Stage| s.value.loads_from(|from| *from == buffer);
             let alone = pad < sum && stages.iter().filter(reads).count() == 1;
             let ExprKind::IfThenElse(_, inside, zero) = stages[pad].value.kind() else {
                 return None;
             };
             let param = param(func, load(inside)?.0)?;
             let padded = alone && zero.as_float() == Some(0.0) && !stages[pad].is_reduction();
-            padded.then(|| Operand { param, pad: Some(pad), buffer: buffer.clone(), at })
+            padded.then_some(Operand { param, pad: Some(pad), buffer, at })
         };
         let operands = [operand(left)?, operand(right)?];
         // Nothing else stands before the sum, and its result is written nowhere else.

@@ -24,6 +24,7 @@ use tilewright_ir::{
 };
 
 use super::growth::Growth;
+use crate::functions::accesses;
 
 /// The changes of the axes of buffers.
 type Axes = HashMap<Buffer, Vec<Growth>>;
@@ -90,9 +91,7 @@ impl<'a> Resize<'a> {
     /// One more round over the accesses of a stage.
     fn stage(&mut self, k: usize) -> Result<()> {
         let stage = self.stages[k].clone();
-        let mut accesses = stage.loads();
-        accesses.push((stage.buffer.clone(), stage.indices.clone()));
-        for (b, at) in accesses {
+        for (b, at) in accesses(&stage) {
             let shape = b.const_shape().ok_or_else(|| refused("a size is open"))?;
             for (d, (index, extent)) in at.iter().zip(shape).enumerate() {
                 self.axis(&stage, &b, d, index, extent)?;
@@ -188,9 +187,7 @@ impl<'a> Resize<'a> {
     /// Whether every access and condition can be written anew, and all that comes is written.
     fn check(&self) -> Result<()> {
         for s in &self.stages {
-            let mut accesses = s.loads();
-            accesses.push((s.buffer.clone(), s.indices.clone()));
-            for (b, at) in &accesses {
+            for (b, at) in &accesses(s) {
                 let shape = b.const_shape().unwrap_or_default();
                 for (d, (index, extent)) in at.iter().zip(&shape).enumerate() {
                     let axis = self.growth(b).get(d).cloned().unwrap_or_default();

@@ -10,6 +10,7 @@ use super::points::Matrices;
 use super::recognise::Convolution;
 use super::{TILES, Winograd, error};
 use crate::call_sizes::unify_sizes;
+use crate::normal::Constants;
 
 /// In which tiles the convolutions of a module may be computed, within an error.
 ///
@@ -34,22 +35,13 @@ impl Allowed {
             found.filter(|(_, conv)| conv.depth().is_some_and(|n| n >= 2)).collect();
         let mut of: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
         for (_, graph) in module.graphs() {
-            let mut constants: HashMap<u64, &Tensor> = HashMap::new();
+            let constants = Constants::of(graph);
             for b in graph.bindings() {
-                match &b.value {
-                    GraphExpr::Const(t) => drop(constants.insert(b.var.id(), t)),
-                    GraphExpr::CallTir { func, args, .. } => {
-                        let Some(conv) = convolutions.get(func) else { continue };
-                        let weights = match args.get(conv.param) {
-                            Some(GraphExpr::Const(t)) => Some(t),
-                            Some(GraphExpr::Var(v)) => constants.get(&v.id()).copied(),
-                            _ => None,
-                        };
-                        let all = of.entry(func.clone()).or_insert_with(|| TILES.to_vec());
-                        *all = weights.map_or(Vec::new(), |w| tiles(conv, w, budget, all, noise));
-                    }
-                    _ => {}
-                }
+                let GraphExpr::CallTir { func, args, .. } = &b.value else { continue };
+                let Some(conv) = convolutions.get(func) else { continue };
+                let weights = args.get(conv.param).and_then(|e| constants.get(e));
+                let all = of.entry(func.clone()).or_insert_with(|| TILES.to_vec());
+                *all = weights.map_or(Vec::new(), |w| tiles(conv, w, budget, all, noise));
             }
         }
         of.retain(|_, tiles| !tiles.is_empty());

@@ -15,9 +15,7 @@ use tilewright_ir::{
 
 use super::points::{Matrices, Rational};
 use super::recognise::{Convolution, TAPS, Window};
-use crate::functions::{fresh, function};
-
-type Iter = (Var, Dim, IterKind);
+use crate::functions::{Iter, advance, at, cells, fresh, function, param};
 
 /// The transform of the input or of the output: a function with the arguments of the convolution's that it
 /// takes. Its last parameter is what it
@@ -52,10 +50,6 @@ fn spatial(name: &str, extent: Dim) -> Iter {
 /// A buffer of `float32`.
 fn buffer(name: &str, shape: &[Dim]) -> Buffer {
     Buffer::new(name, shape.iter().map(|d| d.typed(DType::I32)).collect(), DType::F32)
-}
-
-fn at(iters: &[Iter]) -> Vec<Expr> {
-    iters.iter().map(|i| i.0.expr()).collect()
 }
 
 /// The sum of some terms by their coefficients.
@@ -184,8 +178,7 @@ impl<'a> Tiles<'a> {
         }
         let places = conv.windows.each_ref().map(|w| w.data);
         let tiles = self.data_tiles()?;
-        let outer: Vec<Iter> =
-            tiles.iter().enumerate().map(|(d, n)| spatial(&format!("v{d}"), *n)).collect();
+        let outer = cells("v", &tiles);
         let (x, y) = (spatial("vx", n), spatial("vy", n));
         let iters = Self::inserted(&outer, places, [x.clone(), y.clone()]);
         let extents: Vec<Dim> = iters.iter().map(|i| i.1).collect();
@@ -223,8 +216,7 @@ impl<'a> Tiles<'a> {
         own: &[Dim],
         shape: &[Dim],
     ) -> Option<Stage> {
-        let iters: Vec<Iter> =
-            shape.iter().enumerate().map(|(d, n)| spatial(&format!("v{d}"), *n)).collect();
+        let iters = cells("v", shape);
         let value = match maker {
             None => self.conv.data.0.load(at(&iters)),
             Some(maker) => {
@@ -343,7 +335,7 @@ impl<'a> Tiles<'a> {
         }
         let rest = &rest[usize::from(next.is_some())..];
         body.extend(rest.iter().map(fresh));
-        let own = |b: &Buffer| self.func.params.iter().any(|p| p.buffer() == Some(b));
+        let own = |b: &Buffer| param(self.func, b).is_some();
         let written = rest.iter().map(|s| &s.buffer).chain(next.as_ref().map(|n| &n.stage.buffer));
         let sums_of = next.is_none().then_some(&conv.stage().buffer);
         for b in written.chain(sums_of).filter(|b| !own(b)) {
@@ -372,8 +364,7 @@ impl<'a> Tiles<'a> {
         let own = dim::of_shape(&stage.buffer.shape)?;
         let mut shape: Vec<Dim> = self.order().iter().map(|d| own[*d]).collect();
         (0..2).for_each(|k| shape[places[k]] = size(parts[k].1));
-        let outer: Vec<Iter> =
-            shape.iter().enumerate().map(|(d, n)| spatial(&format!("v{d}"), *n)).collect();
+        let outer = cells("v", &shape);
         let (y, x, j) =
             (spatial("vy", size(parts[0].2)), spatial("vx", size(parts[1].2)), spatial("vj", n));
         // The place of a tile among all.
@@ -429,7 +420,7 @@ impl<'a> Tiles<'a> {
     /// The stage that alone reads the sums, pixel by pixel.
     fn next(&self) -> Option<Next> {
         let sums = &self.conv.stage().buffer;
-        let own = self.func.params.iter().any(|p| p.buffer() == Some(sums));
+        let own = param(self.func, sums).is_some();
         let (stage, others) = self.conv.stages[self.conv.sum + 1..].split_first()?;
         let alone = !own && !stage.is_reduction() && !others.iter().any(|s| reads(s, sums));
         let loads: Vec<_> = stage.loads().into_iter().filter(|l| l.0 == *sums).collect();
@@ -470,7 +461,8 @@ impl<'a> Tiles<'a> {
         let strides = strides(shape);
         let others = self.without_taps(&(0..shape.len()).collect::<Vec<_>>());
         let [rows, columns] = self.conv.windows.each_ref().map(|w| strides[w.weights]);
-        let plane: usize = others.iter().map(|d| shape[*d]).product();
+        let extents: Vec<usize> = others.iter().map(|d| shape[*d]).collect();
+        let plane: usize = extents.iter().product();
         let taps: Vec<Vec<f64>> =
             self.f.taps.iter().map(|row| row.iter().map(|c| c.value()).collect()).collect();
         let mut made = vec![0f32; n * n * plane];
@@ -482,18 +474,9 @@ impl<'a> Tiles<'a> {
             for (p, value) in transformed.into_iter().enumerate() {
                 made[p * plane + k] = value as f32;
             }
-            // The next window, the last index first.
-            for (i, d) in place.iter_mut().zip(&others).rev() {
-                *i += 1;
-                if *i < shape[*d] {
-                    break;
-                }
-                *i = 0;
-            }
+            advance(&mut place, &extents);
         }
-        let extents = others.iter().map(|d| shape[*d]);
-        let extents: Vec<usize> = [n, n].into_iter().chain(extents).collect();
-        Tensor::from_slice(&extents, &made).ok()
+        Tensor::from_slice(&[&[n, n][..], &extents].concat(), &made).ok()
     }
 }
 
@@ -523,7 +506,7 @@ fn reads_at(stage: &Stage, b: &Buffer) -> Option<Vec<Expr>> {
 }
 
 fn reads(stage: &Stage, b: &Buffer) -> bool {
-    stage.loads().iter().any(|l| l.0 == *b)
+    stage.value.loads_from(|from| from == b)
 }
 
 /// The stage that follows the sums.

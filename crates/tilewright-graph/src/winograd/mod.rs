@@ -27,8 +27,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Tensor, TensorFunc,
+    Attr, Binding, Error, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, Tensor,
+    TensorFunc,
 };
 
 pub use self::allowed::Allowed;
@@ -37,7 +37,8 @@ use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
 use crate::call_sizes::unify_sizes;
 use crate::functions::{Functions, result_type};
-use crate::normal::changed_graphs;
+use crate::normal::Constants;
+use crate::rewrite::{each_binding, rewritten};
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
 /// makes, the results of a tile along an axis, and the error.
@@ -98,19 +99,19 @@ pub fn winograd(module: &Module, asked: &mut Choice<'_>, why: &mut Remarks) -> R
     if !module.tensors().any(|(_, f)| !matches!(Convolution::of(f), Err(Missing::Other))) {
         return Ok(module.clone());
     }
-    let unified = unify_sizes(module)?;
-    let mut state =
-        State { functions: Functions::new(&unified), known: HashMap::new(), asked, why };
-    let graphs = changed_graphs(&unified, |normal| Ok(state.graph(normal)))?;
-    let functions = state.functions;
-    Ok(functions.finish(&graphs, |_, f| f.clone()))
+    let mut known = HashMap::new();
+    rewritten(&unify_sizes(module)?, |functions, normal| {
+        let constants = Constants::of(normal);
+        State { functions, known: &mut known, constants, asked, why }.graph(normal)
+    })
 }
 
-struct State<'m, 'a, 'w> {
-    functions: Functions<'m>,
-    known: HashMap<Arc<str>, Option<Arc<Convolution>>>,
-    asked: &'w mut Choice<'a>,
-    why: &'w mut Remarks,
+struct State<'f, 'm, 'a> {
+    functions: &'f mut Functions<'m>,
+    known: &'f mut HashMap<Arc<str>, Option<Arc<Convolution>>>,
+    constants: Constants,
+    asked: &'f mut Choice<'a>,
+    why: &'f mut Remarks,
 }
 
 /// The call of a convolution whose weights are a constant.
@@ -119,8 +120,6 @@ struct Call<'a> {
     conv: &'a Convolution,
     free: Vec<bool>,
     weights: Tensor,
-    /// Bytes of all constants of the graph.
-    constants: u64,
 }
 
 /// What a call becomes.
@@ -157,19 +156,12 @@ impl Winograd {
 }
 
 impl State<'_, '_, '_> {
-    fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
-        let mut constants: HashMap<u64, Tensor> = HashMap::new();
-        for b in func.bindings() {
-            if let GraphExpr::Const(t) = &b.value {
-                constants.insert(b.var.id(), t.clone());
-            }
-        }
-        let bytes = constants.values().map(|t| t.bytes().len() as u64).sum();
-        let (mut bindings, mut list) = (Vec::new(), Vec::new());
-        for b in func.bindings() {
-            match self.call(b, &constants, bytes) {
+    fn graph(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
+        let mut list = Vec::new();
+        let mut new = each_binding(func, |b, bindings| {
+            match self.call(b) {
                 None => bindings.push(b.clone()),
-                Some((name, made)) => match self.bind(&mut bindings, b, &name, &made) {
+                Some((name, made)) => match self.bind(bindings, b, &name, &made) {
                     Ok(()) => list.push(made.chosen),
                     Err(e) => {
                         self.why.push(e);
@@ -177,41 +169,29 @@ impl State<'_, '_, '_> {
                     }
                 },
             }
-        }
+            Ok(())
+        })?;
         if list.is_empty() {
-            return func.clone();
+            return Ok(new);
         }
         let entry = |c: Chosen| {
             Attr::List(vec![Attr::Str(c.value), Attr::Int(c.tile as i64), Attr::Float(c.error)])
         };
-        let mut attrs = func.attrs.clone();
-        attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry).collect()));
-        let one = func.blocks.first().map(|b| BindingBlock { bindings, ..b.clone() });
-        GraphFunc { blocks: one.into_iter().collect(), attrs, ..func.clone() }
+        new.attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry).collect()));
+        Ok(new)
     }
 
     /// What a call becomes; `None` where it stays.
-    fn call(
-        &mut self,
-        b: &Binding,
-        constants: &HashMap<u64, Tensor>,
-        bytes: u64,
-    ) -> Option<(Arc<str>, Made)> {
+    fn call(&mut self, b: &Binding) -> Option<(Arc<str>, Made)> {
         let GraphExpr::CallTir { func: name, args, outs, .. } = &b.value else { return None };
         let func = self.functions.get(name)?.clone();
         let conv = self.convolution(name, &func)?;
-        let constant = |e: &GraphExpr| match e {
-            GraphExpr::Const(t) => Some(t.clone()),
-            GraphExpr::Var(v) => constants.get(&v.id()).cloned(),
-            _ => None,
-        };
-        let made = match args.get(conv.param).and_then(constant) {
+        let made = match args.get(conv.param).and_then(|e| self.constants.get(e)).cloned() {
             _ if outs.len() != 1 => Err("it has several results".to_owned()),
             None => Err("its weights are no constant".to_owned()),
             Some(weights) => {
-                let free = args.iter().map(|a| constant(a).is_some()).collect();
-                let call = Call { func: &func, conv: &conv, free, weights, constants: bytes };
-                self.choose(b, &call)
+                let free = args.iter().map(|a| self.constants.get(a).is_some()).collect();
+                self.choose(b, &Call { func: &func, conv: &conv, free, weights })
             }
         };
         match made {
@@ -246,15 +226,15 @@ impl State<'_, '_, '_> {
         if call.conv.depth().is_none_or(|n| n < 2) {
             return Err("its results are sums over one channel, or an open number".to_owned());
         }
-        let direct = (self.asked.price)(call.func, &call.free, call.constants);
+        let bytes = self.constants.bytes();
+        let price = |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, bytes);
+        let direct = price(call.func, &call.free);
         let mut best: Option<(f64, Made)> = None;
         let mut reason = None;
         for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
             let f = Matrices::of_three(tile);
             let tiles = Tiles::new(call.func, call.conv, &f);
             let Some(winograd) = Winograd::of(&tiles) else { continue };
-            let price =
-                |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, call.constants);
             let cost = winograd.cost(&call.free, &price);
             if self.asked.tile.is_none() && cost >= direct {
                 reason = reason.or(Some(format!(
@@ -291,7 +271,7 @@ impl State<'_, '_, '_> {
         name: &str,
         made: &Made,
     ) -> Result<()> {
-        let GraphExpr::CallTir { args, outs, .. } = &b.value else {
+        let GraphExpr::CallTir { args, .. } = &b.value else {
             return Err(Error::internal("no call"));
         };
         let Winograd { input, products, output } = &made.winograd;
@@ -304,9 +284,9 @@ impl State<'_, '_, '_> {
         let summed = format!("{name}{PRODUCTS}");
         let sums = self.value(bindings, products, &summed, vec![data, weights])?;
         let args = [sums].into_iter().chain(given(&output.kept)).collect();
-        let func = self.functions.add(output.func.clone(), &format!("{name}_results"));
-        let value = self.functions.call(func, args, outs.clone())?;
-        bindings.push(Binding { value, ..b.clone() });
+        let results = format!("{name}_results");
+        let func = (output.func.clone(), &*results);
+        bindings.push(self.functions.made(func, args, &b.var, b.span)?);
         Ok(())
     }
 
@@ -319,10 +299,8 @@ impl State<'_, '_, '_> {
         args: Vec<GraphExpr>,
     ) -> Result<GraphExpr> {
         let ty = result_type(func).ok_or_else(|| Error::internal("a part has no result"))?;
-        let func = self.functions.add(func.clone(), name);
-        let value = self.functions.call(func, args, vec![ty.clone()])?;
         let var = GraphVar::tensor(name, ty);
-        bindings.push(Binding { var: var.clone(), value, span: None });
+        bindings.push(self.functions.made((func.clone(), name), args, &var, None)?);
         Ok(var.expr())
     }
 }

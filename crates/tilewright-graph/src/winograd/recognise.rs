@@ -2,7 +2,9 @@
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim};
+use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
+
+use crate::functions::{param, sum_of_products};
 
 /// The taps of a window along an axis.
 pub(super) const TAPS: i64 = 3;
@@ -54,17 +56,10 @@ impl Convolution {
     pub fn of(func: &TensorFunc) -> Result<Convolution, Missing> {
         let plain = func.ret.is_none() && func.size_arguments().is_ok();
         let stages = open_stages(func).filter(|_| plain).ok_or(Missing::Other)?;
-        let found = stages.iter().enumerate().find_map(|(k, s)| {
-            let zero = s.init.as_ref()?.as_float() == Some(0.0);
-            let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
-            let ExprKind::Binary(BinOp::Mul, a, b) = sum.value.kind() else { return None };
-            Some((k, load(a)?, load(b)?))
-        });
-        let (sum, a, b) = found.ok_or(Missing::Other)?;
-        let param = |b: &Buffer| func.params.iter().position(|p| p.buffer() == Some(b));
+        let (sum, [a, b]) = sum_of_products(&stages).ok_or(Missing::Other)?;
         let mut why = Missing::Other;
         for (data, weights) in [(&a, &b), (&b, &a)] {
-            let Some(param) = param(&weights.0) else { continue };
+            let Some(param) = param(func, &weights.0) else { continue };
             match windows(&stages[sum], data, weights) {
                 Ok(windows) => {
                     let conv = Convolution {
@@ -111,7 +106,7 @@ impl Convolution {
         if !one || !makers.iter().all(|s| before(s)) {
             return because("its data are made in more than one step");
         }
-        let read = |s: &Stage, b: &Buffer| s.loads().iter().any(|l| l.0 == *b);
+        let read = |s: &Stage, b: &Buffer| s.value.loads_from(|from| from == b);
         let shared = |s: &Stage| {
             let before = self.stages[..self.sum].iter().map(|o| &o.buffer);
             before.chain([&self.weights.0]).any(|b| read(s, b))
@@ -138,13 +133,6 @@ impl Convolution {
             .dims()
             .filter(|(v, _, kind)| *kind == IterKind::Reduce && !taps.contains(v));
         others.map(|(_, n, _)| n.number()).product()
-    }
-}
-
-fn load(e: &Expr) -> Option<(Buffer, Vec<Expr>)> {
-    match e.kind() {
-        ExprKind::Load(b, at) => Some((b.clone(), at.to_vec())),
-        _ => None,
     }
 }
 

@@ -9,9 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{
-    Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, dim, parallel,
-};
+use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel};
 
 use super::surroundings::{Costs, Surrounding, Surroundings};
 use super::{Flow, Layout, extents, missing};
@@ -328,7 +326,7 @@ fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
     open.iter()
         .map(|call| {
             let is_anchor = call.found.iter().any(|f| f.1.is_some());
-            let own: Vec<Layout> = call.buffers.iter().map(logical).collect();
+            let own: Vec<Layout> = call.buffers.iter().map(Layout::of_buffer).collect();
             let cost = known(call, None).unwrap_or_default();
             let own = call.way(&own, is_anchor.then_some(None), cost);
             let others = call.found.iter().filter_map(|(all, policy, _)| {
@@ -346,8 +344,4 @@ fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Op
     let pads: Vec<Option<Expr>> =
         call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
     Some(price(&propagation.build(&pads).ok()?.func))
-}
-
-fn logical(buffer: &Buffer) -> Layout {
-    Layout::identity(&dim::of_shape(&buffer.shape).unwrap_or_default())
 }

@@ -1,19 +1,19 @@
 //! Each call in the layout that moves the fewest bytes: from the parameters of a graph function to
 //! its results.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use tilewright_ir::plan::stored;
 use tilewright_ir::{
-    Attr, Binding, BindingBlock, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result,
-    Span, Stored, TensorFunc, TensorType,
+    Attr, Binding, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result, Span, Stored,
+    TensorFunc, TensorType,
 };
 
 use super::versions::{Need, moved, typed};
 use super::{Choice, Ends, Flow, Layout, Version, storage};
 use crate::layout::known::Region;
-use crate::normal::needed;
+use crate::normal::{map_results, one_block};
+use crate::rewrite::{GraphFold, fold_children};
 
 impl Flow<'_, '_> {
     /// The graph function, computed anew.
@@ -27,20 +27,8 @@ impl Flow<'_, '_> {
         for b in func.bindings() {
             self.binding(b)?;
         }
-        let ret = self.result(&func.ret, func.span)?;
-        let mut outputs: Vec<GraphVar> = Vec::new();
-        let dataflow = func.blocks.iter().all(|b| b.dataflow);
-        let bound: HashSet<u64> = self.bindings.iter().map(|b| b.var.id()).collect();
-        needed(&ret, &mut |v| {
-            if dataflow && bound.contains(&v.id()) && !outputs.contains(v) {
-                outputs.push(v.clone());
-            }
-        });
+        let ret = map_results(&func.ret, &mut |e| self.result(e, func.span))?;
         let bindings = std::mem::take(&mut self.bindings);
-        let blocks = match bindings.is_empty() {
-            true => Vec::new(),
-            false => vec![BindingBlock { dataflow, bindings, outputs }],
-        };
         let outputs = std::mem::take(&mut self.results);
         let ret_ty = func.ret_ty.clone().filter(|_| outputs.iter().all(Option::is_none));
         let mut attrs = func.attrs.clone();
@@ -50,7 +38,7 @@ impl Flow<'_, '_> {
                 attrs.insert(key.into(), Attr::List(list.collect()));
             }
         }
-        Ok(GraphFunc { params, blocks, ret, ret_ty, attrs, ..func.clone() })
+        Ok(GraphFunc { params, ret_ty, attrs, ..one_block(func, bindings, ret) })
     }
 
     /// A parameter as it comes, and how it is stored if not as it is.
@@ -102,13 +90,7 @@ impl Flow<'_, '_> {
             {
                 Ok(())
             }
-            _ => {
-                let why = need(&b.var, "takes it as it is", b.span);
-                let value = self.mapped(&b.value, &why)?;
-                self.bind(Binding { var: b.var.clone(), value, span: b.span });
-                self.arrive(&b.var, b.var.expr());
-                Ok(())
-            }
+            _ => self.bind_as_is(b, &need(&b.var, "takes it as it is", b.span)),
         }
     }
 
@@ -157,11 +139,8 @@ impl Flow<'_, '_> {
                 let stays = self.stays.get(&b.var.id());
                 let reason = stays.map_or("is computed in the logical layout", |r| r);
                 let why = need(&b.var, reason, b.span);
-                let value = self.mapped(&b.value, &why)?;
-                self.bind(Binding { var: b.var.clone(), value, span: b.span });
-                self.arrive(&b.var, b.var.expr());
-                self.spread(b, outs, None)?;
-                return Ok(());
+                self.bind_as_is(b, &why)?;
+                return self.spread(b, outs, None);
             };
             let why = need(&b.var, "is computed in this layout", b.span);
             // The padding that each argument has, or gets.
@@ -249,7 +228,7 @@ impl Flow<'_, '_> {
         let mut sum = 0u64;
         for (arg, layout) in args.iter().zip(ins) {
             if let GraphExpr::Var(v) = arg
-                && !self.is_const(arg)
+                && self.constants.get(arg).is_none()
                 && self.version(arg, layout).is_none()
                 && let Some(from) = self.cheapest(v, layout)
             {
@@ -265,39 +244,26 @@ impl Flow<'_, '_> {
         sum
     }
 
-    /// An expression in which every variable is there as it is said to be.
-    fn mapped(&mut self, e: &GraphExpr, why: &Need) -> Result<GraphExpr> {
-        let all = |flow: &mut Self, list: &[GraphExpr]| -> Result<Vec<GraphExpr>> {
-            list.iter().map(|e| flow.mapped(e, why)).collect()
-        };
-        Ok(match e {
-            GraphExpr::Var(_) => self.as_is(e, why)?,
-            GraphExpr::Const(_) => e.clone(),
-            GraphExpr::CallTir { func, args, outs, scalars } => GraphExpr::CallTir {
-                func: func.clone(),
-                args: all(self, args)?,
-                outs: outs.clone(),
-                scalars: scalars.clone(),
-            },
-            GraphExpr::Call { op, args, attrs } => {
-                let args = all(self, args)?;
-                GraphExpr::Call { op: op.clone(), args, attrs: attrs.clone() }
+    /// Binds a value whose variables are there as it is said that they are.
+    fn bind_as_is(&mut self, b: &Binding, why: &Need) -> Result<()> {
+        struct AsIs<'f, 'a, 'm>(&'f mut Flow<'a, 'm>, &'f Need);
+        impl GraphFold for AsIs<'_, '_, '_> {
+            fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
+                match e {
+                    GraphExpr::Var(_) => self.0.as_is(e, self.1),
+                    _ => fold_children(self, e),
+                }
             }
-            GraphExpr::If(_) | GraphExpr::Loop(_) => {
-                return Err(Error::internal("control flow inside of a piece of a graph"));
-            }
-            GraphExpr::Tuple(items) => GraphExpr::Tuple(all(self, items)?),
-            GraphExpr::Item(of, k) => GraphExpr::Item(Box::new(self.mapped(of, why)?), *k),
-        })
+        }
+        let value = AsIs(self, why).expr(&b.value)?;
+        self.bind(Binding { value, ..b.clone() });
+        self.arrive(&b.var, b.var.expr());
+        Ok(())
     }
 
-    /// The result of the graph function.
+    /// A result of the graph function.
     fn result(&mut self, e: &GraphExpr, span: Option<Span>) -> Result<GraphExpr> {
         match e {
-            GraphExpr::Tuple(items) => {
-                let items = items.iter().map(|i| self.result(i, span)).collect::<Result<_>>()?;
-                Ok(GraphExpr::Tuple(items))
-            }
             GraphExpr::Var(v) => {
                 let version = match self.options.outputs {
                     Ends::Logical => None,

@@ -53,7 +53,8 @@ use super::propagate::Propagation;
 use super::recognise::Recognised;
 use crate::call_sizes::{inside, passes_sizes, unify_sizes};
 use crate::functions::Functions;
-use crate::normal::changed_graphs;
+use crate::normal::Constants;
+use crate::rewrite::rewritten;
 
 /// In which layout results are.
 const OUTPUTS: OneOf<bool> = OneOf {
@@ -215,17 +216,11 @@ pub fn flow_layout(
     options: &FlowOptions<'_>,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
-    let module = &unify_sizes(module)?;
-    let mut functions = Functions::new(module);
     let mut left = Vec::new();
-    let graphs = changed_graphs(module, |normal| {
-        let mut flow = Flow::new(normal, options, &mut functions, why)?;
-        flow.backward(normal);
-        let new = flow.forward(normal);
-        left.append(&mut flow.left);
-        new
+    let module = rewritten(&unify_sizes(module)?, |functions, normal| {
+        Flow::new(normal, options, functions, why)?.run(normal, &mut left)
     })?;
-    Ok((functions.finish(&graphs, |_, f| f.clone()), left))
+    Ok((module, left))
 }
 
 /// A way to compute a call.
@@ -243,8 +238,7 @@ struct Flow<'a, 'm> {
     packs: HashMap<u64, (GraphVar, Layout, Pad, Rc<Conversion>)>,
     /// Values that are physical ones in logical layout.
     crops: HashMap<u64, (GraphVar, Layout)>,
-    /// Constants, by the variables that are bound to them.
-    consts: HashMap<u64, GraphExpr>,
+    constants: Constants,
     /// Types of logical values that are items of calls with several results.
     items: HashMap<u64, Vec<GraphVar>>,
     wanted: HashMap<u64, Vec<Layout>>,
@@ -276,7 +270,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             why,
             packs: HashMap::new(),
             crops: HashMap::new(),
-            consts: HashMap::new(),
+            constants: Constants::of(func),
             items: HashMap::new(),
             wanted: HashMap::new(),
             versions: HashMap::new(),
@@ -291,9 +285,6 @@ impl<'a, 'm> Flow<'a, 'm> {
         let mut recognised = Recognised::default();
         for b in func.bindings() {
             match &b.value {
-                GraphExpr::Const(_) => {
-                    flow.consts.insert(b.var.id(), b.value.clone());
-                }
                 GraphExpr::Item(of, _) => {
                     if let GraphExpr::Var(of) = &**of {
                         flow.items.entry(of.id()).or_default().push(b.var.clone());
@@ -312,6 +303,14 @@ impl<'a, 'm> Flow<'a, 'm> {
             }
         }
         Ok(flow)
+    }
+
+    /// The graph function, computed anew; the conversions that are left join a list.
+    fn run(mut self, func: &GraphFunc, left: &mut Vec<Left>) -> Result<GraphFunc> {
+        self.backward(func);
+        let new = self.forward(func);
+        left.append(&mut self.left);
+        new
     }
 
     /// Takes note of a conversion that is there already. What only reorders is a change of layout
@@ -369,10 +368,7 @@ impl<'a, 'm> Flow<'a, 'm> {
         come: &[(usize, Layout)],
     ) -> Vec<Choice> {
         let buffers: Vec<Buffer> = func.buffers().cloned().collect();
-        let logical: Vec<Layout> = buffers
-            .iter()
-            .map(|b| Layout::identity(&dim::of_shape(&b.shape).unwrap_or_default()))
-            .collect();
+        let logical: Vec<Layout> = buffers.iter().map(Layout::of_buffer).collect();
         let mut given: Vec<Vec<(Buffer, Layout)>> = Vec::new();
         let anchor = (self.options.anchors)(var, func);
         match anchor {

@@ -18,7 +18,7 @@ use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Layout, Left, extents};
 use crate::call_sizes::unify_sizes;
 use crate::functions::Functions;
 use crate::layout::policy::Policy;
-use crate::normal::{changed_graphs, dataflow_graphs, needed};
+use crate::normal::{changed_graphs, needed};
 
 /// The highest cost of a call or a conversion that is told apart, so that the sum of all fits the solver.
 const MOST: f64 = (1u64 << 36) as f64;
@@ -87,20 +87,17 @@ pub fn plan_layout(
     let module = &unify_sizes(module)?;
     let mut functions = Functions::new(module);
     let (mut left, mut plans) = (Vec::new(), Vec::new());
-    let names: Vec<Arc<str>> = dataflow_graphs(module).map(|(name, _)| name.clone()).collect();
-    let mut names = names.into_iter();
     let entry = module.entry().ok();
-    let graphs = changed_graphs(module, |normal| {
-        let graph = names.next().unwrap_or_default();
+    let graphs = changed_graphs(module, |graph, normal| {
         // Other graph functions are called with what the model has.
-        let is_free = options.io == IoLayout::Physical && entry.is_some_and(|e| *e == graph);
+        let is_free = options.io == IoLayout::Physical && entry == Some(graph);
         let flow_options = FlowOptions::default();
         let mut trial = Flow::new(normal, &flow_options, &mut functions, why)?;
         let around = Surroundings::of(module, normal);
         let nodes = trial.nodes(normal, options.policies, options.costs, &around);
         let costs = options.costs;
         let Asked { problem, layouts, tensors } = problem(normal, &nodes, costs, &around, is_free);
-        let decided = (options.decided)(&graph, &problem);
+        let decided = (options.decided)(graph, &problem);
         let plan = solved(&problem, &nodes, options, decided)?;
         let mut chosen: HashMap<u64, &Way> = HashMap::new();
         for (node, call) in nodes.iter().zip(&plan.calls) {
@@ -121,10 +118,7 @@ pub fn plan_layout(
         };
         let ends = if is_free { Ends::Chosen(&of) } else { Ends::Logical };
         let flow_options = FlowOptions { anchors: &anchors, inputs: ends, outputs: ends };
-        let mut flow = Flow::new(normal, &flow_options, &mut functions, why)?;
-        flow.backward(normal);
-        let new = flow.forward(normal);
-        left.append(&mut flow.left);
+        let new = Flow::new(normal, &flow_options, &mut functions, why)?.run(normal, &mut left);
         let free_inputs = problem.calls.len() - nodes.len();
         let mut free_results = Vec::new();
         needed(&normal.ret, &mut |v| match tensors.get(&v.id()) {
@@ -138,7 +132,7 @@ pub fn plan_layout(
         let made = around.results(normal);
         let results = (0..nodes.len()).filter(|k| made.contains(&nodes[*k].var.id())).collect();
         plans.push(Planned {
-            graph,
+            graph: graph.clone(),
             problem,
             plan,
             layouts,

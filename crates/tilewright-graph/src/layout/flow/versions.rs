@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
+    DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
 };
 
 use super::{Flow, Layout, Left, Version, extents};
@@ -26,14 +26,6 @@ impl Flow<'_, '_> {
         if let Some(shape) = extents(v) {
             let version = Version { layout: Layout::identity(&shape), expr, pad: None, own: false };
             self.versions.entry(v.id()).or_default().push(version);
-        }
-    }
-
-    pub(super) fn is_const(&self, e: &GraphExpr) -> bool {
-        match e {
-            GraphExpr::Const(_) => true,
-            GraphExpr::Var(v) => self.consts.contains_key(&v.id()),
-            _ => false,
         }
     }
 
@@ -110,14 +102,13 @@ impl Flow<'_, '_> {
         let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
         let from = from.unwrap_or(logical);
         let (func, base) = conversion(dtype, &from.layout, layout, pad)?;
-        let func = self.functions.add(func, base);
-        let ty = typed_as(dtype, layout);
-        let var = GraphVar::tensor(name.clone(), ty.clone());
-        let value = self.functions.call(func, vec![from.expr.clone()], vec![ty])?;
-        self.bind(Binding { var: var.clone(), value, span: why.span });
+        let var = GraphVar::tensor(name.clone(), typed_as(dtype, layout));
+        let args = vec![from.expr.clone()];
+        let made = self.functions.made((func, base), args, &var, why.span)?;
+        self.bind(made);
         if let GraphExpr::Var(v) = e {
             let bytes = moved(v, &from.layout, layout);
-            if bytes > 0 && !self.is_const(e) {
+            if bytes > 0 && self.constants.get(e).is_none() {
                 let origin = match (self.made.contains(&v.id()), self.stays.get(&v.id())) {
                     (false, _) => format!(", and `{}` is an argument of the graph", v.name()),
                     (true, Some(why)) if from.layout.is_identity() => {
@@ -152,16 +143,16 @@ impl Flow<'_, '_> {
             return Err(Error::internal("padding of what is no variable"));
         };
         let dtype = pad.dtype();
-        let repad = repad(&found.layout, dtype, pad)?;
+        // The data stay, and the padding holds the value.
+        let repad = relayout(dtype, &found.layout, &found.layout, Some(pad))?.to_func("pad");
         let new = self.padded_by_maker(at, &found, &repad);
         let (expr, replaced) = match new {
             true => (found.expr.clone(), true),
             false => {
-                let func = self.functions.add(repad, "pad");
-                let ty = typed_as(dtype, &found.layout);
-                let var = GraphVar::tensor(at.name().clone(), ty.clone());
-                let value = self.functions.call(func, vec![found.expr.clone()], vec![ty])?;
-                self.bind(Binding { var: var.clone(), value, span: why.span });
+                let var = GraphVar::tensor(at.name().clone(), typed_as(dtype, &found.layout));
+                let args = vec![found.expr.clone()];
+                let made = self.functions.made((repad, "pad"), args, &var, why.span)?;
+                self.bind(made);
                 self.left.push(Left {
                     value: root.name().clone(),
                     bytes: 2 * bytes(root, &found.layout),
@@ -243,23 +234,15 @@ pub fn conversion(
         (_, true) => return Ok((from.crop(dtype), "crop")),
         _ => {}
     }
-    let crop = Conversion::of(&from.crop(dtype))?;
-    let pack = Conversion::of(&to.pack(dtype, pad))?;
-    match crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack)) {
-        Some(both) => Ok((both.to_func("relayout"), "relayout")),
-        None => Err(Error::internal("conversions that do not compose")),
-    }
+    Ok((relayout(dtype, from, to, pad)?.to_func("relayout"), "relayout"))
 }
 
-/// The function that keeps the data of a layout and puts a value into its padding.
-fn repad(layout: &Layout, dtype: DType, pad: &Expr) -> Result<TensorFunc> {
-    let crop = Conversion::of(&layout.crop(dtype))?;
-    let pack = Conversion::of(&layout.pack(dtype, Some(pad)))?;
+/// The conversion of one layout to another, through the logical one.
+fn relayout(dtype: DType, from: &Layout, to: &Layout, pad: Option<&Expr>) -> Result<Conversion> {
+    let crop = Conversion::of(&from.crop(dtype))?;
+    let pack = Conversion::of(&to.pack(dtype, pad))?;
     let both = crop.zip(pack).and_then(|(crop, pack)| crop.then(&pack));
-    match both {
-        Some(both) => Ok(both.to_func("pad")),
-        None => Err(Error::internal("a layout whose conversions do not compose")),
-    }
+    both.ok_or_else(|| Error::internal("conversions that do not compose"))
 }
 
 pub(super) fn typed(v: &GraphVar, layout: &Layout) -> Option<TensorType> {
