@@ -276,14 +276,9 @@ impl GraphParser<'_> {
                 return Ok(());
             }
             // `n = T.int64()`
-            ast::Expr::Call(c) if c.arguments.args.is_empty() => {
-                if let Some((Space::T, callee)) = self.x.path(&c.func)
-                    && let Ok(dtype) = callee.parse::<DType>()
-                {
-                    match self.x.env.get(name) {
-                        Some(Item::Var(v)) if v.dtype() == dtype => {}
-                        _ => self.x.env.insert(name, Item::Var(self.x.size_var(name, dtype))),
-                    }
+            ast::Expr::Call(c) => {
+                if let Some(dtype) = self.x.declared(c) {
+                    self.x.declare_var(name, dtype);
                     return Ok(());
                 }
             }
@@ -668,8 +663,7 @@ impl GraphParser<'_> {
 
 /// Whether a type of a shape says its sizes.
 fn has_values(c: &ast::ExprCall) -> bool {
-    !c.arguments.args.is_empty()
-        || c.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| *a == *"values"))
+    !c.arguments.args.is_empty() || c.arguments.find_keyword("values").is_some()
 }
 
 /// Whether every extent of a type is a constant.
@@ -694,11 +688,6 @@ pub(crate) fn keeps_text(text: &str) -> bool {
     let Some((Space::R, name)) = ExprParser::new(DType::I64).path(callee) else { return false };
     // A parenthesis around the whole is not part of the expression's place.
     let whole = crate::syntax::span(&e) == Span::new(0, text.len() as u32);
-    let has = |key: &str| {
-        call.is_some_and(|c| {
-            c.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == key))
-        })
-    };
     whole
         && match name.as_str() {
             "Shape" => call.is_none_or(|c| !has_values(c)),
@@ -707,8 +696,6 @@ pub(crate) fn keeps_text(text: &str) -> bool {
                 None => true,
                 Some(c) => {
                     c.arguments.args.is_empty()
-                        && !has("shape")
-                        && !has("vdevice")
                         && c.arguments.keywords.iter().all(|k| {
                             k.arg.as_ref().is_some_and(|a| matches!(a.as_str(), "dtype" | "ndim"))
                         })
