@@ -323,10 +323,8 @@ impl GraphParser<'_> {
             // Loose code writes `T.Tensor[14, "int32"]`.
             Some((Space::T, name)) if name == "Tensor" => name,
             _ => {
-                return Err(self
-                    .x
-                    .error(e, "expected the type of a tensor")
-                    .help("write R.Tensor((2, 3), dtype=\"float32\")"));
+                let error = self.x.error(e, "expected the type of a tensor");
+                return Err(error.help("write R.Tensor((2, 3), dtype=\"float32\")"));
             }
         };
         match (name.as_str(), call, e) {
@@ -586,10 +584,8 @@ impl GraphParser<'_> {
         let args = Args::bind(c, "R.call_tir", names)?;
         let at = args.need("func")?;
         let Some((func, _)) = self.callee(at) else {
-            return Err(self
-                .x
-                .error(at, "expected the name of a function")
-                .help("write `cls.name`"));
+            let error = self.x.error(at, "expected the name of a function");
+            return Err(error.help("write `cls.name`"));
         };
         let inputs = match args.get("args") {
             None => Vec::new(),

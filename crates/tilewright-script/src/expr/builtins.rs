@@ -362,9 +362,8 @@ impl ExprParser {
                 Some("dtype") => dtype = Some(self.dtype(&k.value)?),
                 Some("func_name" | "global_symbol" | "name") => named = Some(&k.value),
                 _ => {
-                    return Err(self
-                        .error(k, "`T.call_extern` has no such parameter")
-                        .help("write T.call_extern(dtype, name, args...)"));
+                    let error = self.error(k, "`T.call_extern` has no such parameter");
+                    return Err(error.help("write T.call_extern(dtype, name, args...)"));
                 }
             }
         }
