@@ -153,31 +153,30 @@ pub enum Error {
     Internal(Box<Diagnostic>),
 }
 
-/// The same expression for the diagnostic of every variant.
-macro_rules! any_variant {
-    ($error:expr, $d:ident => $value:expr) => {
-        match $error {
-            Error::Syntax($d)
-            | Error::Malformed($d)
-            | Error::Model($d)
-            | Error::Unsupported($d)
-            | Error::Input($d)
-            | Error::Refused($d)
-            | Error::Execution($d)
-            | Error::Toolchain($d)
-            | Error::Io($d)
-            | Error::Internal($d) => $value,
-        }
-    };
-}
+/// What is the same for every variant: how it is made, and its diagnostic.
+macro_rules! variants {
+    ($($name:ident $variant:ident),*) => {
+        $(
+            #[doc = concat!("A new [`Error::", stringify!($variant), "`] with this message.")]
+            pub fn $name(message: impl Into<String>) -> Self {
+                let message = short(message.into());
+                Error::$variant(Box::new(Diagnostic { message, ..Default::default() }))
+            }
+        )*
 
-macro_rules! constructors {
-    ($($name:ident $variant:ident),*) => { $(
-        #[doc = concat!("A new [`Error::", stringify!($variant), "`] with this message.")]
-        pub fn $name(message: impl Into<String>) -> Self {
-            let message = short(message.into());
-            Error::$variant(Box::new(Diagnostic { message, ..Default::default() }))
-        } )*
+        /// The message with its place.
+        pub fn diagnostic(&self) -> &Diagnostic {
+            match self {
+                $(Error::$variant(d))|* => d,
+            }
+        }
+
+        fn edit(mut self, edit: impl FnOnce(&mut Diagnostic)) -> Self {
+            match &mut self {
+                $(Error::$variant(d))|* => edit(d),
+            }
+            self
+        }
     };
 }
 
@@ -190,20 +189,10 @@ fn short(text: String) -> String {
 }
 
 impl Error {
-    constructors!(
+    variants!(
         syntax Syntax, malformed Malformed, model Model, unsupported Unsupported, input Input,
         refused Refused, execution Execution, toolchain Toolchain, io Io, internal Internal
     );
-
-    /// The message with its place.
-    pub fn diagnostic(&self) -> &Diagnostic {
-        any_variant!(self, d => d)
-    }
-
-    fn edit(mut self, edit: impl FnOnce(&mut Diagnostic)) -> Self {
-        any_variant!(&mut self, d => edit(d));
-        self
-    }
 
     /// Points at a place; an error that already has one keeps it.
     pub fn at(self, span: impl Into<Option<Span>>) -> Self {

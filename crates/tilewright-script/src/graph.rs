@@ -276,14 +276,9 @@ impl GraphParser<'_> {
                 return Ok(());
             }
             // `n = T.int64()`
-            ast::Expr::Call(c) if c.arguments.args.is_empty() => {
-                if let Some((Space::T, callee)) = self.x.path(&c.func)
-                    && let Ok(dtype) = callee.parse::<DType>()
-                {
-                    match self.x.env.get(name) {
-                        Some(Item::Var(v)) if v.dtype() == dtype => {}
-                        _ => self.x.env.insert(name, Item::Var(self.x.size_var(name, dtype))),
-                    }
+            ast::Expr::Call(c) => {
+                if let Some(dtype) = self.x.declared(c) {
+                    self.x.declare_var(name, dtype);
                     return Ok(());
                 }
             }
@@ -328,10 +323,8 @@ impl GraphParser<'_> {
             // Loose code writes `T.Tensor[14, "int32"]`.
             Some((Space::T, name)) if name == "Tensor" => name,
             _ => {
-                return Err(self
-                    .x
-                    .error(e, "expected the type of a tensor")
-                    .help("write R.Tensor((2, 3), dtype=\"float32\")"));
+                let error = self.x.error(e, "expected the type of a tensor");
+                return Err(error.help("write R.Tensor((2, 3), dtype=\"float32\")"));
             }
         };
         match (name.as_str(), call, e) {
@@ -591,10 +584,8 @@ impl GraphParser<'_> {
         let args = Args::bind(c, "R.call_tir", names)?;
         let at = args.need("func")?;
         let Some((func, _)) = self.callee(at) else {
-            return Err(self
-                .x
-                .error(at, "expected the name of a function")
-                .help("write `cls.name`"));
+            let error = self.x.error(at, "expected the name of a function");
+            return Err(error.help("write `cls.name`"));
         };
         let inputs = match args.get("args") {
             None => Vec::new(),
@@ -668,8 +659,7 @@ impl GraphParser<'_> {
 
 /// Whether a type of a shape says its sizes.
 fn has_values(c: &ast::ExprCall) -> bool {
-    !c.arguments.args.is_empty()
-        || c.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| *a == *"values"))
+    !c.arguments.args.is_empty() || c.arguments.find_keyword("values").is_some()
 }
 
 /// Whether every extent of a type is a constant.
@@ -694,11 +684,6 @@ pub(crate) fn keeps_text(text: &str) -> bool {
     let Some((Space::R, name)) = ExprParser::new(DType::I64).path(callee) else { return false };
     // A parenthesis around the whole is not part of the expression's place.
     let whole = crate::syntax::span(&e) == Span::new(0, text.len() as u32);
-    let has = |key: &str| {
-        call.is_some_and(|c| {
-            c.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == key))
-        })
-    };
     whole
         && match name.as_str() {
             "Shape" => call.is_none_or(|c| !has_values(c)),
@@ -707,8 +692,6 @@ pub(crate) fn keeps_text(text: &str) -> bool {
                 None => true,
                 Some(c) => {
                     c.arguments.args.is_empty()
-                        && !has("shape")
-                        && !has("vdevice")
                         && c.arguments.keywords.iter().all(|k| {
                             k.arg.as_ref().is_some_and(|a| matches!(a.as_str(), "dtype" | "ndim"))
                         })

@@ -9,7 +9,8 @@ use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{Attr, Attrs, DType, Error, Result, Var};
 
 use crate::args::Args;
-use crate::expr::ExprParser;
+use crate::env::Item;
+use crate::expr::{ExprParser, Space};
 
 /// The attributes with the least and the most that sizes may be, by name.
 const ENDS: [&str; 2] = ["tir_var_lower_bound", "tir_var_upper_bound"];
@@ -87,6 +88,23 @@ impl ExprParser {
         let mut attrs = self.attrs(at)?;
         take(&mut attrs).map_err(|e| e.at(self.span(at)))?;
         Ok(attrs)
+    }
+
+    /// The type of the variable that `T.int64()` declares.
+    pub(crate) fn declared(&self, c: &ast::ExprCall) -> Option<DType> {
+        match self.path(&c.func) {
+            Some((Space::T, name)) if c.arguments.args.is_empty() => name.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Declares a variable that something else defines. Declaring what a shape has named already
+    /// changes nothing.
+    pub(crate) fn declare_var(&mut self, name: &str, dtype: DType) {
+        match self.env.get(name) {
+            Some(Item::Var(v)) if v.dtype() == dtype => {}
+            _ => self.env.insert(name, Item::Var(self.size_var(name, dtype))),
+        }
     }
 
     /// A variable that something else defines, such as an extent of a parameter.

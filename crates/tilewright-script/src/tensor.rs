@@ -455,18 +455,9 @@ impl TensorParser<'_> {
             return Err(self.x.error(target, "expected a name"));
         };
         if let Some(dtype) = self.annotated(annotation)? {
-            self.declare_var(&n.id, dtype);
+            self.x.declare_var(&n.id, dtype);
         }
         Ok(())
-    }
-
-    /// A variable that something else defines, such as an extent of a parameter. Declaring what
-    /// a shape has named already changes nothing.
-    fn declare_var(&mut self, name: &str, dtype: DType) {
-        match self.x.env.get(name) {
-            Some(Item::Var(v)) if v.dtype() == dtype => {}
-            _ => self.x.env.insert(name, Item::Var(self.x.size_var(name, dtype))),
-        }
     }
 
     /// The type of an annotation: `T.int32`, `T.let[T.int32]`, `T.handle("float32")`; `None` for
@@ -575,7 +566,7 @@ impl TensorParser<'_> {
                     if callee == "var" { &["dtype", "name"] } else { &["name", "dtype"] };
                 let args = Args::bind(c, what, names)?;
                 let dtype = self.x.dtype(args.need("dtype")?)?;
-                self.declare_var(name, dtype);
+                self.x.declare_var(name, dtype);
             }
             _ => match callee.parse::<DType>() {
                 Ok(dtype) if c.arguments.args.is_empty() || dtype == DType::HANDLE => {
@@ -584,7 +575,7 @@ impl TensorParser<'_> {
                     if !is_declaration {
                         return Ok(false);
                     }
-                    self.declare_var(name, dtype);
+                    self.x.declare_var(name, dtype);
                 }
                 _ => return Ok(false),
             },

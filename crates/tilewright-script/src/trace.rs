@@ -411,8 +411,7 @@ fn mapping(c: &ast::ExprCall) -> Option<&ast::Expr> {
     {
         return None;
     }
-    let named = |k: &&ast::Keyword| k.arg.as_ref().is_some_and(|n| n == "mapping_function");
-    let named = c.arguments.keywords.iter().find(named).map(|k| &k.value);
+    let named = c.arguments.find_keyword("mapping_function").map(|k| &k.value);
     c.arguments.args.first().or(named)
 }
 

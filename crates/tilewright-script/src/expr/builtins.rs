@@ -3,66 +3,113 @@
 use super::*;
 
 /// Built-ins of two operands that are operators of ours.
-fn binary_builtin(name: &str) -> Option<BinOp> {
-    Some(match name {
-        "min" | "Min" => BinOp::Min,
-        "max" | "Max" => BinOp::Max,
-        "truncdiv" => BinOp::TruncDiv,
-        "truncmod" | "Mod" => BinOp::TruncMod,
-        "floordiv" | "indexdiv" | "FloorDiv" => BinOp::FloorDiv,
-        "floormod" | "indexmod" | "FloorMod" => BinOp::FloorMod,
-        "Add" => BinOp::Add,
-        "Sub" => BinOp::Sub,
-        "Mul" => BinOp::Mul,
-        "Div" | "div" => BinOp::Div,
-        "EQ" => BinOp::Eq,
-        "NE" => BinOp::Ne,
-        "LT" => BinOp::Lt,
-        "LE" => BinOp::Le,
-        "GT" => BinOp::Gt,
-        "GE" => BinOp::Ge,
-        "And" => BinOp::And,
-        "Or" => BinOp::Or,
-        _ => return None,
-    })
-}
-
-/// Names of `T.*` expressions that have a meaning of their own, for suggestions.
-const KNOWN: &[&str] = &[
-    "Broadcast",
-    "Cast",
-    "FloatImm",
-    "IntImm",
-    "Let",
-    "Not",
-    "Ramp",
-    "Select",
-    "StringImm",
-    "broadcast",
-    "call_extern",
-    "call_intrin",
-    "call_pure_extern",
-    "cast",
-    "ceildiv",
-    "fabs",
-    "floordiv",
-    "floormod",
-    "if_then_else",
-    "indexdiv",
-    "indexmod",
-    "infinity",
-    "max",
-    "max_value",
-    "min",
-    "min_value",
-    "power",
-    "ramp",
-    "reinterpret",
-    "truncdiv",
-    "truncmod",
-    "type_annotation",
-    "undef",
+const BINARY: &[(&[&str], BinOp)] = &[
+    (&["min", "Min"], BinOp::Min),
+    (&["max", "Max"], BinOp::Max),
+    (&["truncdiv"], BinOp::TruncDiv),
+    (&["truncmod", "Mod"], BinOp::TruncMod),
+    (&["floordiv", "indexdiv", "FloorDiv"], BinOp::FloorDiv),
+    (&["floormod", "indexmod", "FloorMod"], BinOp::FloorMod),
+    (&["Add"], BinOp::Add),
+    (&["Sub"], BinOp::Sub),
+    (&["Mul"], BinOp::Mul),
+    (&["Div", "div"], BinOp::Div),
+    (&["EQ"], BinOp::Eq),
+    (&["NE"], BinOp::Ne),
+    (&["LT"], BinOp::Lt),
+    (&["LE"], BinOp::Le),
+    (&["GT"], BinOp::Gt),
+    (&["GE"], BinOp::Ge),
+    (&["And"], BinOp::And),
+    (&["Or"], BinOp::Or),
 ];
+
+/// What a call with these arguments means; the name is that of the built-in.
+type Reader = fn(&mut ExprParser, &str, &Args) -> Result<TextValue>;
+
+/// `T.*` with a meaning of their own: names, parameters, and how they are read.
+const BUILTINS: &[(&[&str], &[&str], Reader)] = &[
+    (&["Cast", "reinterpret"], &["dtype", "value", "span"], |p, name, args| {
+        let dtype = p.dtype(args.need("dtype")?)?;
+        let value = p.expr(args.need("value")?)?;
+        Ok(TextValue::Typed(match name {
+            "Cast" => cast(value, dtype)?,
+            _ => Expr::reinterpret_node(value, dtype),
+        }))
+    }),
+    (&["cast"], &["value", "dtype", "span"], |p, _, args| {
+        let value = p.expr(args.need("value")?)?;
+        cast(value, p.dtype(args.need("dtype")?)?).map(TextValue::Typed)
+    }),
+    (
+        &["if_then_else", "Select"],
+        &["condition", "true_value", "false_value", "span"],
+        |p, name, args| {
+            let cond = p.condition(args.need("condition")?)?;
+            let t = p.value(args.need("true_value")?)?;
+            let f = p.value(args.need("false_value")?)?;
+            let (t, f) = p.same_type(t, f)?;
+            Ok(TextValue::Typed(match name {
+                "Select" => Expr::select(cond, t, f),
+                _ => Expr::if_then_else(cond, t, f),
+            }))
+        },
+    ),
+    (&["likely"], &["cond", "dtype"], |p, _, args| {
+        let cond = p.value(args.need("cond")?)?;
+        p.intrinsic(Intrin::Likely, vec![cond])
+    }),
+    (&["Not"], &["a", "span"], |p, _, args| {
+        p.condition(args.need("a")?).map(Expr::not_node).map(TextValue::Typed)
+    }),
+    (&["ceildiv"], &["lhs", "rhs", "span"], |p, _, args| {
+        let lhs = p.value(args.need("lhs")?)?;
+        let at = args.need("rhs")?;
+        let rhs = p.copied(|p| p.value(at))?;
+        let sum = p.binary(BinOp::Add, lhs, rhs.clone())?;
+        let sum = p.binary(BinOp::Sub, sum, TextValue::Int(1))?;
+        p.binary(BinOp::FloorDiv, sum, rhs)
+    }),
+    (&["infinity", "max_value", "min_value"], &["dtype", "span"], |p, name, args| {
+        let at = args.need("dtype")?;
+        let dtype = p.dtype(at)?;
+        let value = limit(name, dtype).map(TextValue::Typed);
+        value.ok_or_else(|| p.error(at, format!("`T.{name}` of {dtype} does not exist")))
+    }),
+    (&["undef"], &["dtype"], |p, _, args| {
+        let dtype = args.read("dtype", |d| p.dtype(d))?;
+        Ok(dtype.map_or(TextValue::Undef, |d| TextValue::Typed(Expr::undef(d))))
+    }),
+    (&["ramp", "Ramp"], &["base", "stride", "lanes", "span"], |p, _, args| {
+        let base = p.value(args.need("base")?)?;
+        let stride = p.value(args.need("stride")?)?;
+        let (base, stride) = p.same_type(base, stride)?;
+        let lanes = p.lanes(args.need("lanes")?)?;
+        scalar(&base)?;
+        Ok(TextValue::Typed(Expr::ramp(base, stride, lanes)))
+    }),
+    (&["broadcast", "Broadcast"], &["value", "lanes", "span"], |p, _, args| {
+        let value = p.expr(args.need("value")?)?;
+        let lanes = p.lanes(args.need("lanes")?)?;
+        scalar(&value)?;
+        Ok(TextValue::Typed(Expr::broadcast(value, lanes)))
+    }),
+    (&["type_annotation"], &["dtype"], |p, name, args| {
+        let dtype = p.dtype(args.need("dtype")?)?;
+        Ok(TextValue::Typed(Expr::call(CallTarget::Opaque(name.into()), Vec::new(), dtype)))
+    }),
+    (&["StringImm"], &["value", "span"], |_, _, args| {
+        Ok(TextValue::Typed(Expr::str(string(args.need("value")?)?)))
+    }),
+    (&["IntImm", "FloatImm"], &["dtype", "value", "span"], |p, _, args| {
+        let dtype = p.dtype(args.need("dtype")?)?;
+        p.expr_of(args.need("value")?, dtype).map(TextValue::Typed)
+    }),
+];
+
+/// Further names of such, for suggestions: those whose arguments have forms of their own, and other
+/// names of built-in functions.
+const OTHERS: &[&str] = &["Let", "call_extern", "call_intrin", "call_pure_extern", "fabs", "power"];
 
 /// Names of `T.*` that stand for statements or scopes.
 const STATEMENTS: &[&str] = &[
@@ -130,20 +177,32 @@ impl ExprParser {
         if let Ok(dtype) = name.parse::<DType>() {
             return self.typed_literal(dtype, c);
         }
-        if let Some(op) = binary_builtin(name) {
-            return self.binary_call(op, name, c);
+        if let Some((_, op)) = BINARY.iter().find(|(names, _)| names.contains(&name)) {
+            return self.binary_call(*op, name, c);
         }
-        let intrinsic = match name {
-            "likely" => None,
-            _ => Intrin::from_name(name),
-        };
-        if let Some(op) = intrinsic {
+        if let Some((_, params, read)) = BUILTINS.iter().find(|(names, ..)| names.contains(&name)) {
+            return read(self, name, &Args::bind(c, format!("T.{name}"), params)?);
+        }
+        if let Some(op) = Intrin::from_name(name) {
             let names: &[&'static str] = if op.arity() == 1 { &["x"] } else { &["x", "y"] };
             let args = Args::bind(c, format!("T.{name}"), names)?;
             let values = names.iter().map(|n| self.value(args.need(n)?)).collect::<Result<_>>()?;
             return self.intrinsic(op, values);
         }
-        self.other_builtin(name, c)
+        match name {
+            "Let" => self.let_in(c),
+            "call_extern" | "call_pure_extern" => self.call_extern(c),
+            "call_intrin" => {
+                let args = Args::bind_variadic(c, "T.call_intrin", &["dtype", "op_name"])?;
+                let dtype = self.dtype(args.need("dtype")?)?;
+                let op = string(args.need("op_name")?)?;
+                let op = op.strip_prefix("tir.").or_else(|| op.strip_prefix("tirx.")).unwrap_or(op);
+                let rest = args.rest.iter().map(|e| self.argument(e)).collect::<Result<_>>()?;
+                let call = Expr::call(CallTarget::Opaque(op.into()), rest, dtype);
+                Ok(TextValue::Typed(call))
+            }
+            _ => self.opaque(name, c),
+        }
     }
 
     fn binary_call(&mut self, op: BinOp, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
@@ -162,110 +221,6 @@ impl ExprParser {
         self.binary(op, TextValue::Typed(a), TextValue::Typed(b))
     }
 
-    fn other_builtin(&mut self, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
-        let what = format!("T.{name}");
-        let bind = |names| Args::bind(c, what.as_str(), names);
-        let typed = |e| Ok(TextValue::Typed(e));
-        match name {
-            "Cast" | "reinterpret" => {
-                let args = bind(&["dtype", "value", "span"])?;
-                let dtype = self.dtype(args.need("dtype")?)?;
-                let value = self.expr(args.need("value")?)?;
-                match name {
-                    "Cast" => typed(cast(value, dtype)?),
-                    _ => typed(Expr::reinterpret_node(value, dtype)),
-                }
-            }
-            "cast" => {
-                let args = bind(&["value", "dtype", "span"])?;
-                let value = self.expr(args.need("value")?)?;
-                typed(cast(value, self.dtype(args.need("dtype")?)?)?)
-            }
-            "if_then_else" | "Select" => {
-                let args = bind(&["condition", "true_value", "false_value", "span"])?;
-                let cond = self.condition(args.need("condition")?)?;
-                let t = self.value(args.need("true_value")?)?;
-                let f = self.value(args.need("false_value")?)?;
-                let (t, f) = self.same_type(t, f)?;
-                match name {
-                    "Select" => typed(Expr::select(cond, t, f)),
-                    _ => typed(Expr::if_then_else(cond, t, f)),
-                }
-            }
-            "likely" => {
-                let args = bind(&["cond", "dtype"])?;
-                let cond = self.value(args.need("cond")?)?;
-                self.intrinsic(Intrin::Likely, vec![cond])
-            }
-            "Not" => {
-                let args = bind(&["a", "span"])?;
-                typed(Expr::not_node(self.condition(args.need("a")?)?))
-            }
-            "ceildiv" => {
-                let args = bind(&["lhs", "rhs", "span"])?;
-                let lhs = self.value(args.need("lhs")?)?;
-                let at = args.need("rhs")?;
-                let rhs = self.copied(|p| p.value(at))?;
-                let sum = self.binary(BinOp::Add, lhs, rhs.clone())?;
-                let sum = self.binary(BinOp::Sub, sum, TextValue::Int(1))?;
-                self.binary(BinOp::FloorDiv, sum, rhs)
-            }
-            "infinity" | "max_value" | "min_value" => {
-                let args = bind(&["dtype", "span"])?;
-                let at = args.need("dtype")?;
-                let dtype = self.dtype(at)?;
-                limit(name, dtype)
-                    .map(TextValue::Typed)
-                    .ok_or_else(|| self.error(at, format!("`{what}` of {dtype} does not exist")))
-            }
-            "undef" => {
-                let args = bind(&["dtype"])?;
-                match args.get("dtype") {
-                    Some(d) => typed(Expr::undef(self.dtype(d)?)),
-                    None => Ok(TextValue::Undef),
-                }
-            }
-            "ramp" | "Ramp" => {
-                let args = bind(&["base", "stride", "lanes", "span"])?;
-                let base = self.value(args.need("base")?)?;
-                let stride = self.value(args.need("stride")?)?;
-                let (base, stride) = self.same_type(base, stride)?;
-                let lanes = self.lanes(args.need("lanes")?)?;
-                scalar(&base)?;
-                typed(Expr::ramp(base, stride, lanes))
-            }
-            "broadcast" | "Broadcast" => {
-                let args = bind(&["value", "lanes", "span"])?;
-                let value = self.expr(args.need("value")?)?;
-                let lanes = self.lanes(args.need("lanes")?)?;
-                scalar(&value)?;
-                typed(Expr::broadcast(value, lanes))
-            }
-            "Let" => self.let_in(c),
-            "call_extern" | "call_pure_extern" => self.call_extern(c),
-            "call_intrin" => {
-                let args = Args::bind_variadic(c, what.as_str(), &["dtype", "op_name"])?;
-                let dtype = self.dtype(args.need("dtype")?)?;
-                let op = string(args.need("op_name")?)?;
-                let op = op.strip_prefix("tir.").or_else(|| op.strip_prefix("tirx.")).unwrap_or(op);
-                let rest = args.rest.iter().map(|e| self.argument(e)).collect::<Result<_>>()?;
-                typed(Expr::call(CallTarget::Opaque(op.into()), rest, dtype))
-            }
-            "type_annotation" => {
-                let args = bind(&["dtype"])?;
-                let dtype = self.dtype(args.need("dtype")?)?;
-                typed(Expr::call(CallTarget::Opaque(name.into()), Vec::new(), dtype))
-            }
-            "StringImm" => typed(Expr::str(string(bind(&["value", "span"])?.need("value")?)?)),
-            "IntImm" | "FloatImm" => {
-                let args = bind(&["dtype", "value", "span"])?;
-                let dtype = self.dtype(args.need("dtype")?)?;
-                typed(self.expr_of(args.need("value")?, dtype)?)
-            }
-            _ => self.opaque(name, c),
-        }
-    }
-
     /// A call that is only passed on; the error says which names there are.
     fn opaque(&mut self, name: &str, c: &ast::ExprCall) -> Result<TextValue> {
         let what = format!("T.{name}");
@@ -280,7 +235,10 @@ impl ExprParser {
         }
         let intrinsics = Intrin::ALL.iter().map(|i| i.name());
         let opaque = text::OPAQUE_CALLS.iter().map(|(n, _)| *n);
-        let known = KNOWN.iter().copied().chain(intrinsics).chain(opaque);
+        let binary = BINARY.iter().flat_map(|(names, _)| *names);
+        let builtins = BUILTINS.iter().flat_map(|(names, ..)| *names);
+        let known = builtins.chain(binary).chain(OTHERS).copied();
+        let known = known.chain(intrinsics).chain(opaque);
         let error = Error::syntax(format!("unknown function `{what}`"));
         let error = error.at(self.span(&*c.func));
         Err(match closest(name, known) {
@@ -404,9 +362,8 @@ impl ExprParser {
                 Some("dtype") => dtype = Some(self.dtype(&k.value)?),
                 Some("func_name" | "global_symbol" | "name") => named = Some(&k.value),
                 _ => {
-                    return Err(self
-                        .error(k, "`T.call_extern` has no such parameter")
-                        .help("write T.call_extern(dtype, name, args...)"));
+                    let error = self.error(k, "`T.call_extern` has no such parameter");
+                    return Err(error.help("write T.call_extern(dtype, name, args...)"));
                 }
             }
         }

@@ -10,9 +10,7 @@ pub(crate) fn declared_types(x: &ExprParser, body: &[ast::Stmt]) -> HashMap<Stri
         if let ast::Stmt::Assign(a) = s
             && let [ast::Expr::Name(n)] = a.targets.as_slice()
             && let ast::Expr::Call(c) = &*a.value
-            && c.arguments.args.is_empty()
-            && let Some((Space::T, name)) = x.path(&c.func)
-            && let Ok(dtype) = name.parse::<DType>()
+            && let Some(dtype) = x.declared(c)
         {
             types.entry(n.id.to_string()).or_insert(dtype);
         }

@@ -143,10 +143,8 @@ impl TensorParser<'_> {
         let kind = match (thread, tag) {
             (true, Some(e)) => ForKind::ThreadBinding(string(e)?.into()),
             (true, None) => {
-                return Err(self
-                    .x
-                    .error(c, "`T.thread_binding` needs the argument `thread`")
-                    .help("write T.thread_binding(extent, thread=\"threadIdx.x\")"));
+                let error = self.x.error(c, "`T.thread_binding` needs the argument `thread`");
+                return Err(error.help("write T.thread_binding(extent, thread=\"threadIdx.x\")"));
             }
             (false, _) => kind,
         };
