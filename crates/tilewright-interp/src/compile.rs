@@ -696,7 +696,7 @@ fn element_store(
             m.step();
             let value = value(m);
             if m.fine(&location)
-                && let Some(at) = access.locate(m)
+                && let Some(at) = access.position(m)
             {
                 access.store_at(m, at, value);
             }
@@ -709,7 +709,7 @@ fn element_store(
         for lane in 0..lanes {
             m.lane = lane;
             let value = value(m);
-            cells.push((access.locate(m), value));
+            cells.push((access.position(m), value));
         }
         m.lane = 0;
         if !m.fine(&location) {

@@ -237,10 +237,8 @@ impl Compiler<'_> {
 
     /// Whether an expression reads the memory of a buffer only at one place.
     fn reads_only(&mut self, e: &Expr, buffer: &Buffer, at: &Affine) -> Result<bool> {
-        let mut loads = Vec::new();
-        e.for_each_load(|b, indices| loads.push((b.clone(), indices.to_vec())));
         let number = self.memories.number(buffer);
-        for (b, indices) in loads {
+        for (b, indices) in loads(e) {
             if self.memories.number(&b) == number
                 && (b != *buffer || self.access(&b, &indices)?.direct() != Some(at))
             {
@@ -259,10 +257,8 @@ impl Compiler<'_> {
         spatial: &[Loop],
         reduce: &[Loop],
     ) -> Result<Option<(Loop, bool)>> {
-        let mut loads = Vec::new();
-        value.for_each_load(|b, indices| loads.push((b.clone(), indices.to_vec())));
         let mut places = Vec::new();
-        for (b, indices) in loads {
+        for (b, indices) in loads(value) {
             places.extend(self.access(&b, &indices)?.direct().cloned());
         }
         // In nanoseconds, roughly: a batch, an element of a load, one of a serial reduction.
@@ -322,6 +318,13 @@ impl Compiler<'_> {
         let ValueCode::F32(code) = self.value(e)? else { return Ok(None) };
         Ok(Some(Operand::Batch(one_by_one(code, slot))))
     }
+}
+
+/// The loads of an expression.
+fn loads(e: &Expr) -> Vec<(Buffer, Vec<Expr>)> {
+    let mut loads = Vec::new();
+    e.for_each_load(|b, indices| loads.push((b.clone(), indices.to_vec())));
+    loads
 }
 
 /// Whether different values of the loops give different positions: sorted by size, each step is

@@ -194,9 +194,10 @@ impl Access {
         self.place.dtype.scalar()
     }
 
-    /// Position of the lane of the element, in lanes from the start of the memory.
+    /// Position of the lane of the element, in lanes from the start of the memory; `None` where it is out
+    /// of bounds, or something else went wrong.
     #[inline]
-    fn position(&self, m: &mut Machine<'_>) -> Option<usize> {
+    pub fn position(&self, m: &mut Machine<'_>) -> Option<usize> {
         match &self.direct {
             Some(a) => Some(a.eval(m) as usize),
             None => self.checked(m),
@@ -329,11 +330,6 @@ impl Access {
     #[inline]
     pub fn write<const N: usize>(&self, m: &mut Machine<'_>, bytes: [u8; N]) {
         let Some(at) = self.position(m) else { return };
-        self.write_at(m, at, bytes);
-    }
-
-    #[inline]
-    fn write_at<const N: usize>(&self, m: &mut Machine<'_>, at: usize, bytes: [u8; N]) {
         if !self.note_write(m, at, &bytes, WRITTEN) {
             return;
         }
@@ -359,12 +355,7 @@ impl Access {
         }
     }
 
-    /// Position for [`Access::store_at`]; checks the bounds.
-    pub fn locate(&self, m: &mut Machine<'_>) -> Option<usize> {
-        self.position(m)
-    }
-
-    /// Writes an element at a position of [`Access::locate`]; `None` is an unwritten cell,
+    /// Writes an element at a position of [`Access::position`]; `None` is an unwritten cell,
     /// and leaves one.
     pub fn store_at(&self, m: &mut Machine<'_>, at: usize, value: Option<Cell>) {
         let size = self.size;

@@ -72,10 +72,8 @@ pub(super) fn to_memory(c: &mut Code<'_>, v: &Val, dtype: DType) -> Val {
     let mantissa = c.bin("lshr", &magnitude, &Val::int(ty, 13));
     let mantissa = c.bin("and", &mantissa, &Val::int(ty, 0x3ff));
     let special = c.bin("or", &mantissa, &Val::int(ty, 0x7c00));
-    let small = c.cmp("icmp ult", &magnitude, &Val::int(ty, REBIAS + (1 << 23)));
-    let large = c.cmp("icmp uge", &magnitude, &Val::int(ty, 0xff << 23));
-    let finite = c.select(&small, &counted, &normal);
-    let value = c.select(&large, &special, &finite);
+    let ends = (REBIAS + (1 << 23), 0xff << 23);
+    let value = by_size(c, &magnitude, ends, [&counted, &normal, &special]);
     let sign = c.bin("lshr", &sign, &Val::int(ty, 16));
     let value = c.bin("or", &value, &sign);
     c.convert("trunc", &value, Scalar::I16)
@@ -101,12 +99,17 @@ pub(super) fn from_memory(c: &mut Code<'_>, v: &Val, dtype: DType) -> Val {
     let counted = c.convert("uitofp", &magnitude, Scalar::F32);
     let counted = c.bin("fmul", &counted, &Val::float(counted.ty, 1.0 / f64::from(1 << 24)));
     let counted = c.convert("bitcast", &counted, Scalar::I32);
-    let small = c.cmp("icmp ult", &magnitude, &Val::int(ty, 0x400));
-    let large = c.cmp("icmp uge", &magnitude, &Val::int(ty, 0x7c00));
-    let finite = c.select(&small, &counted, &normal);
-    let value = c.select(&large, &special, &finite);
+    let value = by_size(c, &magnitude, (0x400, 0x7c00), [&counted, &normal, &special]);
     let value = c.bin("or", &value, &sign);
     c.convert("bitcast", &value, Scalar::F32)
+}
+
+/// One of three values, by whether bits are below a first end, below a second one, or not.
+fn by_size(c: &mut Code<'_>, bits: &Val, ends: (i64, i64), [x, y, z]: [&Val; 3]) -> Val {
+    let small = c.cmp("icmp ult", bits, &Val::int(bits.ty, ends.0));
+    let large = c.cmp("icmp uge", bits, &Val::int(bits.ty, ends.1));
+    let finite = c.select(&small, x, y);
+    c.select(&large, z, &finite)
 }
 
 /// The bits of a `float`, its sign bit, and its bits without the sign.

@@ -125,16 +125,25 @@ impl Linked {
                 Error::toolchain(format!("LLVM cannot see this process: {text}"))
             })?;
             (f.LLVMOrcJITDylibAddGenerator)(jit.main(), generator);
-            if let Some(library) = MATHEMATICS {
-                let from_path = f.LLVMOrcCreateDynamicLibrarySearchGeneratorForPath;
-                let made = from_path(&mut generator, library.as_ptr(), prefix, None, null_mut());
-                // A system without it by that name has its functions in the C library.
-                if llvm.check(made).is_ok() {
-                    (f.LLVMOrcJITDylibAddGenerator)(jit.main(), generator);
-                }
-            }
         }
+        // A system without it by that name has its functions in the C library.
+        let _ = MATHEMATICS.map(|library| jit.search(library));
         Ok(jit)
+    }
+
+    /// Adds what a shared library exports.
+    fn search(&self, library: &CStr) -> Result<(), String> {
+        let f = self.llvm.functions();
+        let mut generator = null_mut();
+        // SAFETY: as in `new`.
+        unsafe {
+            let prefix = (f.LLVMOrcLLJITGetGlobalPrefix)(self.raw.as_ptr());
+            let from_path = f.LLVMOrcCreateDynamicLibrarySearchGeneratorForPath;
+            let made = from_path(&mut generator, library.as_ptr(), prefix, None, null_mut());
+            self.llvm.check(made)?;
+            (f.LLVMOrcJITDylibAddGenerator)(self.main(), generator);
+        }
+        Ok(())
     }
 
     fn add_object(&self, object: &[u8]) -> Result<()> {
@@ -156,20 +165,10 @@ impl Linked {
             let added = object.and_then(|object| self.add_object(&object));
             return added.map_err(|e| e.context(path.display()));
         }
-        let f = self.llvm.functions();
         // A bare name would be looked for among the system's libraries.
         let absolute = std::path::absolute(path).map_err(|e| Error::io(e.to_string()))?;
         let name = c_string("the name of a library", &absolute.display().to_string())?;
-        let mut generator = null_mut();
-        // SAFETY: as in `new`.
-        let made = unsafe {
-            let prefix = (f.LLVMOrcLLJITGetGlobalPrefix)(self.raw.as_ptr());
-            let from_path = f.LLVMOrcCreateDynamicLibrarySearchGeneratorForPath;
-            let made = from_path(&mut generator, name.as_ptr(), prefix, None, null_mut());
-            self.llvm.check(made).map(|()| {
-                (f.LLVMOrcJITDylibAddGenerator)(self.main(), generator);
-            })
-        };
+        let made = self.search(&name);
         made.map_err(|text| self.error(&format!("cannot load `{}`", path.display()), text))
     }
 

@@ -27,39 +27,39 @@ type Ints = fn(&mut Code<'_>, &Whole) -> Val;
 
 /// How a function is made of what it takes.
 enum Made {
-    OfFloats(Floats),
-    OfInts(Ints),
-    OfBoth(Floats, Ints),
+    Floating(Floats),
+    Integral(Ints),
+    Either(Floats, Ints),
 }
 
 /// How a function is made.
 fn made(op: Intrin) -> Made {
     use Floats::{Both, Code, Library, Own};
-    use Made::{OfBoth, OfFloats, OfInts};
+    use Made::{Either, Floating, Integral};
     match op {
-        Intrin::Exp => OfFloats(Own(|c, x| single::exp(c, &x[0]))),
-        Intrin::Exp2 => OfFloats(Own(|c, x| wide::exp2(c, &x[0]))),
-        Intrin::Exp10 => OfFloats(Both(
+        Intrin::Exp => Floating(Own(|c, x| single::exp(c, &x[0]))),
+        Intrin::Exp2 => Floating(Own(|c, x| wide::exp2(c, &x[0]))),
+        Intrin::Exp10 => Floating(Both(
             |c, x| wide::exp10(c, &x[0]),
             |c, x| library(c, "pow", &[&Val::float(x[0].ty, 10.0), &x[0]]),
         )),
-        Intrin::Log => OfFloats(Own(|c, x| single::log(c, &x[0]))),
-        Intrin::Log2 => OfFloats(Own(|c, x| wide::log(c, &x[0], 1.0))),
-        Intrin::Log10 => OfFloats(Own(|c, x| wide::log(c, &x[0], std::f64::consts::LOG10_2))),
-        Intrin::Log1p => OfFloats(Own(|c, x| wide::log1p(c, &x[0]))),
-        Intrin::Sqrt => OfFloats(Code(|c, x| c.math("sqrt", &[&x[0]]))),
-        Intrin::Rsqrt => OfFloats(Code(|c, x| {
+        Intrin::Log => Floating(Own(|c, x| single::log(c, &x[0]))),
+        Intrin::Log2 => Floating(Own(|c, x| wide::log(c, &x[0], 1.0))),
+        Intrin::Log10 => Floating(Own(|c, x| wide::log(c, &x[0], std::f64::consts::LOG10_2))),
+        Intrin::Log1p => Floating(Own(|c, x| wide::log1p(c, &x[0]))),
+        Intrin::Sqrt => Floating(Code(|c, x| c.math("sqrt", &[&x[0]]))),
+        Intrin::Rsqrt => Floating(Code(|c, x| {
             let root = c.math("sqrt", &[&x[0]]);
             c.bin("fdiv", &Val::float(x[0].ty, 1.0), &root)
         })),
-        Intrin::Sigmoid => OfFloats(Both(
+        Intrin::Sigmoid => Floating(Both(
             |c, x| sigmoid(c, &x[0], |c, v| helper(c, "exp", &[v], |c, x| single::exp(c, &x[0]))),
             |c, x| sigmoid(c, &x[0], |c, v| library(c, "exp", &[v])),
         )),
-        Intrin::Erf => OfFloats(Own(|c, x| single::erf(c, &x[0]))),
-        Intrin::Sin => OfFloats(Own(|c, x| trig::sin(c, &x[0]))),
-        Intrin::Cos => OfFloats(Own(|c, x| trig::cos(c, &x[0]))),
-        Intrin::Tanh => OfFloats(Own(|c, x| single::tanh(c, &x[0]))),
+        Intrin::Erf => Floating(Own(|c, x| single::erf(c, &x[0]))),
+        Intrin::Sin => Floating(Own(|c, x| trig::sin(c, &x[0]))),
+        Intrin::Cos => Floating(Own(|c, x| trig::cos(c, &x[0]))),
+        Intrin::Tanh => Floating(Own(|c, x| single::tanh(c, &x[0]))),
         Intrin::Tan
         | Intrin::Sinh
         | Intrin::Cosh
@@ -71,20 +71,20 @@ fn made(op: Intrin) -> Made {
         | Intrin::Atanh
         | Intrin::Atan2
         | Intrin::Fmod
-        | Intrin::Hypot => OfFloats(Library),
-        Intrin::Floor => OfFloats(Code(|c, x| c.math("floor", &[&x[0]]))),
-        Intrin::Ceil => OfFloats(Code(|c, x| c.math("ceil", &[&x[0]]))),
-        Intrin::Trunc => OfFloats(Code(|c, x| c.math("trunc", &[&x[0]]))),
-        Intrin::Round => OfFloats(Code(|c, x| c.math("round", &[&x[0]]))),
-        Intrin::NearbyInt => OfFloats(Code(|c, x| c.math("nearbyint", &[&x[0]]))),
-        Intrin::IsNan => OfFloats(Code(|c, x| c.cmp("fcmp uno", &x[0], &x[0]))),
-        Intrin::IsInf => OfFloats(Code(|c, x| against_infinity(c, "fcmp oeq", &x[0]))),
-        Intrin::IsFinite => OfFloats(Code(|c, x| against_infinity(c, "fcmp olt", &x[0]))),
-        Intrin::Pow => OfBoth(Own(|c, x| wide::pow(c, &x[0], &x[1])), |c, w| {
+        | Intrin::Hypot => Floating(Library),
+        Intrin::Floor => Floating(Code(|c, x| c.math("floor", &[&x[0]]))),
+        Intrin::Ceil => Floating(Code(|c, x| c.math("ceil", &[&x[0]]))),
+        Intrin::Trunc => Floating(Code(|c, x| c.math("trunc", &[&x[0]]))),
+        Intrin::Round => Floating(Code(|c, x| c.math("round", &[&x[0]]))),
+        Intrin::NearbyInt => Floating(Code(|c, x| c.math("nearbyint", &[&x[0]]))),
+        Intrin::IsNan => Floating(Code(|c, x| c.cmp("fcmp uno", &x[0], &x[0]))),
+        Intrin::IsInf => Floating(Code(|c, x| against_infinity(c, "fcmp oeq", &x[0]))),
+        Intrin::IsFinite => Floating(Code(|c, x| against_infinity(c, "fcmp olt", &x[0]))),
+        Intrin::Pow => Either(Own(|c, x| wide::pow(c, &x[0], &x[1])), |c, w| {
             integer_power(c, &w.x, &w.y, is_signed(w.dtype))
         }),
         Intrin::Abs => {
-            OfBoth(Code(|c, x| c.math("fabs", &[&x[0]])), |c, w| match is_signed(w.dtype) {
+            Either(Code(|c, x| c.math("fabs", &[&x[0]])), |c, w| match is_signed(w.dtype) {
                 true => {
                     let may_wrap = Val::int(Ty::I1, 0);
                     c.intrinsic("abs", &[w.x.ty], w.x.ty, &[&w.x, &may_wrap])
@@ -92,12 +92,12 @@ fn made(op: Intrin) -> Made {
                 false => w.x.clone(),
             })
         }
-        Intrin::BitAnd => OfInts(|c, w| c.bin("and", &w.x, &w.y)),
-        Intrin::BitOr => OfInts(|c, w| c.bin("or", &w.x, &w.y)),
-        Intrin::BitXor => OfInts(|c, w| c.bin("xor", &w.x, &w.y)),
-        Intrin::BitNot => OfInts(|c, w| c.bin("xor", &w.x, &Val::int(w.x.ty, -1))),
-        Intrin::Shl => OfInts(|c, w| shift_out(c, "shl", w)),
-        Intrin::Shr => OfInts(|c, w| match is_signed(w.dtype) {
+        Intrin::BitAnd => Integral(|c, w| c.bin("and", &w.x, &w.y)),
+        Intrin::BitOr => Integral(|c, w| c.bin("or", &w.x, &w.y)),
+        Intrin::BitXor => Integral(|c, w| c.bin("xor", &w.x, &w.y)),
+        Intrin::BitNot => Integral(|c, w| c.bin("xor", &w.x, &Val::int(w.x.ty, -1))),
+        Intrin::Shl => Integral(|c, w| shift_out(c, "shl", w)),
+        Intrin::Shr => Integral(|c, w| match is_signed(w.dtype) {
             true if w.in_width => c.bin("ashr", &w.x, &w.y),
             true => {
                 let most = Val::int(w.y.ty, i64::from(w.y.ty.scalar.bits()) - 1);
@@ -106,8 +106,8 @@ fn made(op: Intrin) -> Made {
             }
             false => shift_out(c, "lshr", w),
         }),
-        Intrin::Popcount => OfInts(|c, w| c.math("ctpop", &[&w.x])),
-        Intrin::Clz => OfInts(|c, w| {
+        Intrin::Popcount => Integral(|c, w| c.math("ctpop", &[&w.x])),
+        Intrin::Clz => Integral(|c, w| {
             let of_zero = Val::int(Ty::I1, 0);
             let count = c.intrinsic("ctlz", &[w.x.ty], w.x.ty, &[&w.x, &of_zero]);
             match w.dtype.bits {
@@ -116,7 +116,7 @@ fn made(op: Intrin) -> Made {
                 _ => c.convert("zext", &count, Scalar::I32),
             }
         }),
-        Intrin::Likely | Intrin::IgnoreLoopPartition => OfInts(|_, w| w.x.clone()),
+        Intrin::Likely | Intrin::IgnoreLoopPartition => Integral(|_, w| w.x.clone()),
     }
 }
 
@@ -152,14 +152,14 @@ fn shift_out(c: &mut Code<'_>, op: &str, w: &Whole) -> Val {
 /// The value of a function of integers or `bool`; `None` where it takes none.
 pub(in super::super) fn of_ints(c: &mut Code<'_>, op: Intrin, args: &Whole) -> Option<Val> {
     match made(op) {
-        Made::OfInts(build) | Made::OfBoth(_, build) => Some(build(c, args)),
-        Made::OfFloats(_) => None,
+        Made::Integral(build) | Made::Either(_, build) => Some(build(c, args)),
+        Made::Floating(_) => None,
     }
 }
 
 /// The value of a function of floats, in the register type; `None` where it takes none.
 pub(in super::super) fn of_floats(c: &mut Code<'_>, op: Intrin, args: &[Val]) -> Option<Val> {
-    let (Made::OfFloats(how) | Made::OfBoth(how, _)) = made(op) else { return None };
+    let (Made::Floating(how) | Made::Either(how, _)) = made(op) else { return None };
     let single = args.first()?.ty.scalar == Scalar::F32;
     let all: Vec<&Val> = args.iter().collect();
     Some(match (how, single) {

@@ -81,19 +81,13 @@ static void finish(run_state *m) {{
     /// The functions for outputs whose sizes data decide: a run makes results, which are asked for and freed.
     fn run_to_results(&self, ports: &[(&OpenPort, &Register)], misfit: &str) -> String {
         let (name, (parameter, passed)) = (self.name, self.shapes_passed());
-        let mut out = String::new();
         let count = ports.len();
-        let _ = write!(
-            out,
+        let mut out = format!(
             "struct {name}_results {{
     value *outputs[{count}];
 }};
 
-"
-        );
-        let _ = write!(
-            out,
-            "PUBLIC void {name}_free({name}_results *results) {{
+PUBLIC void {name}_free({name}_results *results) {{
     if (results == NULL) return;
     for (int k = 0; k < {count}; k++) drop(results->outputs[k]);
     free(results);
@@ -152,9 +146,7 @@ PUBLIC const void *{name}_output(const {name}_results *results, int output,
     fn run_to_outputs(&self, ports: &[(&OpenPort, &Register)], misfit: &str) -> String {
         let shapes = self.library.program.plan.shapes();
         let (name, (parameter, passed)) = (self.name, self.shapes_passed());
-        let mut out = String::new();
-        let _ = write!(
-            out,
+        let mut out = format!(
             "PUBLIC int {name}_run({parameter}const void *const *inputs, void *const *outputs, void *arena) {{
     run_state *m;
     int result = start({passed}inputs, &m);
