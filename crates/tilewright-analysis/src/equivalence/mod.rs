@@ -32,12 +32,11 @@ pub use by_flow::by_flow;
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
-    budget::within("equivalence", budget::PER_FUNCTION, || same_funcs(a, b)).0
-}
-
-fn same_funcs(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
-    let domain = sizes(a)?;
-    Ok(aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body)))
+    let same = || {
+        let domain = sizes(a)?;
+        Ok(aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body)))
+    };
+    budget::within("equivalence", budget::PER_FUNCTION, same).0
 }
 
 /// The second function over the parameters and sizes of the first, on whose domain without loops
