@@ -50,11 +50,7 @@ pub(super) fn one_side(
                 (extra.writes, extra.judged) = (None, true);
                 trial.extras.insert(extra.added.stmt, extra);
             }
-            for (stmt, access) in looks {
-                if let Some(x) = trial.extras.get_mut(&stmt) {
-                    x.depended_on.insert(access);
-                }
-            }
+            trial.depend_on(looks);
             let span = scop.text[id.place].span();
             let stmts: Vec<usize> = stmts.into_iter().flatten().collect();
             let cond = stmts_cond(scop, id, &stmts);
@@ -151,11 +147,11 @@ fn does_both(
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
         let look = Look { partly: false, but: None, floats: Floats::Any };
-        let known = knowledge.value(a, &added, mine, look).ok()?;
+        let (mine, known) = knowledge.value(a, &added, mine, look).ok()?;
         looks.extend(known.depends_on);
         let at = &a.what.domain;
         let theirs = reduced(theirs, at, ANY);
-        let equal = same_at_once(scop, at, &known.value, &theirs) || at.proves(&Expr::bool(false));
+        let equal = same_at_once(scop, at, &mine, &theirs) || at.proves(&Expr::bool(false));
         equal.then_some(())
     };
     if id.part > 0 {
