@@ -368,8 +368,3 @@ pub fn report(
         Proof::Unknown(why) => Err(error().note(why.to_string())),
     }
 }
-
-/// Variables of `vars` that an expression depends on.
-pub fn uses(e: &Expr, vars: &[Var]) -> bool {
-    e.mentions_any(vars)
-}

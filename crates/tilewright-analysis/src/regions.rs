@@ -106,7 +106,7 @@ impl Scan {
             .ranges
             .iter()
             .zip(&region.buffer.shape)
-            .map(|(r, extent)| self.widen(r).unwrap_or_else(|| whole(extent)))
+            .map(|(r, extent)| self.widen(r).unwrap_or_else(|| Range::upto(extent.clone())))
             .collect();
         let region = Region { buffer: region.buffer.clone(), ranges };
         add(if write { &mut self.writes } else { &mut self.reads }, region);
@@ -150,10 +150,6 @@ impl Scan {
     }
 }
 
-fn whole(extent: &Expr) -> Range {
-    Range::upto(extent.clone())
-}
-
 /// Adds a region to a list, joined with the buffer's region that is there already.
 fn add(list: &mut Vec<Region>, region: Region) {
     let Some(old) = list.iter_mut().find(|r| r.buffer == region.buffer) else {
@@ -161,7 +157,7 @@ fn add(list: &mut Vec<Region>, region: Region) {
         return;
     };
     for ((a, b), extent) in old.ranges.iter_mut().zip(&region.ranges).zip(&region.buffer.shape) {
-        *a = join(a, b).unwrap_or_else(|| whole(extent));
+        *a = join(a, b).unwrap_or_else(|| Range::upto(extent.clone()));
     }
 }
 

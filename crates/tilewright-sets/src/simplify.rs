@@ -184,31 +184,17 @@ impl Domain {
     fn reduce_term(&self, t: &Term, done: &mut Reduced) -> Known<Sum> {
         match t {
             Term::Atom(a) => self.reduce_atom(a),
-            Term::Div(s, k) => {
+            Term::Div(s, k) | Term::Mod(s, k) => {
                 let s = self.reduce_sum(s, done)?;
+                let divide = matches!(t, Term::Div(..));
+                let apply = |s: &Sum, k: i128| if divide { s.div(k) } else { s.modulo(k) };
                 let (quotient, rest) = s.split(*k);
                 if let Some(m) = self.cell(&rest, *k)? {
-                    return quotient.offset(m);
+                    return if divide { quotient.offset(m) } else { rest.offset(-m * k) };
                 }
-                match self.grouped(&rest, *k)? {
-                    Some((g, whole, _)) => {
-                        quotient.plus(&self.reduce_sum(&whole.div(k / g)?, done)?, 1)
-                    }
-                    None => s.div(*k),
-                }
-            }
-            Term::Mod(s, k) => {
-                let s = self.reduce_sum(s, done)?;
-                let (_, rest) = s.split(*k);
-                if let Some(m) = self.cell(&rest, *k)? {
-                    return rest.offset(-m * k);
-                }
-                match self.grouped(&rest, *k)? {
-                    Some((g, whole, part)) => {
-                        self.reduce_sum(&whole.modulo(k / g)?, done)?.scaled(g)?.plus(&part, 1)
-                    }
-                    None => s.modulo(*k),
-                }
+                let Some((g, whole, part)) = self.grouped(&rest, *k)? else { return apply(&s, *k) };
+                let inner = self.reduce_sum(&apply(&whole, k / g)?, done)?;
+                if divide { quotient.plus(&inner, 1) } else { inner.scaled(g)?.plus(&part, 1) }
             }
             Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
                 let s = self.reduce_sum(s, done)?;

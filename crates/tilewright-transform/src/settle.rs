@@ -61,7 +61,7 @@ impl Settle {
                     match new.as_int() {
                         Some(_) => new,
                         None if new.ptr_eq(inner) => e.clone(),
-                        None => fold_expr_children(&mut Hinted(new), e),
+                        None => e.replace(|part| part.ptr_eq(inner).then(|| new.clone())),
                     }
                 }
                 None => fold_expr_children(self, e),
@@ -73,15 +73,6 @@ impl Settle {
 /// Nothing, where a statement is around nothing.
 pub(crate) fn without_nothing(s: Stmt) -> Stmt {
     if s.body().is_some_and(Stmt::is_nop) { Stmt::nop() } else { s }
-}
-
-/// Puts a condition into the hint that was around it.
-struct Hinted(Expr);
-
-impl Fold for Hinted {
-    fn expr(&mut self, _: &Expr) -> Expr {
-        self.0.clone()
-    }
 }
 
 impl Fold for Settle {

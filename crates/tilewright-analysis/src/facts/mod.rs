@@ -52,7 +52,7 @@
 mod log;
 mod terms;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -186,8 +186,7 @@ impl Facts {
         if let Some((.., value)) = self.asked.borrow().iter().find(same) {
             return value.clone();
         }
-        let (points, at) = self.place(indices)?;
-        let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
+        let read = self.read(buffer, indices)?;
         let value = log.value(&read, |fact| self.is_current(fact));
         self.asked.borrow_mut().push((buffer.clone(), indices.to_vec(), value.clone()));
         value
@@ -222,8 +221,7 @@ impl Facts {
             let Some(writes) = written.writes.get(self.root(&buffer.data)) else {
                 return written.anything.then(|| buffer.clone());
             };
-            let Some((points, at)) = self.place(indices) else { return Some(buffer.clone()) };
-            let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
+            let Some(read) = self.read(buffer, indices) else { return Some(buffer.clone()) };
             let stays = |w: &Rc<Write>| self.change(w, None, written).leaves(&read);
             (written.anything || !writes.iter().all(stays)).then(|| buffer.clone())
         };
@@ -490,6 +488,13 @@ impl Facts {
                 Some((self.scope.points().with_var(&self.lane, &lane), at))
             }
         }
+    }
+
+    /// A cell that is read here.
+    fn read<'a>(&'a self, buffer: &'a Buffer, indices: &'a [Expr]) -> Option<Read<'a>> {
+        let (points, at) = self.place(indices)?;
+        let (loops, access) = (self.scope.loops(), OnceCell::new());
+        Some(Read { buffer, points, at, indices, loops, access })
     }
 
     /// What a write does in other iterations, or in all. It changes nothing where one of its operands has a

@@ -356,6 +356,33 @@ impl Collect<'_> {
         }
         self.time.truncate(length);
     }
+
+    fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
+        for (iter, value) in block.iters.iter().zip(bindings) {
+            self.bind(&iter.var, value);
+        }
+        let first = self.bind.expr(&first(block));
+        for a in &block.allocs {
+            self.scop.lifetime.insert(a.data.clone(), self.loops.len());
+        }
+        let predicate = self.bind.expr(predicate);
+        let predicate = self.frozen(&predicate);
+        let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
+        let enter = Act::Enter(values.collect());
+        self.blocks.push(block.name.clone());
+        let guard = Guard::new(Some(GuardId { place, part: 0 }), predicate);
+        self.under(guard, |c| {
+            c.emit(place, None, enter, &[], Vec::new());
+            match &block.init {
+                None => c.stmt(&block.body),
+                Some(init) => {
+                    c.at(0, |c| c.under(Guard::new(None, first), |c| c.stmt(init)));
+                    c.at(1, |c| c.stmt(&block.body));
+                }
+            }
+        });
+        self.blocks.pop();
+    }
 }
 
 /// Loads that happen under the same conditions.
@@ -420,34 +447,5 @@ impl Visit for Collect<'_> {
             }
         }
         self.scop.last[place] = self.scop.text.len() - 1;
-    }
-}
-
-impl Collect<'_> {
-    fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
-        for (iter, value) in block.iters.iter().zip(bindings) {
-            self.bind(&iter.var, value);
-        }
-        let first = self.bind.expr(&first(block));
-        for a in &block.allocs {
-            self.scop.lifetime.insert(a.data.clone(), self.loops.len());
-        }
-        let predicate = self.bind.expr(predicate);
-        let predicate = self.frozen(&predicate);
-        let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
-        let enter = Act::Enter(values.collect());
-        self.blocks.push(block.name.clone());
-        let guard = Guard::new(Some(GuardId { place, part: 0 }), predicate);
-        self.under(guard, |c| {
-            c.emit(place, None, enter, &[], Vec::new());
-            match &block.init {
-                None => c.stmt(&block.body),
-                Some(init) => {
-                    c.at(0, |c| c.under(Guard::new(None, first), |c| c.stmt(init)));
-                    c.at(1, |c| c.stmt(&block.body));
-                }
-            }
-        });
-        self.blocks.pop();
     }
 }

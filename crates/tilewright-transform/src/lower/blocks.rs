@@ -28,11 +28,12 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Unsupported` for a view whose shape does not fit its region axis by axis.
 pub fn lower_blocks(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut lower = Lower { vars: HashMap::new(), views: HashMap::new(), error: None };
+    let mut lower = Lower::default();
     let func = fold_func(&mut lower, func);
     lower.error.map_or(Ok(func), Err)
 }
 
+#[derive(Default)]
 struct Lower {
     /// Iteration variables in scope, by their values.
     vars: HashMap<Var, Expr>,

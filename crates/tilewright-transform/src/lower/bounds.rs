@@ -168,7 +168,7 @@ impl Checker<'_> {
         self.entries.pop();
         self.loops -= usize::from(is_loop);
         self.conditions = conditions;
-        self.known.back(&mark);
+        self.known.back(mark);
         result
     }
 
@@ -473,7 +473,7 @@ impl Checker<'_> {
                         });
                     }
                 }
-                self.known.back(&mark);
+                self.known.back(mark);
                 self.entries.truncate(entries);
                 self.conditions = conditions;
                 self.pending = moved;

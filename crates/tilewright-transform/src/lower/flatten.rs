@@ -61,8 +61,7 @@ pub(crate) fn flatten_for_code(func: &TensorFunc) -> Result<TensorFunc> {
 }
 
 fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
-    let mut flatten =
-        Flatten { flat: HashMap::new(), allocated: HashMap::new(), ranges, error: None };
+    let mut flatten = Flatten { ranges, ..Flatten::default() };
     let mut views = Vec::new();
     for buffer in func.buffers() {
         let flat = flatten.define(buffer);
@@ -128,6 +127,7 @@ pub(crate) fn dim_product(dims: &[Expr]) -> Result<Expr> {
     })
 }
 
+#[derive(Default)]
 struct Flatten {
     flat: HashMap<Buffer, Buffer>,
     /// Sizes of allocations by their pointers, in elements of a type, where they are constants.

@@ -36,15 +36,7 @@ pub(crate) const ALL_STACK_BYTES: i64 = 32 * 1024;
 /// # Errors
 /// `Unsupported` for an allocation whose size is not a constant.
 pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut lift = Lift {
-        depth: 0,
-        stack: 0,
-        inside: Vec::new(),
-        parallel: None,
-        moved: HashMap::new(),
-        out: Vec::new(),
-        error: None,
-    };
+    let mut lift = Lift::default();
     let body = lift.stmt(&func.body);
     if let Some(e) = lift.error {
         return Err(e);
@@ -58,6 +50,7 @@ pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
     Ok(func)
 }
 
+#[derive(Default)]
 struct Lift {
     depth: usize,
     /// Bytes that stay on the stack.

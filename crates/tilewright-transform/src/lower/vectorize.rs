@@ -111,16 +111,10 @@ impl Widen {
             StmtKind::Seq(stmts) if !stmts.iter().any(binds) => {
                 Some(Stmt::seq(stmts.iter().map(|s| self.stmt(s)).collect::<Option<Vec<_>>>()?))
             }
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { range, body, .. } => {
                 let range =
                     Range { min: self.scalar(&range.min)?, extent: self.scalar(&range.extent)? };
-                Some(Stmt::new(StmtKind::For {
-                    var: var.clone(),
-                    range,
-                    kind: kind.clone(),
-                    annotations: annotations.clone(),
-                    body: self.stmt(body)?,
-                }))
+                Some(s.with_loop(range, self.stmt(body)?))
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.scalar(cond)?;
