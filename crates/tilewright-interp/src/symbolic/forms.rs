@@ -374,7 +374,7 @@ mod tests {
             (of(&mut terms, a, dtype)?, of(&mut terms, b, dtype)?, of(&mut terms, plain, dtype)?);
         let first = of(&mut terms, first, DType::BOOL)?;
         let second = of(&mut terms, second, DType::BOOL)?;
-        let mut with = Integers::new(u64::MAX);
+        let mut with = Integers::new(u64::MAX, true);
         let mut path = Path::default();
         let equal = path.equal(&mut with, &terms, a, b);
         let wrong = path.equal(&mut with, &terms, a, plain);

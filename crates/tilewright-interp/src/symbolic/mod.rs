@@ -162,7 +162,7 @@ fn on_symbols(
     let names = left.iter().map(|p| (p.name.to_string(), p.shape.clone().unwrap_or_default()));
     let mut shared = Shared {
         terms: Terms::new(options.terms),
-        integers: Integers::new(options.steps),
+        integers: Integers::new(options.steps, options.sets),
         steps: options.steps,
         memory: options.memory,
         fresh: match options.uninitialised {

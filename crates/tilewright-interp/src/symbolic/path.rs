@@ -38,9 +38,10 @@ pub struct Integers {
 }
 
 impl Integers {
-    /// With a number of steps, of which each question takes several.
-    pub fn new(steps: u64) -> Self {
-        Integers { forms: Forms::default(), engine: None, questions: steps / STEPS }
+    /// With a number of steps, of which each question takes several; `sets` asks the set engine.
+    pub fn new(steps: u64, sets: bool) -> Self {
+        let engine = if sets { None } else { Some(None) };
+        Integers { forms: Forms::default(), engine, questions: steps / STEPS }
     }
 
     fn engine(&mut self) -> Option<Engine> {

@@ -19,6 +19,9 @@ pub struct VerifyOptions {
     pub memory: usize,
     /// Reading what was never written.
     pub uninitialised: Uninitialised,
+    /// Conditions on integers are decided by integer sets; without, or where libisl is missing, by
+    /// intervals and orders only.
+    pub sets: bool,
     /// Where terms decide nothing soon, both functions run on data.
     pub samples: bool,
 }
@@ -33,6 +36,7 @@ impl Default for VerifyOptions {
             steps: 400_000_000,
             memory: 64 << 20,
             uninitialised: Uninitialised::Refuse,
+            sets: true,
             samples: true,
         }
     }
