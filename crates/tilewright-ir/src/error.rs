@@ -17,6 +17,7 @@ use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
 use crate::show::{Excerpt, shortened, visible, visible_lines};
+use crate::suggest::closest;
 
 /// Result with the project's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -220,6 +221,14 @@ impl Error {
     /// Says what the user can do; a later help replaces an earlier one.
     pub fn help(self, help: impl Into<String>) -> Self {
         self.edit(|d| d.help = Some(short(help.into())))
+    }
+
+    /// Offers the name that was meant, where one among some is close to a word.
+    pub fn did_you_mean<'a>(self, word: &str, among: impl IntoIterator<Item = &'a str>) -> Self {
+        match closest(word, among) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None => self,
+        }
     }
 
     /// Says what went wrong as a value, for [`Error::cause`].

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::graph::layout::flow::Planned;
 use tilewright::unstable::ir::Stored;
-use tilewright::unstable::ir::suggest::closest;
 use tilewright::unstable::layout::Port;
 use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
 use tilewright::unstable::pricing::{Change, Prices};
@@ -41,12 +40,8 @@ pub fn what_if(text: &str, plans: &[Planned]) -> Result<WhatIf> {
     });
     let Some((planned, call)) = found else {
         let names = plans.iter().flat_map(|p| &p.problem.calls[..p.calls()]);
-        let near = closest(value, names.map(|c| &*c.name));
         let error = Error::input(format!("`{text}`: no call makes `{value}`"));
-        return Err(match near {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        });
+        return Err(error.did_you_mean(value, names.map(|c| &*c.name)));
     };
     let ways = &planned.problem.calls[call].alternatives;
     let name = if wanted == "none" { LOGICAL } else { wanted };

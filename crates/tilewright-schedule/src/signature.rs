@@ -4,7 +4,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tilewright_ir::suggest::closest;
 use tilewright_ir::{Error, Result, Source, Span};
 
 use crate::value::{BlockRef, LoopRef, Value};
@@ -289,10 +288,7 @@ impl Signature {
             return Error::input(format!("`{}` gets the argument `{name}` twice", self.name));
         }
         let e = self.used(Error::input(format!("`{}` has no argument `{name}`", self.name)));
-        match closest(name, names()) {
-            Some(close) => e.help(format!("did you mean `{close}`?")),
-            None => e,
-        }
+        e.did_you_mean(name, names())
     }
 
     fn used(&self, e: Error) -> Error {

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::suggest::closest;
 use tilewright_ir::{Error, Result};
 
 use crate::primitive::Primitive;
@@ -57,12 +56,9 @@ pub fn find(name: &str) -> Result<&'static Primitive> {
     let has = |p: &&Primitive| p.signature.name == name || p.signature.aliases.contains(&name);
     all().find(has).ok_or_else(|| {
         let names: Vec<&str> = signatures().map(|p| p.name).collect();
-        let e = Error::input(format!("there is no primitive `{name}`"))
-            .note(format!("the primitives are: {}", names.join(", ")));
-        match closest(name, names) {
-            Some(close) => e.help(format!("did you mean `{close}`?")),
-            None => e,
-        }
+        Error::input(format!("there is no primitive `{name}`"))
+            .note(format!("the primitives are: {}", names.join(", ")))
+            .did_you_mean(name, names)
     })
 }
 

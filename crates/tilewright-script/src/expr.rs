@@ -279,11 +279,7 @@ impl ExprParser {
 
     /// The error for a name that stands for nothing.
     pub(crate) fn unknown(&self, name: &str) -> Error {
-        let error = Error::syntax(format!("unknown name `{name}`"));
-        match closest(name, self.env.names()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        }
+        Error::syntax(format!("unknown name `{name}`")).did_you_mean(name, self.env.names())
     }
 
     /// Operators that associate to the left, without recursion along the chain.

@@ -509,10 +509,7 @@ impl GraphParser<'_> {
 
     fn unknown_function(&self, name: &str) -> Error {
         let error = Error::syntax(format!("unknown function `{name}`"));
-        match closest(name, self.functions.names()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        }
+        error.did_you_mean(name, self.functions.names())
     }
 
     /// Whether an argument is a tensor rather than an attribute.

@@ -31,7 +31,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tilewright_ir::suggest::closest;
 use tilewright_ir::{Error, Function, Module, Remarks, Result, TensorFunc};
 use tilewright_sets::budget;
 
@@ -399,7 +398,7 @@ pub fn find<'a>(table: &[&'a Pass], name: &str) -> Result<&'a Pass> {
         let names: Vec<&str> = table.iter().map(|p| p.name).collect();
         let error = Error::input(format!("there is no pass `{name}`"))
             .note(format!("the passes are: {}", names.join(", ")));
-        meant(error, name, names)
+        error.did_you_mean(name, names)
     })
 }
 
@@ -428,21 +427,13 @@ pub fn check(config: &Config, running: &[&Pass], all: &[&Pass]) -> Result<()> {
                 true => "they have no options".to_owned(),
                 false => format!("their options are: {}", keys.join(", ")),
             });
-        return Err(meant(error, key, short.chain(keys.iter().map(String::as_str))));
+        return Err(error.did_you_mean(key, short.chain(keys.iter().map(String::as_str))));
     }
     for pass in running {
         let given = Given { pass, config };
         pass.options.iter().try_for_each(|o| o.check(&given))?;
     }
     Ok(())
-}
-
-/// An error that offers the name that may have been meant.
-fn meant<'a>(error: Error, name: &str, among: impl IntoIterator<Item = &'a str>) -> Error {
-    match closest(name, among) {
-        Some(close) => error.help(format!("did you mean `{close}`?")),
-        None => error,
-    }
 }
 
 #[cfg(test)]

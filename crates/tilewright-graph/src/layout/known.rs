@@ -20,8 +20,8 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::text::{Hints, expr_to_string};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    BinOp, Binding, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar, Tensor,
-    TensorFunc, Var, dim,
+    BinOp, Binding, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar,
+    Tensor, TensorFunc, Var, dim,
 };
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
