@@ -72,6 +72,22 @@ impl<'a> CallSizes<'a> {
     }
 }
 
+/// The call of a function that takes no numbers but sizes of the graph.
+///
+/// # Errors
+/// `Internal` for one that takes others.
+pub(crate) fn call(
+    func: &TensorFunc,
+    name: Arc<str>,
+    args: Vec<GraphExpr>,
+    outs: Vec<TensorType>,
+) -> Result<GraphExpr> {
+    let scalars = func.size_arguments().map_err(|v| {
+        Error::internal(format!("`{}` of `{name}` is no size of the graph", v.name()))
+    })?;
+    Ok(GraphExpr::CallTir { func: name, args, outs, scalars })
+}
+
 /// Whether the scalars that a call passes are the sizes that the function's own variables for them
 /// stand for ([`unify_sizes`]).
 pub(crate) fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
@@ -190,7 +206,7 @@ struct Unify<'m> {
 
 impl GraphFold for Unify<'_> {
     fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
-        let new = self.call(e)?;
+        let new = self.called(e)?;
         self.changed |= new.is_some();
         Ok(new.unwrap_or_else(|| e.clone()))
     }
@@ -198,8 +214,8 @@ impl GraphFold for Unify<'_> {
 
 impl Unify<'_> {
     /// The call of a function with the variables of the graph; `None` where it stays as it is.
-    fn call(&mut self, call: &GraphExpr) -> Result<Option<GraphExpr>> {
-        let GraphExpr::CallTir { func: name, args, outs, scalars } = call else { return Ok(None) };
+    fn called(&mut self, e: &GraphExpr) -> Result<Option<GraphExpr>> {
+        let GraphExpr::CallTir { func: name, args, outs, scalars } = e else { return Ok(None) };
         let Some(Function::Tensor(func)) = self.module.functions.get(name) else {
             return Ok(None);
         };
@@ -238,15 +254,8 @@ impl Unify<'_> {
         if same && new == *name {
             return Ok(None);
         }
-        let scalars = match self.out.functions.get(&new) {
-            Some(Function::Tensor(f)) => f.size_arguments(),
-            _ => Ok(Vec::new()),
-        };
-        let scalars = scalars.map_err(|v| {
-            Error::internal(format!("`{}` of `{new}` is no size of the graph", v.name()))
-        })?;
-        let (args, outs) = (args.clone(), outs.clone());
-        Ok(Some(GraphExpr::CallTir { func: new, args, outs, scalars }))
+        let func = self.out.tensor(&new)?;
+        call(func, new, args.clone(), outs.clone()).map(Some)
     }
 }
 

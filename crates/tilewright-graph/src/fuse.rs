@@ -33,7 +33,7 @@ use crate::call_sizes::fits;
 use crate::classify::{Facts, Loops, Role};
 use crate::functions::Functions;
 use crate::merge::{Member, Source, joined_name, merge};
-use crate::normal::{changed_graphs, needed, one_block};
+use crate::normal::{changed_graphs, needed, one_block, var};
 
 /// `fuse` by name.
 pub const PASS: Pass = Pass {
@@ -58,7 +58,7 @@ const MAX_MEMBERS: usize = 48;
 /// Those of [`normalize`](crate::normal::normalize).
 pub fn fuse(module: &Module) -> Result<Module> {
     let mut fuser = Fuser::new(module);
-    let graphs = changed_graphs(module, |_, normal| Ok(fuser.graph(normal)))?;
+    let graphs = changed_graphs(module, |_, normal| fuser.graph(normal))?;
     let Fuser { functions, facts, .. } = fuser;
     Ok(functions.finish(&graphs, |name, f| match facts.get(name) {
         Some(Some(facts)) => facts.func.clone(),
@@ -146,9 +146,8 @@ impl Kernels {
     pub fn joined(&self, b: &Binding) -> Vec<bool> {
         let GraphExpr::CallTir { args, .. } = &b.value else { return Vec::new() };
         let own = self.results.get(&b.var.id());
-        let is_joined = |arg: &GraphExpr| match arg {
-            GraphExpr::Var(v) => own.is_some() && self.results.get(&v.id()) == own,
-            _ => false,
+        let is_joined = |arg: &GraphExpr| {
+            own.is_some() && var(arg).is_some_and(|v| self.results.get(&v.id()) == own)
         };
         args.iter().map(is_joined).collect()
     }
@@ -222,7 +221,7 @@ impl<'m> Fuser<'m> {
         (outs.len() == 1 && fits(&facts.func, value)).then_some(facts)
     }
 
-    fn graph(&mut self, func: &GraphFunc) -> GraphFunc {
+    fn graph(&mut self, func: &GraphFunc) -> Result<GraphFunc> {
         let Grouped { nodes, groups, index } = self.grouped(func);
         self.rewrite(func, &nodes, &groups, &index)
     }
@@ -275,7 +274,7 @@ impl<'m> Fuser<'m> {
         nodes: &[Node],
         groups: &[Group],
         index: &HashMap<u64, usize>,
-    ) -> GraphFunc {
+    ) -> Result<GraphFunc> {
         // What is merged, by its sink; and the number that every group which is wired in the same way
         // has as an argument, so that no function is made twice for the sake of it.
         let mut wired: HashMap<usize, Wired> = HashMap::new();
@@ -305,16 +304,16 @@ impl<'m> Fuser<'m> {
                 None => node.binding.value.clone(),
                 Some(found) => {
                     let literals = shared.get(&found.key).map_or(&[][..], Vec::as_slice);
-                    self.merged_call(found.with_literals(literals), &node.binding.value)
+                    self.merged_call(found.with_literals(literals), &node.binding.value)?
                 }
             };
             bindings.push(Binding { value, ..node.binding.clone() });
         }
-        one_block(func, bindings, func.ret.clone())
+        Ok(one_block(func, bindings, func.ret.clone()))
     }
 
     /// The call that does what a group's calls do, of which `sink` is the last.
-    fn merged_call(&mut self, wired: Wired, sink: &GraphExpr) -> GraphExpr {
+    fn merged_call(&mut self, wired: Wired, sink: &GraphExpr) -> Result<GraphExpr> {
         let Wired { args, members, names, key } = wired;
         let outs = match sink {
             GraphExpr::CallTir { outs, .. } => outs.clone(),
@@ -330,8 +329,7 @@ impl<'m> Fuser<'m> {
             }
         };
         // Members with scalars that are no sizes are not merged.
-        let scalars = self.functions.get(&func).and_then(|f| f.size_arguments().ok());
-        GraphExpr::CallTir { func, args, outs, scalars: scalars.unwrap_or_default() }
+        self.functions.call(func, args, outs)
     }
 }
 
@@ -373,10 +371,7 @@ impl Wired {
             let sources: Vec<Source> = given
                 .iter()
                 .map(|arg| {
-                    let known = match arg {
-                        GraphExpr::Var(v) => Some(v.id()),
-                        _ => None,
-                    };
+                    let known = var(arg).map(GraphVar::id);
                     let inner = known.and_then(|v| index.get(&v)).and_then(|p| place.get(p));
                     if let Some(member) = inner {
                         return Source::Member(*member);
@@ -435,10 +430,7 @@ fn mark_after_source(nodes: &mut [Node], index: &HashMap<u64, usize>) {
             Role::Map { reads, .. } => {
                 let mut sources: Vec<usize> = Vec::new();
                 for (arg, reads) in args.iter().zip(reads) {
-                    let from = match arg {
-                        GraphExpr::Var(v) => index.get(&v.id()).and_then(|p| region[*p]),
-                        _ => None,
-                    };
+                    let from = var(arg).and_then(|v| region[*index.get(&v.id())?]);
                     if let Some(source) = from
                         && reads.iter().all(|own_cell| *own_cell)
                     {

@@ -17,9 +17,10 @@ use tilewright_ir::{
 };
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::functions::{Functions, at, buffer, cells, one_stage};
+use crate::functions::{Functions, each_tensor};
 use crate::marks::{COPY, VIEW};
 use crate::normal::{dataflow_graphs, map_results, normalize};
+use crate::stages::{at, buffer, cells, one_stage};
 use crate::view::relabels;
 
 /// `legalize` by name.
@@ -36,20 +37,16 @@ pub const PASS: Pass = Pass {
 /// Those of [`normalize`]; `Input` where a result that must be copied has a shape that is not
 /// constant, `Unsupported` where it is no tensor.
 pub fn legalize(module: &Module) -> Result<Module> {
-    let mut out = module.clone();
-    for func in out.functions.values_mut() {
-        if let Function::Tensor(f) = func {
-            let view = !f.attrs.contains_key(COPY) && relabels(f);
-            if view != f.attrs.contains_key(VIEW) {
-                let mut new = (**f).clone();
-                match view {
-                    true => new.attrs.insert(VIEW.into(), Attr::Int(1)),
-                    false => new.attrs.remove(VIEW),
-                };
-                *f = Arc::new(new);
-            }
+    let mut out = each_tensor(module, |_, f| {
+        let view = !f.attrs.contains_key(COPY) && relabels(f);
+        if view != f.attrs.contains_key(VIEW) {
+            let attrs = &mut Arc::make_mut(f).attrs;
+            match view {
+                true => attrs.insert(VIEW.into(), Attr::Int(1)),
+                false => attrs.remove(VIEW),
+            };
         }
-    }
+    });
     let mut functions = Functions::new(module);
     for (name, func) in dataflow_graphs(module) {
         let new = own_results(&out, &normalize(module, name, func)?, &mut functions)?;

@@ -41,6 +41,7 @@ pub mod quantized;
 pub mod resize;
 mod rewrite;
 pub mod sizes;
+mod stages;
 pub mod view;
 pub mod winograd;
 

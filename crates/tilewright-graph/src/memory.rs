@@ -29,6 +29,7 @@ use tilewright_ir::{
 
 use crate::call_sizes::{self, CallSizes, buffer_type, type_cells};
 use crate::control::{PIECE, TAKES_EMPTY};
+use crate::functions::located;
 use crate::legalize::Origins;
 use crate::normal::{normalize, output_names, results};
 use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
@@ -48,11 +49,7 @@ pub fn plan_memory(module: &Lowered, entry: &str) -> Result<OpenPlan> {
         Some(Function::Tensor(f)) => plan_tensor(entry, f),
         None => module.graph(entry).map(|_| OpenPlan::default()),
     };
-    let plan = plan.and_then(|plan| plan.check().map(|()| plan));
-    plan.map_err(|e| match &module.source {
-        Some(source) => e.in_source(source),
-        None => e,
-    })
+    located(module, plan.and_then(|plan| plan.check().map(|()| plan)))
 }
 
 /// A computed value.

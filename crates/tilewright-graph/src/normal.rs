@@ -147,6 +147,14 @@ pub fn output_names(func: &GraphFunc, count: usize) -> Vec<Arc<str>> {
     (0..count).map(|k| names.take(given.get(k).map_or("output", |n| n))).collect()
 }
 
+/// The variable that an expression is.
+pub(crate) fn var(e: &GraphExpr) -> Option<&GraphVar> {
+    match e {
+        GraphExpr::Var(v) => Some(v),
+        _ => None,
+    }
+}
+
 /// Calls `f` for every variable that an expression reads.
 pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
     e.for_each(&mut |e| {
@@ -183,8 +191,7 @@ impl Constants {
     pub(crate) fn get<'a>(&'a self, e: &'a GraphExpr) -> Option<&'a Tensor> {
         match e {
             GraphExpr::Const(t) => Some(t),
-            GraphExpr::Var(v) => self.0.get(&v.id()),
-            _ => None,
+            _ => self.0.get(&var(e)?.id()),
         }
     }
 
@@ -323,14 +330,7 @@ impl Normalize<'_> {
         match e {
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 let args = self.values(args)?;
-                let var = var.unwrap_or_else(|| {
-                    let mut types = outs.iter().cloned().map(GraphType::Tensor);
-                    let ty = match (outs.len(), types.next()) {
-                        (1, Some(one)) => one,
-                        (_, first) => GraphType::Tuple(first.into_iter().chain(types).collect()),
-                    };
-                    GraphVar::new(func.clone(), ty)
-                });
+                let var = var.unwrap_or_else(|| GraphVar::new(func.clone(), e.ty()));
                 let (func, outs) = (func.clone(), outs.clone());
                 Ok(self
                     .bind(var, GraphExpr::CallTir { func, args, outs, scalars: scalars.clone() }))

@@ -36,8 +36,14 @@ pub struct Resized {
     pub ends: Vec<Arc<str>>,
 }
 
-/// A value: a variable, and which one of several results.
-type Place = (u64, usize);
+/// Where a tensor of a call is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// A value: a variable, and which one of several results.
+    Value(u64, usize),
+    /// A constant that is written as an argument, by call and position.
+    Constant(u64, usize),
+}
 
 /// Changes the size of an axis of a value of the module's entry: cells come or go behind its last one.
 ///
@@ -57,18 +63,12 @@ pub fn resize(module: &Module, value: &str, axis: usize, to: i64) -> Result<Resi
     let (Some(shape), Some(from)) = (shape, from.filter(|_| to > 0)) else {
         return Err(Error::input(format!("`{value}` has no axis {axis} of {to} cells to be")));
     };
-    let mut graph = Graph {
-        module,
-        func: &func,
-        growth: HashMap::new(),
-        items: HashMap::new(),
-        constants: HashMap::new(),
-    };
+    let mut graph = Graph { module, func: &func, growth: HashMap::new(), items: HashMap::new() };
     for b in func.bindings() {
         if let GraphExpr::Item(of, k) = &b.value
             && let GraphExpr::Var(of) = &**of
         {
-            graph.items.insert(b.var.id(), (of.id(), *k));
+            graph.items.insert(b.var.id(), Place::Value(of.id(), *k));
         }
     }
     let mut growth = vec![Growth::default(); shape.len()];
@@ -85,13 +85,11 @@ struct Graph<'m> {
     growth: HashMap<Place, Vec<Growth>>,
     /// Variables that are one of several results.
     items: HashMap<u64, Place>,
-    /// Changes of constants that are written as arguments, by call and position.
-    constants: HashMap<Place, Vec<Growth>>,
 }
 
 impl Graph<'_> {
     fn place(&self, v: &GraphVar) -> Place {
-        self.items.get(&v.id()).copied().unwrap_or((v.id(), 0))
+        self.items.get(&v.id()).copied().unwrap_or(Place::Value(v.id(), 0))
     }
 
     fn is_changed(&self, v: &GraphVar) -> bool {
@@ -108,11 +106,11 @@ impl Graph<'_> {
     /// Passes over the calls until nothing changes any more.
     fn follow(&mut self) -> Result<()> {
         loop {
-            let before = (self.growth.clone(), self.constants.clone());
+            let before = self.growth.clone();
             for b in self.func.bindings() {
                 self.binding(b).map_err(|e| e.context(format!("`{}`", b.var.name())))?;
             }
-            if before == (self.growth.clone(), self.constants.clone()) {
+            if before == self.growth {
                 return Ok(());
             }
         }
@@ -131,7 +129,7 @@ impl Graph<'_> {
             };
         };
         let places = self.places(b, args, outs.len());
-        let known: Vec<_> = places.iter().map(|place| self.known(place)).collect();
+        let known: Vec<_> = places.iter().map(|place| self.growth.get(place).cloned()).collect();
         if known.iter().all(Option::is_none) {
             return Ok(());
         }
@@ -142,29 +140,19 @@ impl Graph<'_> {
         for (buffer, place) in f.buffers().zip(places) {
             let new = resize.growth(buffer);
             if new.iter().any(|g| !g.is_none()) {
-                match place {
-                    Argument::Value(place) => self.growth.insert(place, new.to_vec()),
-                    Argument::Constant(place) => self.constants.insert(place, new.to_vec()),
-                };
+                self.growth.insert(place, new.to_vec());
             }
         }
         Ok(())
     }
 
-    fn known(&self, place: &Argument) -> Option<Vec<Growth>> {
-        match place {
-            Argument::Value(place) => self.growth.get(place).cloned(),
-            Argument::Constant(place) => self.constants.get(place).cloned(),
-        }
-    }
-
     /// The arguments of a call, then its results.
-    fn places(&self, b: &Binding, args: &[GraphExpr], outs: usize) -> Vec<Argument> {
+    fn places(&self, b: &Binding, args: &[GraphExpr], outs: usize) -> Vec<Place> {
         let args = args.iter().enumerate().map(|(k, arg)| match arg {
-            GraphExpr::Var(v) => Argument::Value(self.place(v)),
-            _ => Argument::Constant((b.var.id(), k)),
+            GraphExpr::Var(v) => self.place(v),
+            _ => Place::Constant(b.var.id(), k),
         });
-        args.chain((0..outs).map(|k| Argument::Value((b.var.id(), k)))).collect()
+        args.chain((0..outs).map(|k| Place::Value(b.var.id(), k))).collect()
     }
 
     /// The module with all changes made.
@@ -211,13 +199,13 @@ impl Graph<'_> {
             (GraphType::Tensor(t), Some(growth)) => GraphType::Tensor(grown_type(t, growth)),
             (ty, _) => ty.clone(),
         };
-        let (id, k) = self.place(v);
         let ty = match v.ty() {
             GraphType::Tuple(items) => {
-                let items = items.iter().enumerate().map(|(k, ty)| one(ty, (v.id(), k)));
+                let items =
+                    items.iter().enumerate().map(|(k, ty)| one(ty, Place::Value(v.id(), k)));
                 GraphType::Tuple(items.collect())
             }
-            ty => one(ty, (id, k)),
+            ty => one(ty, self.place(v)),
         };
         GraphVar::new(v.name().clone(), ty)
     }
@@ -233,13 +221,14 @@ impl Graph<'_> {
             Tensor::zeros(t.dtype(), &grown(t.shape(), growth)).map(GraphExpr::Const)
         };
         match &b.value {
-            GraphExpr::Const(t) => match self.growth.get(&(b.var.id(), 0)) {
+            GraphExpr::Const(t) => match self.growth.get(&Place::Value(b.var.id(), 0)) {
                 Some(growth) => zeros(t, growth),
                 None => Ok(b.value.clone()),
             },
             GraphExpr::CallTir { func, args, outs, scalars } => {
                 let places = self.places(b, args, outs.len());
-                let known: Vec<_> = places.iter().map(|place| self.known(place)).collect();
+                let known: Vec<_> =
+                    places.iter().map(|place| self.growth.get(place).cloned()).collect();
                 let Some(f) = self.tensor_func(func).filter(|_| known.iter().any(Option::is_some))
                 else {
                     return Renewed(vars).expr(&b.value);
@@ -275,13 +264,6 @@ impl Graph<'_> {
 fn given(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<Growth>)> {
     let all = func.buffers().zip(known);
     all.filter_map(|(buffer, growth)| Some((buffer.clone(), growth.clone()?))).collect()
-}
-
-/// Where an argument or result of a call is.
-#[derive(Clone, Copy)]
-enum Argument {
-    Value(Place),
-    Constant(Place),
 }
 
 fn grown(shape: &[usize], growth: &[Growth]) -> Vec<usize> {

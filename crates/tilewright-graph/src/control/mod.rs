@@ -26,7 +26,9 @@ use std::sync::Arc;
 use tilewright_analysis::stage::open_stages;
 pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
 use tilewright_ir::plan::program::Program;
-use tilewright_ir::{Attr, Error, Function, GraphFunc, Module, Result};
+use tilewright_ir::{Attr, Function, GraphFunc, Module, Result};
+
+use crate::functions::{each_tensor, located};
 
 /// A graph function that was cut.
 #[derive(Clone, Debug)]
@@ -55,7 +57,7 @@ impl Cut {
 /// * `Input` where a size is not known.
 pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
     let func = module.graph(entry)?;
-    let located = || {
+    let cut = || {
         let (resolved, params) = resolve::resolve(module, entry, func)?;
         let mut pieces = module.clone();
         pieces.functions.retain(|_, f| match f {
@@ -66,7 +68,7 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
         let entry_func = write::write(func, params, resolved);
         Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
     };
-    located().map_err(|e: Error| module.source.iter().fold(e, |e, source| e.in_source(source)))
+    located(module, cut())
 }
 
 /// What runs a graph function whose calls are in pieces: what [`cut`] left of one.
@@ -77,11 +79,9 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
 ///   known.
 pub fn program(module: &Module, entry: &str) -> Result<Program> {
     let func = module.graph(entry)?;
-    let located = || {
-        let (resolved, params) = resolve::resolve(module, entry, func)?;
-        emit::emit(func, &params, &resolved)
-    };
-    located().map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
+    let program = resolve::resolve(module, entry, func)
+        .and_then(|(resolved, params)| emit::emit(func, &params, &resolved));
+    located(module, program)
 }
 
 /// Whether a module was made by [`cut`].
@@ -92,14 +92,11 @@ pub fn is_cut(module: &Module) -> bool {
 /// The module with [`TAKES_EMPTY`] at every tensor function that computes each cell of its results by
 /// itself: without elements, the loops do nothing. What reduces has nothing to begin with then.
 pub fn mark_empty(module: &Module) -> Module {
-    let mut out = module.clone();
-    for function in out.functions.values_mut() {
-        if let Function::Tensor(f) = function
-            && !f.attrs.contains_key(TAKES_EMPTY)
+    each_tensor(module, |_, f| {
+        if !f.attrs.contains_key(TAKES_EMPTY)
             && open_stages(f).is_some_and(|all| all.iter().all(|s| !s.is_reduction()))
         {
             Arc::make_mut(f).attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
         }
-    }
-    out
+    })
 }

@@ -328,17 +328,12 @@ impl Resolver<'_> {
             self.push(Kind::Call(vec![bind(&to, call)]));
             return Ok(to.expr());
         }
-        let types: Vec<GraphType> = outs.into_iter().map(GraphType::Tensor).collect();
-        let all = GraphVar::new(name.clone(), GraphType::Tuple(types.clone()));
-        let mut bindings = vec![bind(&all, call)];
-        let mut items = Vec::new();
-        for (k, ty) in types.into_iter().enumerate() {
-            let item = GraphVar::new(format!("{name}_{k}"), ty);
-            bindings.push(bind(&item, GraphExpr::Item(Box::new(all.expr()), k)));
-            items.push(item.expr());
-        }
+        let types = outs.into_iter().map(GraphType::Tensor).collect();
+        let (vars, value) = self::outs(&name, &GraphType::Tuple(types));
+        let mut bindings = Vec::new();
+        several(&name, call, vars, span, &mut bindings);
         self.push(Kind::Call(bindings));
-        Ok(GraphExpr::Tuple(items))
+        Ok(value)
     }
 
     /// The sizes of a graph function that is called with some arguments.
@@ -362,6 +357,21 @@ impl Resolver<'_> {
         }
         Subst::vars(sizes)
     }
+}
+
+/// Binds a tuple, and each of its values.
+pub(super) fn several(
+    name: &Arc<str>,
+    value: GraphExpr,
+    outs: Vec<GraphVar>,
+    span: Option<Span>,
+    to: &mut Vec<Binding>,
+) {
+    let types = outs.iter().map(|v| v.ty().clone()).collect();
+    let all = GraphVar::new(name.clone(), GraphType::Tuple(types));
+    to.push(Binding { var: all.clone(), value, span });
+    let item = |(k, var)| Binding { var, value: GraphExpr::Item(Box::new(all.expr()), k), span };
+    to.extend(outs.into_iter().enumerate().map(item));
 }
 
 /// Variables for the values of a type, and the value that is made of them.

@@ -10,7 +10,7 @@ use tilewright_ir::{
 };
 
 use super::pieces::tuple;
-use super::resolve::{Kind, ResolvedBody};
+use super::resolve::{Kind, ResolvedBody, several};
 
 /// The function with the nodes as its body.
 pub(super) fn write(func: &GraphFunc, params: Vec<GraphVar>, resolved: ResolvedBody) -> GraphFunc {
@@ -74,19 +74,4 @@ fn all(
         Ok([var]) => to.push(Binding { var, value, span }),
         Err(outs) => several(name, value, outs, span, to),
     }
-}
-
-/// Binds a tuple, and each of its values.
-fn several(
-    name: &Arc<str>,
-    value: GraphExpr,
-    outs: Vec<GraphVar>,
-    span: Option<Span>,
-    to: &mut Vec<Binding>,
-) {
-    let types = outs.iter().map(|v| v.ty().clone()).collect();
-    let all = GraphVar::new(name.clone(), GraphType::Tuple(types));
-    to.push(Binding { var: all.clone(), value, span });
-    let item = |(k, var)| Binding { var, value: GraphExpr::Item(Box::new(all.expr()), k), span };
-    to.extend(outs.into_iter().enumerate().map(item));
 }

@@ -12,7 +12,7 @@ use tilewright_ir::{Expr, Fold, Tensor, dim};
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};
-use crate::functions::{advance, buffer};
+use crate::stages::{advance, buffer};
 
 /// Most entries of the table of cells that take an element.
 const MAX_TABLE: usize = 1 << 16;

@@ -36,6 +36,7 @@ use tilewright_ir::{
 use tilewright_sets::{Domain, Engine, Known, Reason, Relation, Set};
 
 use super::writes::{Write, Writes};
+use crate::stages::{Iter, at};
 
 /// What the cells hold that take nothing from the argument.
 #[derive(Clone, Debug)]
@@ -361,18 +362,22 @@ impl Conversion {
         new
     }
 
+    /// Iteration variables for the cells of the result, and these in the place of the cells.
+    pub(crate) fn iters(&self) -> (Vec<Iter>, Subst) {
+        let iter = |(c, n): (&Var, &Dim)| {
+            (Var::new(format!("v{}", c.name()), c.dtype()), *n, IterKind::Spatial)
+        };
+        let iters: Vec<Iter> = self.cells.iter().zip(&self.to).map(iter).collect();
+        let to_iters = Subst::vars(self.cells.iter().cloned().zip(at(&iters)));
+        (iters, to_iters)
+    }
+
     /// The function that does it, in canonical form: one nest over the result's box, whose store
     /// selects between data and pad value. Padding that is not written leaves a condition on the
     /// block instead.
     pub fn to_func(&self, name: &str) -> TensorFunc {
-        let iters: Vec<(Var, Dim, IterKind)> = self
-            .cells
-            .iter()
-            .zip(&self.to)
-            .map(|(c, n)| (Var::new(format!("v{}", c.name()), c.dtype()), *n, IterKind::Spatial))
-            .collect();
-        let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
-        let mut to_iters = Subst::vars(self.cells.iter().cloned().zip(at.iter().cloned()));
+        let (iters, mut to_iters) = self.iters();
+        let at = at(&iters);
         let [from, to] = [("x", &self.from), ("y", &self.to)]
             .map(|(name, shape)| Buffer::new(name, extent_exprs(shape), self.dtype));
         let load = from.load(self.source.iter().map(|e| to_iters.expr(e)));
@@ -392,15 +397,6 @@ impl Conversion {
         let mut func = TensorFunc::new([&from, &to].map(Param::tensor).to_vec(), body);
         func.pass_sizes(func.shape_vars());
         func
-    }
-
-    /// Bytes that it reads and writes; estimated where sizes are open.
-    pub fn bytes(&self) -> u64 {
-        let count = |shape: &[Dim]| {
-            let bytes = dim::product(shape.iter().copied()) * self.dtype.bytes();
-            bytes.estimate().unsigned_abs()
-        };
-        count(&self.from).saturating_add(count(&self.to))
     }
 }
 

@@ -7,10 +7,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Function, GraphExpr, GraphFunc, Module};
+use tilewright_ir::{GraphExpr, GraphFunc, Module};
 use tilewright_schedule::FREE_LAYOUT;
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::functions::each_tensor;
 use crate::marks::list;
 
 /// `mark_free_layout` by name.
@@ -72,26 +73,19 @@ pub fn mark_free(module: &Module) -> Module {
             all.iter_mut().zip(given).for_each(|(all, now)| *all &= now);
         }
     }
-    let mut out = module.clone();
-    for (name, function) in &mut out.functions {
-        let Some(params) = free.get(name).filter(|params| params.contains(&true)) else { continue };
-        if let Function::Tensor(f) = function {
+    each_tensor(module, |name, f| {
+        if let Some(params) = free.get(name).filter(|params| params.contains(&true)) {
             let numbers: Vec<usize> = (0..params.len()).filter(|k| params[*k]).collect();
             Arc::make_mut(f).attrs.insert(FREE_LAYOUT.into(), list(&numbers));
         }
-    }
-    out
+    })
 }
 
 /// The module without the attribute, which means nothing once functions have their loops.
 pub fn unmark(module: &Module) -> Module {
-    let mut out = module.clone();
-    for function in out.functions.values_mut() {
-        if let Function::Tensor(f) = function
-            && f.attrs.contains_key(FREE_LAYOUT)
-        {
+    each_tensor(module, |_, f| {
+        if f.attrs.contains_key(FREE_LAYOUT) {
             Arc::make_mut(f).attrs.remove(FREE_LAYOUT);
         }
-    }
-    out
+    })
 }

@@ -29,6 +29,7 @@ use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};
 use super::conversion::{Conversion, Pad, boxed, cell_names};
 use super::writes::{Write, Writes};
 use crate::functions::Functions;
+use crate::normal::var;
 
 /// How far up a question goes.
 const MAX_DEPTH: usize = 32;
@@ -59,7 +60,7 @@ impl Region {
     }
 
     /// The condition at given indices.
-    fn at(&self, indices: &[Expr]) -> Expr {
+    pub fn at(&self, indices: &[Expr]) -> Expr {
         let place = self.cells.iter().zip(indices);
         Subst::vars(place.map(|(c, e)| (c.clone(), e.clone().cast(c.dtype())))).expr(&self.cond)
     }
@@ -200,11 +201,7 @@ impl Values {
     /// `Err` where cells of a region are not written by the function that makes the value, or that
     /// is not known.
     pub fn written(&self, value: &GraphExpr, region: &Region) -> Result<(), String> {
-        let made = match value {
-            GraphExpr::Var(v) => self.made.get(&v.id()),
-            _ => None,
-        };
-        match made {
+        match var(value).and_then(|v| self.made.get(&v.id())) {
             Some(Made::Conversion(c, _)) if matches!(c.pad, Pad::None) => {
                 let own: Vec<Expr> = c.cells.iter().map(Var::expr).collect();
                 match c.padding().with_guard(&region.at(&own)).is_empty().is_yes() {

@@ -37,8 +37,8 @@ use tilewright_interp::written_params;
 use tilewright_ir::visit::{Subst, accessed, fold_block_children};
 use tilewright_ir::{
     Attr, BinOp, Binding, Block, Buffer, Dim, Error, Expr, Fold, GraphExpr, GraphFunc, GraphType,
-    GraphVar, Intrin, IterKind, Module, Param, Remarks, Result, Span, Stmt, StmtKind, TensorFunc,
-    TensorType, Var,
+    GraphVar, Intrin, Module, Param, Remarks, Result, Span, Stmt, StmtKind, TensorFunc, TensorType,
+    Var,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -49,6 +49,7 @@ use crate::call_sizes::{outside, unify_sizes};
 use crate::functions::Functions;
 use crate::normal::needed_ids;
 use crate::rewrite::{each_binding, rewritten};
+use crate::stages::at;
 
 /// What a function keeps of the padding of a lifted stage.
 const PADDING: OneOf<Leave> = OneOf {
@@ -196,17 +197,13 @@ impl Lift<'_, '_> {
                 Slot::Post(ty) => new_outs.push(ty.clone()),
             }
         }
-        let ty = match &new_outs[..] {
-            [one] => GraphType::Tensor(one.clone()),
-            _ => GraphType::Tuple(new_outs.iter().cloned().map(GraphType::Tensor).collect()),
-        };
-        let physical = match &split.results[..] {
-            [Made { post: None, .. }] => b.var.clone(),
-            _ => GraphVar::new(format!("{}_physical", b.var.name()), ty),
-        };
         let (func, mut scalars) = (split.compute.clone(), scalars.clone());
         scalars.extend(split.sizes.iter().map(|v| Dim::open(v).outside().argument()));
         let value = GraphExpr::CallTir { func, args: new_args, outs: new_outs, scalars };
+        let physical = match &split.results[..] {
+            [Made { post: None, .. }] => b.var.clone(),
+            _ => GraphVar::new(format!("{}_physical", b.var.name()), value.ty()),
+        };
         out.push(Binding { var: physical.clone(), value, span: b.span });
         match &split.results[..] {
             [Made { post: None, .. }] => {}
@@ -554,15 +551,8 @@ fn assumption(c: &Conversion, buffer: &Buffer) -> Option<Stmt> {
     if c.is_total() || matches!(c.pad, Pad::None) {
         return None;
     }
-    let iters: Vec<(Var, Dim, IterKind)> = c
-        .cells
-        .iter()
-        .zip(&c.to)
-        .map(|(v, n)| (Var::new(format!("v{}", v.name()), v.dtype()), *n, IterKind::Spatial))
-        .collect();
-    let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
-    let mut to_iters = Subst::vars(c.cells.iter().cloned().zip(at.iter().cloned()));
-    let cell = buffer.load(at);
+    let (iters, mut to_iters) = c.iters();
+    let cell = buffer.load(at(&iters));
     let holds = match &c.pad {
         Pad::Value(e) if e.as_float().is_some_and(f64::is_nan) => {
             Expr::intrin(Intrin::IsNan, vec![cell])

@@ -27,7 +27,7 @@ use tilewright_analysis::affine::Affine;
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
 use super::conversion::Conversion;
-use crate::functions::{at, buffer, cells, one_stage};
+use crate::stages::{at, buffer, cells, one_stage};
 
 /// How the index of one axis is written in digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

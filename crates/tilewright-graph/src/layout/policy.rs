@@ -75,19 +75,14 @@ impl Policy {
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, Layout)>> {
         let stages = open_stages(func)?;
         let conv = stages.iter().find_map(Convolution::of)?;
-        let layout = |b: &Buffer, axes: &Axes| {
+        let layout = |(b, axes): &(Buffer, Axes)| {
             let shape = dim::of_shape(&b.shape)?;
             Some((b.clone(), self.layout(&shape, axes)?))
         };
         if self.undivided(&conv).is_some() {
             return None;
         }
-        let Convolution { data, weights, result } = &conv;
-        Some(vec![
-            layout(&data.0, &data.1)?,
-            layout(&weights.0, &weights.1)?,
-            layout(&result.0, &result.1)?,
-        ])
+        conv.0.iter().map(layout).collect()
     }
 
     /// Why a convolution has no layout by this policy; `None` where it has one, and for other
@@ -106,7 +101,7 @@ impl Policy {
     fn undivided(self, conv: &Convolution) -> Option<(&Buffer, usize, Dim)> {
         let Policy::Blocked(block) = self else { return None };
         let block = usize::try_from(block).ok()?;
-        [&conv.data, &conv.weights, &conv.result].into_iter().find_map(|(buffer, axes)| {
+        conv.0.iter().find_map(|(buffer, axes)| {
             let shape = dim::of_shape(&buffer.shape)?;
             let open = |d: &&usize| {
                 shape[**d].known().is_none() && shape[**d].modulo(block) != Dim::from(0)
@@ -141,7 +136,7 @@ pub type Roles = Vec<Option<&'static str>>;
 /// `None` for other functions.
 pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
     let stages = open_stages(func)?;
-    let conv = stages.iter().find_map(Convolution::of)?;
+    let Convolution([data, _, result]) = stages.iter().find_map(Convolution::of)?;
     // What is around it has the same axes.
     let outside = |inner: &Buffer, written: bool| {
         let own = func.buffers().any(|b| b == inner);
@@ -167,7 +162,7 @@ pub fn roles(func: &TensorFunc) -> Option<[(Buffer, Roles); 2]> {
         let outer = outside(buffer, written)?;
         (outer.shape.len() == roles.len()).then_some((outer, roles))
     };
-    Some([one(&conv.data, false)?, one(&conv.result, true)?])
+    Some([one(&data, false)?, one(&result, true)?])
 }
 
 /// The axes of an operand by what they are.
@@ -180,12 +175,8 @@ struct Axes {
     windows: Vec<usize>,
 }
 
-/// A convolution: each operand with its axes.
-struct Convolution {
-    data: (Buffer, Axes),
-    weights: (Buffer, Axes),
-    result: (Buffer, Axes),
-}
+/// A convolution: data, weights and result, each with its axes.
+struct Convolution([(Buffer, Axes); 3]);
 
 impl Convolution {
     fn of(stage: &Stage) -> Option<Convolution> {
@@ -229,11 +220,11 @@ impl Convolution {
         };
         let outer =
             (0..weights.1.len()).filter(|d| !own.contains(d) && !channels.contains(d)).collect();
-        Some(Convolution {
-            data: (data.0.clone(), split(data.1)),
-            weights: (weights.0.clone(), Axes { outer, channels, windows: own }),
-            result: (stage.buffer.clone(), split(&stage.indices)),
-        })
+        Some(Convolution([
+            (data.0.clone(), split(data.1)),
+            (weights.0.clone(), Axes { outer, channels, windows: own }),
+            (stage.buffer.clone(), split(&stage.indices)),
+        ]))
     }
 }
 

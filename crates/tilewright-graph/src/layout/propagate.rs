@@ -37,7 +37,7 @@ use tilewright_ir::{
 
 use super::constant::{evaluate, same_value};
 use super::physical::{Layout, Split};
-use crate::functions::accesses;
+use crate::stages::accesses;
 use crate::view::is_compact;
 
 /// The layouts of all buffers of a function, and what is needed to write it anew.

@@ -2,10 +2,11 @@
 
 use tilewright_analysis::place::{Placed, walk_expr_placed};
 use tilewright_ir::demand::decisive_loads;
-use tilewright_ir::{Buffer, Expr, ExprKind, Fold, Stmt, Var, Visit, dim, visit};
+use tilewright_ir::{Buffer, Expr, ExprKind, Stmt, Visit, dim};
 use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, boxed, cell_names};
+use super::known::Region;
 use super::writes::Writes;
 
 /// Cells get their values from cells in at most this many steps, or it is not known from which.
@@ -14,9 +15,8 @@ const MAX_ROUNDS: usize = 8;
 /// Cells that are computed from padding.
 struct Stained {
     buffer: Buffer,
-    cells: Vec<Var>,
+    region: Region,
     set: Set,
-    cond: Expr,
 }
 
 /// What comes of the padding of a buffer.
@@ -51,9 +51,9 @@ impl Taint {
         for b in buffers {
             if let Some(found) = self.stained.iter().find(|s| s.buffer == *b) {
                 let read = self.read.iter().map(|r| format!(": {r}")).collect::<String>();
-                let cells = match found.cond.is_true() {
+                let cells = match found.region.cond.is_true() {
                     true => "in all cells".to_owned(),
-                    false => format!("where {}", found.cond),
+                    false => format!("where {}", found.region.cond),
                 };
                 return Err(format!("`{}` is computed from it {cells}{read}", b.name));
             }
@@ -75,9 +75,12 @@ impl Taint {
         let padding = conversion.padding();
         self.stained.push(Stained {
             buffer: buffer.clone(),
-            cells: conversion.cells.clone(),
+            region: Region {
+                cells: conversion.cells.clone(),
+                shape: conversion.to.clone(),
+                cond: Expr::not_node(conversion.data.clone()),
+            },
             set: padding.to_set()?,
-            cond: Expr::not_node(conversion.data.clone()),
         });
         for _ in 0..MAX_ROUNDS {
             let mut more = false;
@@ -119,10 +122,7 @@ impl Taint {
 
     /// The points at which a load of a stained buffer reads stained cells.
     fn hit(&self, from: usize, domain: &Domain, at: &[Expr]) -> Domain {
-        let source = &self.stained[from];
-        let place = source.cells.iter().zip(at);
-        let place = place.map(|(c, e)| (c.clone(), e.clone().cast(c.dtype())));
-        domain.with_guard(&visit::Subst::vars(place).expr(&source.cond))
+        domain.with_guard(&self.stained[from].region.at(at))
     }
 
     /// What one load of a stained buffer stains.
@@ -150,19 +150,21 @@ impl Taint {
             return Ok(false);
         };
         let known = self.stained.iter().position(|s| s.buffer == w.buffer);
-        let cells = known.map_or_else(|| cell_names(&shape), |k| self.stained[k].cells.clone());
+        let cells =
+            known.map_or_else(|| cell_names(&shape), |k| self.stained[k].region.cells.clone());
         let new = AccessRelation::new(&hit, &w.indices).touched(&cells)?;
         let all = boxed(engine, &cells, &shape);
         match known.map(|k| &mut self.stained[k]) {
             Some(old) if new.is_subset(&old.set).is_yes() => Ok(false),
             Some(old) => {
                 old.set = old.set.union(&new)?;
-                old.cond = old.set.condition(&all)?;
+                old.region.cond = old.set.condition(&all)?;
                 Ok(true)
             }
             None => {
                 let cond = new.condition(&all)?;
-                self.stained.push(Stained { buffer: w.buffer.clone(), cells, set: new, cond });
+                let region = Region { cells, shape, cond };
+                self.stained.push(Stained { buffer: w.buffer.clone(), region, set: new });
                 Ok(true)
             }
         }

@@ -13,10 +13,11 @@ use tilewright_ir::{
 use super::placement::{JoinOperand, Placement, Placing, shape_of};
 use super::slice::Sliced;
 use super::strides::{Strides, part_strides, row_major, strided};
-use crate::functions::{Functions, at, buffer, cells};
+use crate::functions::Functions;
 use crate::legalize::copy_func;
 use crate::marks::{PARTS, SLICE, list};
 use crate::normal::one_block;
+use crate::stages::{at, buffer, cells};
 
 /// The bindings of a graph function as they are made anew.
 struct Rewrite<'a, 'm> {

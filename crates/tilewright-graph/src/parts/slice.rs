@@ -11,8 +11,8 @@ use tilewright_ir::linear::Linear;
 use tilewright_ir::{Attr, Buffer, Dim, Error, ExprKind, Result, TensorFunc, dim};
 
 use super::strides::{Strides, moving};
-use crate::functions::{fresh, function};
 use crate::marks::{COPY, PARTS, SLICE, VIEW, items, list, numbers};
+use crate::stages::{fresh, function};
 use crate::view::is_compact;
 
 /// How a result lies in an input.

@@ -7,8 +7,8 @@ use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Buffer, DType, Expr, ExprKind, Fold, TensorFunc, Var, dim, visit};
 
-use super::recognise::{Operand, Product, is_least};
-use crate::functions::{Iter, at, cells, fresh, function, param, stored};
+use super::recognise::{Left, Operand, Product, is_least};
+use crate::stages::{Iter, at, cells, fresh, function, kept, load, param, stored};
 
 fn with_type(b: &Buffer, name: &str, dtype: DType) -> Buffer {
     b.derive_storage(|d| {
@@ -146,22 +146,12 @@ pub(super) fn rescaled(
     factors: &[Option<usize>],
     without: Option<&Addend>,
 ) -> Option<(TensorFunc, Vec<usize>, bool)> {
-    struct Drop<'a>(&'a Buffer);
-    impl Fold for Drop<'_> {
-        fn expr(&mut self, e: &Expr) -> Expr {
-            if let ExprKind::Binary(BinOp::Add, a, _) = e.kind()
-                && matches!(a.kind(), ExprKind::Load(b, _) if b == self.0)
-            {
-                return a.clone();
-            }
-            visit::fold_expr_children(self, e)
-        }
-    }
     let stage = p.stage();
     let mut rest: Vec<Stage> = p.stages[p.sum + 1..].to_vec();
     if let Some(addend) = without {
         let at = addend.stage - p.sum - 1;
-        rest[at] = rest[at].with_value(Drop(&stage.buffer).expr(&rest[at].value));
+        let is_sum = |sum: &Expr, _: &Expr| load(sum).is_some_and(|(b, _)| *b == stage.buffer);
+        rest[at] = rest[at].with_value(Left(BinOp::Add, is_sum).expr(&rest[at].value));
     }
     let result = func.buffers().last()?.clone();
     // A copy of the sums is these.
@@ -194,10 +184,8 @@ pub(super) fn rescaled(
     let mut body = vec![fresh(&new)];
     body.extend(rest.iter().map(|s| s.stmt.clone()));
     let read = |b: &Buffer| rest.iter().any(|s| s.loads().iter().any(|l| l.0 == *b));
-    let inputs = func.buffers().count().checked_sub(1)?;
-    let kept: Vec<usize> =
-        (0..inputs).filter(|k| func.params[*k].buffer().is_some_and(read)).collect();
-    params.extend(kept.iter().filter_map(|k| func.params[*k].buffer().cloned()));
+    let (kept, given) = kept(func, read)?;
+    params.extend(given);
     params.push(result.clone());
     let pads: Vec<&Buffer> =
         p.operands.iter().filter(|o| o.pad.is_some()).map(|o| &o.buffer).collect();
@@ -220,22 +208,15 @@ pub(super) fn on_integers(func: &TensorFunc, dtype: DType) -> TensorFunc {
         }
     }
     impl Fold for Integers {
+        fn buffer_use(&mut self, b: &Buffer) -> Buffer {
+            self.buffer(b)
+        }
+
         fn expr(&mut self, e: &Expr) -> Expr {
-            match e.kind() {
-                ExprKind::Load(b, at) => {
-                    let at: Vec<Expr> = at.iter().map(|i| self.expr(i)).collect();
-                    self.buffer(b).load(at)
-                }
+            match is_least(e) {
+                true => Expr::int(self.dtype.min_int().unwrap_or(0) as i64, self.dtype),
                 // Every selection has the type of what is selected.
-                ExprKind::Select(c, t, f) => Expr::select(self.expr(c), self.expr(t), self.expr(f)),
-                ExprKind::IfThenElse(c, t, f) => {
-                    Expr::if_then_else(self.expr(c), self.expr(t), self.expr(f))
-                }
-                ExprKind::Binary(BinOp::Max, a, b) if e.dtype() == DType::F32 => {
-                    Expr::binary(BinOp::Max, self.expr(a), self.expr(b))
-                }
-                _ if is_least(e) => Expr::int(self.dtype.min_int().unwrap_or(0) as i64, self.dtype),
-                _ => visit::fold_expr_children(self, e),
+                false => visit::fold_expr_children(self, e),
             }
         }
     }

@@ -37,10 +37,11 @@ use tilewright_transform::pass::{Pass, Run};
 use self::build::{Addend, Integers};
 use self::recognise::{Dequantise, Division, Product, Quantise};
 use crate::call_sizes::unify_sizes;
-use crate::functions::{Functions, result_type};
+use crate::functions::Functions;
 use crate::layout::fold::{Evaluate, fold_calls, interpret};
-use crate::normal::{Constants, needed, needed_ids, one_block};
+use crate::normal::{Constants, needed, needed_ids, one_block, var};
 use crate::rewrite::{GraphFold, fold_children, rewritten};
+use crate::stages::result_type;
 
 /// `integer_products` by name.
 pub const PASS: Pass = Pass {
@@ -156,10 +157,7 @@ impl GraphFold for Graph {
 
 impl Graph {
     fn numbers(&self, e: &GraphExpr) -> Option<&Numbers> {
-        match e {
-            GraphExpr::Var(v) => self.numbers.get(&v.id()),
-            _ => None,
-        }
+        self.numbers.get(&var(e)?.id())
     }
 }
 

@@ -9,7 +9,7 @@ use tilewright_ir::{
     visit,
 };
 
-use crate::functions::{load, param, sum_of_products};
+use crate::stages::{load, param, sum_of_products};
 
 /// `x` in `x.astype(dtype)`, and `x` itself where it has the type.
 fn uncast(e: &Expr) -> &Expr {
@@ -32,6 +32,18 @@ fn list_axis(stage: &Stage, list: &Buffer, at: &[Expr]) -> Option<Option<usize>>
             (same && list.shape[0].as_int().is_some()).then_some(Some(axis))
         }
         _ => None,
+    }
+}
+
+/// Leaves the left operand of an operator, where the test of both operands is true.
+pub(super) struct Left<F>(pub BinOp, pub F);
+
+impl<F: Fn(&Expr, &Expr) -> bool> Fold for Left<F> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Binary(op, a, b) if *op == self.0 && (self.1)(a, b) => a.clone(),
+            _ => visit::fold_expr_children(self, e),
+        }
     }
 }
 
@@ -332,21 +344,9 @@ impl Division {
 
     /// The function without the division and without the scale among its parameters.
     pub fn without(&self, func: &TensorFunc) -> Option<TensorFunc> {
-        struct Numerator<'a>(&'a Buffer);
-        impl Fold for Numerator<'_> {
-            fn expr(&mut self, e: &Expr) -> Expr {
-                match e.kind() {
-                    ExprKind::Binary(BinOp::Div, a, b)
-                        if load(b).is_some_and(|(b, _)| b == self.0) =>
-                    {
-                        a.clone()
-                    }
-                    _ => visit::fold_expr_children(self, e),
-                }
-            }
-        }
         let scale = func.params[self.scale].buffer()?;
-        let value = Numerator(scale).expr(&self.stage.value);
+        let is_scale = |_: &Expr, by: &Expr| load(by).is_some_and(|(b, _)| b == scale);
+        let value = Left(BinOp::Div, is_scale).expr(&self.stage.value);
         let mut params = func.params.clone();
         params.remove(self.scale);
         let (allocs, _) = func.root_parts();

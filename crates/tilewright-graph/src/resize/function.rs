@@ -24,7 +24,7 @@ use tilewright_ir::{
 };
 
 use super::growth::Growth;
-use crate::functions::accesses;
+use crate::stages::accesses;
 
 /// The changes of the axes of buffers.
 type Axes = HashMap<Buffer, Vec<Growth>>;
@@ -165,22 +165,16 @@ impl<'a> Resize<'a> {
 
     fn grow(&mut self, v: &Var, place: i64, by: i64) -> Result<()> {
         let known = self.vars.entry(v.clone()).or_default();
-        let before = known.clone();
-        if !known.add(place, by) {
-            return Err(refused(format!("`{}` would have two sizes", v.name())));
-        }
-        self.changed |= *known != before;
+        let two = || refused(format!("`{}` would have two sizes", v.name()));
+        self.changed |= known.add(place, by).ok_or_else(two)?;
         Ok(())
     }
 
     fn grow_axis(&mut self, b: &Buffer, d: usize, place: i64, by: i64) -> Result<()> {
         let known = self.axes.get_mut(b).and_then(|axes| axes.get_mut(d));
         let known = known.ok_or_else(|| Error::internal("an access of no buffer"))?;
-        let before = known.clone();
-        if !known.add(place, by) {
-            return Err(refused(format!("axis {d} of `{}` would have two sizes", b.name)));
-        }
-        self.changed |= *known != before;
+        let two = || refused(format!("axis {d} of `{}` would have two sizes", b.name));
+        self.changed |= known.add(place, by).ok_or_else(two)?;
         Ok(())
     }
 
@@ -337,12 +331,12 @@ impl Rewrite<'_> {
 }
 
 impl Fold for Rewrite<'_> {
+    fn access(&mut self, b: &Buffer, at: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        Some((self.buffers.get(b).unwrap_or(b).clone(), self.indices(b, at)))
+    }
+
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
-            ExprKind::Load(b, at) => {
-                let at = self.indices(b, at);
-                self.buffers.get(b).unwrap_or(b).load(at)
-            }
             ExprKind::Binary(op, a, b) if op.is_compare() => {
                 let Some((v, c)) = compared(a, b) else { return fold_expr_children(self, e) };
                 let growth = self.resize.of_var(&v);

@@ -21,13 +21,13 @@ impl Growth {
         self.0.iter().copied()
     }
 
-    /// Adds a change; false where another one is at its place.
-    pub fn add(&mut self, place: i64, by: i64) -> bool {
+    /// Adds a change: whether it is new; `None` where another one is at its place.
+    pub fn add(&mut self, place: i64, by: i64) -> Option<bool> {
         match self.0.binary_search_by_key(&place, |c| c.0) {
-            Ok(at) => self.0[at].1 == by,
+            Ok(at) => (self.0[at].1 == by).then_some(false),
             Err(at) => {
                 self.0.insert(at, (place, by));
-                true
+                Some(true)
             }
         }
     }

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use tilewright_analysis::Stage;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Tensor, TensorFunc, Var, dim, visit,
+    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Tensor, TensorFunc, Var, dim,
 };
 
-use super::points::{Matrices, Rational};
+use super::points::Matrices;
 use super::recognise::{Convolution, TAPS, Window};
-use crate::functions::{Iter, advance, at, cells, fresh, function, param};
+use crate::stages::{Iter, advance, at, cells, fresh, function, kept, param};
 
 /// The transform of the input or of the output: a function with the arguments of the convolution's that it
 /// takes. Its last parameter is what it
@@ -53,12 +53,12 @@ fn buffer(name: &str, shape: &[Dim]) -> Buffer {
 }
 
 /// The sum of some terms by their coefficients.
-fn combination(row: &[Rational], term: impl Fn(usize) -> Expr) -> Expr {
+fn combination(row: &[f64], term: impl Fn(usize) -> Expr) -> Expr {
     let scaled = |c: f64, term: Expr| match c == 1.0 {
         true => term,
         false => Expr::float(c, DType::F32) * term,
     };
-    let terms = || (0..row.len()).map(|k| (row[k].value(), k)).filter(|t| t.0 != 0.0);
+    let terms = || (0..row.len()).map(|k| (row[k], k)).filter(|t| t.0 != 0.0);
     // One that is added comes first, so that nothing has to be negated.
     let first = terms().find(|t| t.0 > 0.0).or_else(|| terms().next());
     let Some((c, first)) = first else { return Expr::float(0.0, DType::F32) };
@@ -197,7 +197,7 @@ impl<'a> Tiles<'a> {
         body.push(fresh(&Stage::build(name("half"), &iters, &half, at(&iters), value, None)));
         allocs.push(half.clone());
         let result = self.transformed()?;
-        let row = |row: &Vec<Rational>| {
+        let row = |row: &&[f64]| {
             let inside = |j: usize| [x.0.expr(), Expr::i32(j as i32)];
             combination(row, |j| half.load(Self::inserted(&at(&outer), places, inside(j))))
         };
@@ -445,10 +445,7 @@ impl<'a> Tiles<'a> {
         body: Vec<tilewright_ir::Stmt>,
         result: Buffer,
     ) -> Option<Transform> {
-        let inputs = self.func.buffers().count().checked_sub(1)?;
-        let is_read = |k: &usize| self.func.params[*k].buffer().is_some_and(&read);
-        let kept: Vec<usize> = (0..inputs).filter(is_read).collect();
-        let given = kept.iter().filter_map(|k| self.func.params[*k].buffer().cloned());
+        let (kept, given) = kept(self.func, read)?;
         let params: Vec<Buffer> = first.into_iter().chain(given).chain([result]).collect();
         Some(Transform { func: function(self.func, &params, allocs, body), kept })
     }
@@ -463,14 +460,12 @@ impl<'a> Tiles<'a> {
         let [rows, columns] = self.conv.windows.each_ref().map(|w| strides[w.weights]);
         let extents: Vec<usize> = others.iter().map(|d| shape[*d]).collect();
         let plane: usize = extents.iter().product();
-        let taps: Vec<Vec<f64>> =
-            self.f.taps.iter().map(|row| row.iter().map(|c| c.value()).collect()).collect();
         let mut made = vec![0f32; n * n * plane];
         let mut place = vec![0usize; others.len()];
         for k in 0..plane {
             let first: usize = others.iter().zip(&place).map(|(d, i)| strides[*d] * i).sum();
             let window = |r: usize, s: usize| f64::from(given[first + r * rows + s * columns]);
-            let transformed = sandwich(&taps, &window);
+            let transformed = sandwich(self.f.taps, &window);
             for (p, value) in transformed.into_iter().enumerate() {
                 made[p * plane + k] = value as f32;
             }
@@ -481,7 +476,7 @@ impl<'a> Tiles<'a> {
 }
 
 /// `G g G^T` by rows, for a square `g` of [`TAPS`].
-pub(super) fn sandwich(taps: &[Vec<f64>], window: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
+pub(super) fn sandwich(taps: &[&[f64]], window: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
     let r = TAPS as usize;
     let mut all = Vec::with_capacity(taps.len() * taps.len());
     for a in taps {
@@ -537,16 +532,13 @@ impl Next {
             tiles: [Expr; 2],
         }
         impl Fold for Reads<'_> {
-            fn expr(&mut self, e: &Expr) -> Expr {
-                match e.kind() {
-                    ExprKind::Load(b, at) if b == self.sums => {
-                        let mut at: Vec<Expr> = self.order.iter().map(|d| at[*d].clone()).collect();
-                        (0..2).for_each(|k| at[self.places[k]] = self.tiles[k].clone());
-                        let at = Tiles::inserted(&at, self.places, self.inside.clone());
-                        self.results.load(at)
-                    }
-                    _ => visit::fold_expr_children(self, e),
-                }
+            fn access(&mut self, b: &Buffer, at: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+                (b == self.sums).then(|| {
+                    let mut at: Vec<Expr> = self.order.iter().map(|d| at[*d].clone()).collect();
+                    (0..2).for_each(|k| at[self.places[k]] = self.tiles[k].clone());
+                    let at = Tiles::inserted(&at, self.places, self.inside.clone());
+                    (self.results.clone(), at)
+                })
             }
         }
         let (order, places) = (tiles.order(), tiles.places());

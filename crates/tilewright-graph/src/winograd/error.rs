@@ -9,7 +9,7 @@ use tilewright_ir::linear::Linear;
 use tilewright_ir::{IterKind, Tensor, Var};
 
 use super::build::{sandwich, strides};
-use super::points::{Matrices, Rational};
+use super::points::Matrices;
 use super::recognise::{Convolution, TAPS};
 
 /// How many tiles of one result channel are compared.
@@ -48,10 +48,6 @@ pub(super) fn measured(
     }
     let taps = conv.windows.each_ref().map(|w| step(&w.tap));
     let [Some(rows), Some(columns)] = taps else { return None };
-    let of = |m: &[Vec<Rational>]| -> Vec<Vec<f64>> {
-        m.iter().map(|row| row.iter().map(|c| c.value()).collect()).collect()
-    };
-    let (data, result, filter) = (of(&f.data), of(&f.result), of(&f.taps));
     let (mut worst, mut largest) = (0f64, 0f64);
     for sample in 0..SAMPLES {
         let least = if sample % 2 == 0 { -1.0 } else { 0.0 };
@@ -73,13 +69,13 @@ pub(super) fn measured(
                     *sum += cell(a, b) * f64::from(tile[(i + a) * n + j + b]);
                 }
             }
-            let weights = sandwich(&filter, &cell);
-            let transformed = both_sides(&data, n, &tile);
+            let weights = sandwich(f.taps, &cell);
+            let transformed = both_sides(f.data, n, &tile);
             for ((sum, a), b) in sums.iter_mut().zip(&transformed).zip(&weights) {
                 *sum = a.mul_add(*b as f32, *sum);
             }
         }
-        for (got, exact) in both_sides(&result, n, &sums).into_iter().zip(&exact) {
+        for (got, exact) in both_sides(f.result, n, &sums).into_iter().zip(&exact) {
             worst = worst.max((f64::from(got) - exact).abs());
             largest = largest.max(exact.abs());
             if !(f64::from(got) - exact).is_finite() {
@@ -91,7 +87,7 @@ pub(super) fn measured(
 }
 
 /// `M d M^T` in 32 bits, for a square `d` of `n` rows.
-fn both_sides(by: &[Vec<f64>], n: usize, d: &[f32]) -> Vec<f32> {
+fn both_sides(by: &[&[f64]], n: usize, d: &[f32]) -> Vec<f32> {
     let combined = |row: &[f64], of: &dyn Fn(usize) -> f32| {
         row.iter().enumerate().fold(0f32, |sum, (k, c)| (*c as f32).mul_add(of(k), sum))
     };

@@ -36,9 +36,10 @@ use self::build::Tiles;
 use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
 use crate::call_sizes::unify_sizes;
-use crate::functions::{Functions, result_type};
+use crate::functions::Functions;
 use crate::normal::Constants;
 use crate::rewrite::{each_binding, rewritten};
+use crate::stages::result_type;
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
 /// makes, the results of a tile along an axis, and the error.
@@ -114,14 +115,6 @@ struct State<'f, 'm, 'a> {
     why: &'f mut Remarks,
 }
 
-/// The call of a convolution whose weights are a constant.
-struct Call<'a> {
-    func: &'a TensorFunc,
-    conv: &'a Convolution,
-    free: Vec<bool>,
-    weights: Tensor,
-}
-
 /// What a call becomes.
 struct Made {
     winograd: Winograd,
@@ -190,8 +183,9 @@ impl State<'_, '_, '_> {
             _ if outs.len() != 1 => Err("it has several results".to_owned()),
             None => Err("its weights are no constant".to_owned()),
             Some(weights) => {
-                let free = args.iter().map(|a| self.constants.get(a).is_some()).collect();
-                self.choose(b, &Call { func: &func, conv: &conv, free, weights })
+                let free: Vec<bool> =
+                    args.iter().map(|a| self.constants.get(a).is_some()).collect();
+                self.choose(b, (&func, &conv), &free, &weights)
             }
         };
         match made {
@@ -222,20 +216,26 @@ impl State<'_, '_, '_> {
     }
 
     /// The tile of least cost whose error is within the budget, or why there is none.
-    fn choose(&mut self, b: &Binding, call: &Call<'_>) -> std::result::Result<Made, String> {
-        if call.conv.depth().is_none_or(|n| n < 2) {
+    fn choose(
+        &mut self,
+        b: &Binding,
+        (func, conv): (&TensorFunc, &Convolution),
+        free: &[bool],
+        weights: &Tensor,
+    ) -> std::result::Result<Made, String> {
+        if conv.depth().is_none_or(|n| n < 2) {
             return Err("its results are sums over one channel, or an open number".to_owned());
         }
         let bytes = self.constants.bytes();
         let price = |func: &TensorFunc, free: &[bool]| (self.asked.price)(func, free, bytes);
-        let direct = price(call.func, &call.free);
+        let direct = price(func, free);
         let mut best: Option<(f64, Made)> = None;
         let mut reason = None;
         for tile in TILES.into_iter().filter(|t| self.asked.tile.is_none_or(|own| own == *t)) {
             let f = Matrices::of_three(tile);
-            let tiles = Tiles::new(call.func, call.conv, &f);
+            let tiles = Tiles::new(func, conv, &f);
             let Some(winograd) = Winograd::of(&tiles) else { continue };
-            let cost = winograd.cost(&call.free, &price);
+            let cost = winograd.cost(free, &price);
             if self.asked.tile.is_none() && cost >= direct {
                 reason = reason.or(Some(format!(
                     "it is estimated to take {direct:.0} cycles, and {cost:.0} by tiles of {tile} x {tile}"
@@ -245,7 +245,7 @@ impl State<'_, '_, '_> {
             if best.as_ref().is_some_and(|(least, _)| *least <= cost) {
                 continue;
             }
-            let error = error::measured(call.conv, &f, &call.weights, self.asked.noise);
+            let error = error::measured(conv, &f, weights, self.asked.noise);
             let Some(error) = error.filter(|e| *e <= self.asked.budget) else {
                 reason = Some(match error {
                     Some(error) => format!(
@@ -256,7 +256,7 @@ impl State<'_, '_, '_> {
                 });
                 continue;
             };
-            let Some(weights) = tiles.transform(&call.weights) else { continue };
+            let Some(weights) = tiles.transform(weights) else { continue };
             let chosen = Chosen { value: b.var.name().clone(), tile, error };
             best = Some((cost, Made { winograd, weights, chosen }));
         }

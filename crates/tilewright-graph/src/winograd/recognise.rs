@@ -4,7 +4,7 @@ use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::{Buffer, DType, Dim, Expr, IterKind, TensorFunc, Var, dim};
 
-use crate::functions::{param, sum_of_products};
+use crate::stages::{Access, param, sum_of_products};
 
 /// The taps of a window along an axis.
 pub(super) const TAPS: i64 = 3;
@@ -135,8 +135,6 @@ impl Convolution {
         others.map(|(_, n, _)| n.number()).product()
     }
 }
-
-type Access = (Buffer, Vec<Expr>);
 
 /// The two innermost axes of the data that windows of [`TAPS`] pixels move along, by one pixel.
 fn windows(stage: &Stage, data: &Access, weights: &Access) -> Result<[Window; 2], Missing> {

@@ -173,15 +173,10 @@ impl Flow<'_, '_> {
             let layouts = &choice.layouts[args.len()..];
             let types: Vec<TensorType> =
                 outs.iter().zip(layouts).filter_map(|(v, l)| typed(v, l)).collect();
-            let value = self.functions.call(func, values, types.clone())?;
-            let mut types = types.into_iter().map(GraphType::Tensor);
-            let ty = match outs {
-                [_] => types.next().unwrap_or_else(|| b.var.ty().clone()),
-                _ => GraphType::Tuple(types.collect()),
-            };
+            let value = self.functions.call(func, values, types)?;
             let var = match layouts.iter().all(Layout::is_identity) {
                 true => b.var.clone(),
-                false => GraphVar::new(b.var.name().clone(), ty),
+                false => GraphVar::new(b.var.name().clone(), value.ty()),
             };
             self.bind(Binding { var: var.clone(), value, span: b.span });
             let pads = propagated.pads[args.len()..].to_vec();

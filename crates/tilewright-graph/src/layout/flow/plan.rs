@@ -4,7 +4,7 @@
 //! cost, is one problem, which is solved exactly ([`tilewright_plan`]). The flow then computes every
 //! call as the solution says.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -208,7 +208,10 @@ fn problem(
     for p in &func.params {
         tensors.arrive(p, true);
     }
-    for b in func.bindings() {
+    // Constants are made by no call, and converted when compiling.
+    let made = nodes.iter().flat_map(|node| &node.ways[0].writes);
+    let made: HashSet<u64> = made.map(|place| place.value).collect();
+    for b in func.bindings().filter(|b| made.contains(&b.var.id())) {
         tensors.arrive(&b.var, false);
     }
     let calls = nodes.iter().map(|node| {
@@ -319,7 +322,7 @@ impl Tensors {
     fn finish(
         mut self,
         func: &GraphFunc,
-        mut calls: Vec<solver::Call>,
+        calls: Vec<solver::Call>,
         costs: &dyn Costs,
         around: &Surroundings,
     ) -> Asked {
@@ -341,33 +344,7 @@ impl Tensors {
             tensor.conversions =
                 all.iter().map(|from| all.iter().map(|to| cost(from, to)).collect()).collect();
         }
-        // Constants are made by no call, and converted when compiling.
-        let mut made: Vec<bool> = self.list.iter().map(|t| t.given.is_some()).collect();
-        let writes = calls.iter().flat_map(|c| &c.alternatives[0].writes);
-        writes.for_each(|w| made[w.tensor] = true);
-        let mut next = 0;
-        let new: Vec<Option<usize>> = made
-            .iter()
-            .map(|made| {
-                next += usize::from(*made);
-                made.then(|| next - 1)
-            })
-            .collect();
-        let keep = |uses: &mut Vec<solver::Use>| {
-            uses.retain_mut(|used| {
-                let found = new[used.tensor];
-                used.tensor = found.unwrap_or(0);
-                found.is_some()
-            });
-        };
-        for alternative in calls.iter_mut().flat_map(|c| &mut c.alternatives) {
-            keep(&mut alternative.reads);
-            keep(&mut alternative.writes);
-        }
-        let all = self.list.into_iter().zip(self.layouts).zip(made);
-        let (tensors, layouts) = all.filter(|(_, made)| *made).map(|(both, _)| both).unzip();
-        let numbers = self.number.into_iter();
-        let of = numbers.filter_map(|(value, old)| Some((value, new[old]?))).collect();
-        Asked { problem: solver::Problem { tensors, calls }, layouts, tensors: of }
+        let problem = solver::Problem { tensors: self.list, calls };
+        Asked { problem, layouts: self.layouts, tensors: self.number }
     }
 }

@@ -10,6 +10,7 @@ use tilewright_ir::{
 use super::Layout;
 use crate::fuse::Kernels;
 use crate::layout::free::{constant_bytes, constants};
+use crate::normal::var;
 use crate::parts::{self, OpenJoins};
 use crate::view::relabels;
 
@@ -123,9 +124,8 @@ impl Surroundings {
         let read = |b: &Binding| match &b.value {
             GraphExpr::CallTir { args, .. } => {
                 let joined = self.kernels.joined(b);
-                let of = |(arg, joined): (&GraphExpr, bool)| match arg {
-                    GraphExpr::Var(v) if joined => Some(v.id()),
-                    _ => None,
+                let of = |(arg, joined): (&GraphExpr, bool)| {
+                    var(arg).filter(|_| joined).map(GraphVar::id)
                 };
                 args.iter().zip(joined).filter_map(of).collect()
             }
@@ -242,13 +242,6 @@ fn since(func: &GraphFunc, kernels: &Kernels, parts: &OpenJoins) -> HashMap<u64,
         found.entry(id).and_modify(|ago| ago[k] = sum);
     }
     found
-}
-
-fn var(e: &GraphExpr) -> Option<&GraphVar> {
-    match e {
-        GraphExpr::Var(v) => Some(v),
-        _ => None,
-    }
 }
 
 /// The bytes of a value, estimated where its size is open.

@@ -11,7 +11,7 @@ use crate::call_sizes::outside;
 use crate::layout::constant::same_value;
 use crate::layout::conversion::{Conversion, Pad};
 use crate::merge::{Member, Source, merge};
-use crate::normal::needed;
+use crate::normal::{needed, var};
 
 /// Why a conversion is made.
 #[derive(Clone)]
@@ -85,26 +85,21 @@ impl Flow<'_, '_> {
         {
             return Ok(e.clone());
         }
-        let (dtype, name) = match e {
-            GraphExpr::Var(v) => (v.ty().as_tensor().map(|t| t.dtype), v.name().clone()),
-            GraphExpr::Const(t) => (Some(t.dtype()), "constant".into()),
-            _ => (None, "value".into()),
+        let name: Arc<str> = match e {
+            GraphExpr::Var(v) => v.name().clone(),
+            _ => "constant".into(),
         };
-        let Some(dtype) = dtype else {
+        let Some(dtype) = e.ty().as_tensor().map(|t| t.dtype) else {
             return Err(Error::internal("a layout of what is no tensor"));
         };
-        let from = match e {
-            GraphExpr::Var(v) => {
-                self.version(e, &logical).or_else(|| self.cheapest(v, layout).cloned())
-            }
-            _ => None,
-        };
+        let cheapest = || self.cheapest(var(e)?, layout).cloned();
+        let from = self.version(e, &logical).or_else(cheapest);
         let logical = Version { layout: logical, expr: e.clone(), pad: None, own: false };
         let from = from.unwrap_or(logical);
         let (func, base) = conversion(dtype, &from.layout, layout, pad)?;
-        let var = GraphVar::tensor(name.clone(), typed_as(dtype, layout));
+        let new = GraphVar::tensor(name.clone(), typed_as(dtype, layout));
         let args = vec![from.expr.clone()];
-        let made = self.functions.made((func, base), args, &var, why.span)?;
+        let made = self.functions.made((func, base), args, &new, why.span)?;
         self.bind(made);
         if let GraphExpr::Var(v) = e {
             let bytes = moved(v, &from.layout, layout);
@@ -124,11 +119,11 @@ impl Flow<'_, '_> {
                     reason: why.reason.clone() + &origin,
                 });
             }
-            let (layout, expr, pad) = (layout.clone(), var.expr(), pad.cloned());
+            let (layout, expr, pad) = (layout.clone(), new.expr(), pad.cloned());
             let version = Version { layout, expr, pad, own: false };
             self.versions.entry(v.id()).or_default().insert(0, version);
         }
-        Ok(var.expr())
+        Ok(new.expr())
     }
 
     /// A version with another value in its padding.
