@@ -272,14 +272,7 @@ pub fn conv(p: &Conv) -> Result<TensorFunc> {
     te::func([x, w].into_iter().chain(bias), [&out])
 }
 
-/// Batch, channels and spatial extents of `[N, C, D1, ...]`, after a look at types and ranks.
-fn image<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(Dim, Dim, &'a [Dim])> {
-    require_same(name, x.dtype, w.dtype)?;
-    require_number(name, x.dtype)?;
-    extents_of(name, x, w)
-}
-
-/// The same whatever the types.
+/// Batch, channels and spatial extents of `[N, C, D1, ...]`, after a look at ranks.
 fn extents_of<'a>(name: &str, x: &'a Operand, w: &Operand) -> Result<(Dim, Dim, &'a [Dim])> {
     match x.shape.as_slice() {
         [n, c, extents @ ..] if !extents.is_empty() && w.rank() == x.rank() => {
@@ -521,7 +514,9 @@ pub fn conv_transpose(p: &ConvTranspose) -> Result<TensorFunc> {
 /// [`Error::Input`] for sizes that do not fit, and where there is no output.
 pub(crate) fn upsampled(p: &ConvTranspose) -> Result<Vec<Upsampled>> {
     let name = "conv_transpose";
-    let (_, channels, extents) = image(name, &p.x, &p.w)?;
+    require_same(name, p.x.dtype, p.w.dtype)?;
+    require_number(name, p.x.dtype)?;
+    let (_, channels, extents) = extents_of(name, &p.x, &p.w)?;
     let weights = dim::fixed(&p.w.shape, name)?;
     let (wc, ocg) = (weights[0], weights[1]);
     if p.groups == 0 || channels != wc || wc % p.groups != 0 {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tilewright_ir::{Dim, Error, Expr, Result, TensorFunc};
 
 use crate::operand::{
-    Operand, accumulator, require_number, require_same, rounded, unequal, working,
+    Operand, accumulator, placeholders, require_number, require_same, rounded, unequal, working,
 };
-use crate::te::{self, Axis, Reducer, Tensor};
+use crate::te::{self, Axis, Reducer};
 
 /// An axis: a letter, or one that the dots stand for, counted from the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,8 +79,7 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
         return Err(wrong(format!("no operand has the label `{l}` of the result")));
     }
 
-    let inputs: Vec<Tensor> =
-        operands.iter().enumerate().map(|(k, x)| x.placeholder(&format!("x{k}"))).collect();
+    let inputs = placeholders(operands);
     let summed: Vec<(Label, Axis)> = extents
         .iter()
         .filter(|(l, _)| !result.contains(l))

@@ -3,8 +3,8 @@
 use tilewright_ir::{BinOp, DType, Dim, Error, Expr, Intrin, Result, TensorFunc, TypeKind};
 
 use crate::operand::{
-    Operand, Scalar, at_broadcast, broadcast_shapes, call, pointwise, require_float,
-    require_number, require_same, snake, unsupported_type, working,
+    Operand, Scalar, at_broadcast, broadcast_shapes, call, first, placeholders, pointwise,
+    require_float, require_number, require_same, snake, unsupported_type, working,
 };
 use crate::te::{self, Tensor};
 
@@ -493,9 +493,7 @@ pub enum Variadic {
 /// All operands combined, with numpy's broadcasting. Parameters: the operands, the result.
 pub fn variadic(op: Variadic, operands: &[Operand]) -> Result<TensorFunc> {
     let name = snake(op);
-    let Some(first) = operands.first() else {
-        return Err(Error::input(format!("{name}: there is no operand")));
-    };
+    let first = first(&name, operands)?;
     for x in operands {
         require_same(&name, first.dtype, x.dtype)?;
     }
@@ -505,8 +503,7 @@ pub fn variadic(op: Variadic, operands: &[Operand]) -> Result<TensorFunc> {
     }
     let shapes: Vec<&[Dim]> = operands.iter().map(|x| x.shape.as_slice()).collect();
     let shape = broadcast_shapes(&name, &shapes)?;
-    let inputs: Vec<Tensor> =
-        operands.iter().enumerate().map(|(k, x)| x.placeholder(&format!("x{k}"))).collect();
+    let inputs = placeholders(operands);
     let work = match op {
         Variadic::Sum | Variadic::Mean => working(first.dtype),
         Variadic::Min | Variadic::Max => first.dtype,

@@ -9,8 +9,8 @@ use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::creation::diagonal;
 use crate::operand::{
-    Operand, Scalar, advice, at_broadcast, broadcast_shapes, normalize_axis, require_number,
-    require_same, unequal, unsupported_type,
+    Operand, Scalar, advice, at_broadcast, broadcast_shapes, first, normalize_axis, placeholders,
+    require_number, require_same, unequal, unsupported_type,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 
@@ -109,9 +109,7 @@ pub fn transpose(x: &Operand, perm: &[usize]) -> Result<TensorFunc> {
 /// Operands one behind the other along an axis. Parameters: the operands, the result.
 pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
     let name = "concat";
-    let Some(first) = operands.first() else {
-        return Err(Error::input(format!("{name}: there is no operand")));
-    };
+    let first = first(name, operands)?;
     let axis = normalize_axis(name, axis, first.rank())?;
     let mut total = Dim::from(0);
     for x in operands {
@@ -133,8 +131,7 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
     }
     let mut shape = first.shape.clone();
     shape[axis] = total;
-    let inputs: Vec<Tensor> =
-        operands.iter().enumerate().map(|(k, x)| x.placeholder(&format!("x{k}"))).collect();
+    let inputs = placeholders(operands);
     let out = te::stages(name, &shape, first.dtype, |out| {
         let mut offset = Dim::from(0);
         let mut stages = Vec::new();

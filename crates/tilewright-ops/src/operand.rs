@@ -254,6 +254,16 @@ pub(crate) fn call(f: Intrin, e: Expr) -> Expr {
     Expr::intrin(f, vec![e])
 }
 
+/// The first of some operands, of which there must be one.
+pub(crate) fn first<'a>(op: &str, operands: &'a [Operand]) -> Result<&'a Operand> {
+    operands.first().ok_or_else(|| Error::input(format!("{op}: there is no operand")))
+}
+
+/// Inputs of these shapes and types, by their number.
+pub(crate) fn placeholders(operands: &[Operand]) -> Vec<Tensor> {
+    operands.iter().enumerate().map(|(k, x)| x.placeholder(&format!("x{k}"))).collect()
+}
+
 /// A function whose result is a value of each element.
 pub(crate) fn pointwise(
     name: impl Into<Arc<str>>,

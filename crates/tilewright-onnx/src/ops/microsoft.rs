@@ -4,6 +4,7 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
+use super::quantized::dynamic_product;
 use super::{one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
@@ -415,14 +416,7 @@ pub(crate) fn qlinear_concat(node: &Node, b: &mut Builder) -> Result<Vec<Importe
 pub(crate) fn dynamic_quantize_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let (x, w, w_scale) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let parts = c.all("DynamicQuantizeLinear", &[Some(x)], [], 3)?;
-    let [q, scale, zero] = &parts[..] else {
-        return Err(Error::internal("a quantisation has three results"));
-    };
-    let sum = c.first("MatMulInteger", &[Some(q), Some(w), Some(zero), node.optional(3)], [])?;
-    let sum = c.cast(&sum, x.dtype())?;
-    let factor = c.op("Mul", &[scale, w_scale])?;
-    let y = c.op("Mul", &[&sum, &factor])?;
+    let y = dynamic_product(c, x, w, w_scale, node.optional(3))?;
     one(plus(c, &y, node.optional(4))?)
 }
 

@@ -259,13 +259,13 @@ fn checked_sizes(list: &[Integer]) -> Result<Vec<Dim>> {
 pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
     let (starts, ends, along, steps) = if node.opset < 10 {
-        let bounds = |name| Ok(node.ints(name)?.map(integers));
-        (bounds("starts"), bounds("ends"), node.ints("axes")?, None)
+        let bounds = |name| required(node.ints(name)?.map(integers), &format!("`{name}`"));
+        (bounds("starts")?, bounds("ends")?, node.ints("axes")?, None)
     } else {
-        let (along, steps) = (node.constant_ints(3, "axes")?, node.constant_ints(4, "steps")?);
-        (node.integers(1, "starts"), node.integers(2, "ends"), along, steps)
+        let bounds = |at, name| required(node.integers(at, name)?, &format!("`{name}`"));
+        let (starts, ends) = (bounds(1, "starts")?, bounds(2, "ends")?);
+        (starts, ends, node.constant_ints(3, "axes")?, node.constant_ints(4, "steps")?)
     };
-    let (starts, ends) = (required(starts?, "`starts`")?, required(ends?, "`ends`")?);
     let along = match along {
         Some(list) => axes(&list, x.rank())?,
         None if starts.len() <= x.rank() => (0..starts.len()).collect(),

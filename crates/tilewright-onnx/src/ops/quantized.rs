@@ -120,6 +120,25 @@ fn factor(c: &mut Compose, x: &Imported, y: &Imported, result: &Imported) -> Res
     c.op("Div", &[&product, &result])
 }
 
+/// The product of floats, which are quantised by the largest and the smallest of them, with integers of
+/// a scale and a zero point.
+pub(super) fn dynamic_product(
+    c: &mut Compose,
+    x: &Imported,
+    w: &Imported,
+    scale: &Imported,
+    zero: Option<&Imported>,
+) -> Result<Imported> {
+    let quantised = c.all("DynamicQuantizeLinear", &[Some(x)], [], 3)?;
+    let [q, x_scale, x_zero] = &quantised[..] else {
+        return Err(Error::internal("a quantised value has three parts"));
+    };
+    let sums = c.first("MatMulInteger", &[Some(q), Some(w), Some(x_zero), zero], [])?;
+    let sums = c.cast(&sums, x.dtype())?;
+    let scale = c.op("Mul", &[x_scale, scale])?;
+    c.op("Mul", &[&sums, &scale])
+}
+
 pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let (x, w) = (node.input(0)?, node.input(3)?);

@@ -9,6 +9,7 @@ use tilewright_ir::{DType, Dim, Error, Result};
 use tilewright_ops::recurrent::{Cell, Direction, Recurrent, recurrent};
 
 use super::compose::{Compose, int};
+use super::quantized::dynamic_product;
 use super::recurrent::Network;
 use super::value;
 use crate::graphs::{Graphs, Stop};
@@ -44,14 +45,7 @@ impl Weights<'_> {
 /// `x W`, where `x` is quantised by its largest and smallest element.
 fn product(c: &mut Compose, x: &Imported, weights: &[Imported; 3]) -> Result<Imported> {
     let [w, scale, zero] = weights;
-    let quantised = c.all("DynamicQuantizeLinear", &[Some(x)], [], 3)?;
-    let [q, x_scale, x_zero] = &quantised[..] else {
-        return Err(Error::internal("a quantised value has three parts"));
-    };
-    let sums = c.op("MatMulInteger", &[q, w, x_zero, zero])?;
-    let sums = c.cast(&sums, DType::F32)?;
-    let scale = c.op("Mul", &[x_scale, scale])?;
-    c.op("Mul", &[&sums, &scale])
+    dynamic_product(c, x, w, scale, Some(zero))
 }
 
 /// A network whose weights are quantised.

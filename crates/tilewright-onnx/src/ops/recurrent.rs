@@ -16,20 +16,12 @@ use crate::operator::{Operator, op};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
-    op("GRU", 7, 6, gru),
-    op("LSTM", 7, 8, lstm),
+    op("GRU", 7, 6, |n, b| {
+        network(n, b, Cell::Gru { reset_after: n.flag("linear_before_reset", false)? })
+    }),
+    op("LSTM", 7, 8, |n, b| network(n, b, Cell::Lstm { coupled: n.flag("input_forget", false)? })),
     op("RNN", 7, 6, |n, b| network(n, b, Cell::Rnn)),
 ];
-
-pub(crate) fn gru(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let reset_after = node.flag("linear_before_reset", false)?;
-    network(node, b, Cell::Gru { reset_after })
-}
-
-pub(crate) fn lstm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let coupled = node.flag("input_forget", false)?;
-    network(node, b, Cell::Lstm { coupled })
-}
 
 /// The activations of all directions, in order. The lists of parameters hold values for those that
 /// take some, in the same order.

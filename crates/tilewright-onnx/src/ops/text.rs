@@ -132,6 +132,9 @@ pub(crate) fn split(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     Ok(vec![Imported::Text(Texts::new(&shape, values)?), counts])
 }
 
+/// What a string becomes.
+type Change = fn(&str) -> String;
+
 /// Without stop words, and in lower or upper case.
 pub(crate) fn normalize(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let x = texts(node, 0)?;
@@ -143,7 +146,7 @@ pub(crate) fn normalize(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     }
     // Case is that of Unicode, whatever the language.
     node.ignore("locale");
-    let changes: [(&str, fn(&str) -> String); 3] =
+    let changes: [(&str, Change); 3] =
         [("NONE", str::to_owned), ("LOWER", str::to_lowercase), ("UPPER", str::to_uppercase)];
     let change = node.choice("case_change_action", "NONE", &changes)?;
     let key = match node.flag("is_case_sensitive", false)? {

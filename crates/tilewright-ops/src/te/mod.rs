@@ -191,8 +191,10 @@ pub fn scan_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
 
 /// Axes along a shape, of which some are scanned.
 pub(crate) fn axes_along(shape: &[Dim], is_scanned: impl Fn(usize) -> bool) -> Vec<Axis> {
-    let kind = |k| if is_scanned(k) { IterKind::Opaque } else { IterKind::Spatial };
-    let along = |(k, &d): (usize, &Dim)| Axis::new(d, format!("i{k}"), kind(k));
+    let along = |(k, &d): (usize, &Dim)| match is_scanned(k) {
+        true => scan_axis(d, format!("i{k}")),
+        false => axis(d, format!("i{k}")),
+    };
     shape.iter().enumerate().map(along).collect()
 }
 
