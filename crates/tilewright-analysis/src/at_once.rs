@@ -161,33 +161,20 @@ impl Repeats<'_> {
     /// Whether two stores write the same where they meet.
     fn same(&self, scop: &Scop, a: &PlacedAccess, b: &PlacedAccess) -> Known<bool> {
         let (Some(x), Some(y)) = (&a.value, &b.value) else { return Ok(false) };
-        if [x, y].into_iter().any(|e| self.is_private(e)) {
+        // What belongs to one iteration is another value in the other one.
+        let is_private = |e: &Expr| e.loads_from(|b| self.touched.local.contains(b));
+        if is_private(x) || is_private(y) {
             return Ok(false);
         }
         let (other, names) = self.pairs.elsewhere(&b.at);
         let meet = a.at.meet(&other, &[self.pairs.differ(&names)])?;
         Ok(meet.is_empty().is_yes() || same_at_once(scop, &meet, x, &renaming(&names).expr(y)))
     }
-
-    /// Whether a value reads what belongs to one iteration.
-    fn is_private(&self, e: &Expr) -> bool {
-        e.loads_from(|b| self.touched.local.contains(b))
-    }
-}
-
-/// Whether a function has loops whose iterations run at once.
-fn has_loops(func: &TensorFunc) -> bool {
-    let mut found = false;
-    func.body.for_each(|s| found |= AtOnce::of_loop(s).is_some());
-    found
 }
 
 /// The error for a loop whose iterations depend on one another.
 pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error) -> Error {
-    let name = match l.kind() {
-        StmtKind::For { var, .. } => var.name().to_string(),
-        _ => String::new(),
-    };
+    let name = l.loop_var().map_or("", |v| v.name());
     let d = dependent.error.diagnostic();
     let text =
         format!("the iterations of the loop `{name}` run at the same time, and {}", d.message);
@@ -239,7 +226,9 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Er
             fold_scoped(self, s)
         }
     }
-    if !has_loops(func) {
+    let mut has_loops = false;
+    func.body.for_each(|s| has_loops |= AtOnce::of_loop(s).is_some());
+    if !has_loops {
         return Some(None);
     }
     let scope = Scope::of(func).ok()?;

@@ -12,6 +12,7 @@
 //! decides nothing here: only when an initialisation runs.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use tilewright_ir::condition::parts;
 use tilewright_ir::update::{Combine, is_cell, update};
@@ -44,6 +45,13 @@ pub struct PlacedAccess {
     pub certain: bool,
 }
 
+impl fmt::Display for PlacedAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at: Vec<String> = self.indices.iter().map(Expr::to_string).collect();
+        write!(f, "`{}[{}]`", self.buffer.name, at.join(", "))
+    }
+}
+
 /// What a statement touches.
 pub struct PlacedAccesses {
     /// Every access of memory that is not allocated inside.
@@ -68,13 +76,8 @@ pub(crate) fn accesses_and_local(s: &Stmt, around: &Domain) -> Result<PlacedAcce
     let mut c = Collect { at, local, views, update: None, out, error: None };
     c.stmt(s);
     let Collect { mut out, local, error, .. } = c;
-    match error {
-        Some(e) => Err(e),
-        None => {
-            out.retain(|t| !local.contains(&t.buffer));
-            Ok(PlacedAccesses { all: out, local })
-        }
-    }
+    out.retain(|t| !local.contains(&t.buffer));
+    error.map_or(Ok(PlacedAccesses { all: out, local }), Err)
 }
 
 /// The points of a place, as far as they do not depend on memory.
@@ -347,15 +350,7 @@ pub fn report(
     names: &HashMap<Var, Var>,
     what: &str,
 ) -> Result<()> {
-    let does = |t: &PlacedAccess| {
-        let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
-        format!(
-            "the {} `{}[{}]`",
-            if t.write { "write" } else { "read" },
-            t.buffer.name,
-            at.join(", ")
-        )
-    };
+    let does = |t: &PlacedAccess| format!("the {} {t}", if t.write { "write" } else { "read" });
     let error = || Error::refused(format!("{} and {} {what}", does(a), does(b)));
     match proof {
         Proof::Yes => Ok(()),
@@ -372,9 +367,4 @@ pub fn report(
         }
         Proof::Unknown(why) => Err(error().note(why.to_string())),
     }
-}
-
-/// Variables of `vars` that an expression depends on.
-pub fn uses(e: &Expr, vars: &[Var]) -> bool {
-    e.mentions_any(vars)
 }

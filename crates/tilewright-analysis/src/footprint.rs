@@ -225,14 +225,10 @@ impl Placed for Collect<'_> {
             let hidden = |r: &&Region| r.buffer == *self.buffer && !seen.contains(&r.buffer);
             list.iter().filter(hidden).cloned().collect()
         };
-        for r in whole(&reads, &loads) {
-            let cells = self.boxed(&r);
-            self.out.reads.push(cells);
-        }
-        for r in whole(&writes, &stores) {
-            let cells = self.boxed(&r);
-            self.out.writes.push(cells);
-        }
+        let boxes = whole(&reads, &loads).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
+        self.out.reads.extend(boxes);
+        let boxes = whole(&writes, &stores).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
+        self.out.writes.extend(boxes);
         let accumulates = block.init.is_some() && !reads.iter().any(|r| r.buffer == *self.buffer);
         let before = self.accumulator;
         self.accumulator |= accumulates;

@@ -192,10 +192,10 @@ impl Simplify<'_> {
             (BinOp::Mul, _, Some(c)) => x.times(c)?,
             (BinOp::Mul, Some(c), _) => y.times(c)?,
             (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(c)) if self.divides(*op, &x, c) => {
-                self.floordiv(x, c)?
+                self.division(BinOp::FloorDiv, x, c)?
             }
             (BinOp::FloorMod | BinOp::TruncMod, _, Some(c)) if self.divides(*op, &x, c) => {
-                self.floormod(x, c)?
+                self.division(BinOp::FloorMod, x, c)?
             }
             (BinOp::Min | BinOp::Max, ..) => self.extremum(*op, x, y)?,
             _ => Linear::atom(Expr::binary(*op, x.to_expr()?, y.to_expr()?)),
@@ -233,25 +233,40 @@ impl Simplify<'_> {
         (exact, rest)
     }
 
-    /// `x // c` for a positive `c`, where `x` fits its type.
-    fn floordiv(&mut self, x: Linear, c: i128) -> Option<Linear> {
+    /// `x // c` or `x % c` for a positive `c`, where `x` fits its type.
+    fn division(&mut self, op: BinOp, x: Linear, c: i128) -> Option<Linear> {
+        let floor = op == BinOp::FloorDiv;
         let whole = x.clone();
-        let (exact, rest) = Self::split(x, c);
+        let (exact, mut rest) = Self::split(x, c);
         let Interval { lo, hi } = rest.values(self.ranges)?;
-        if lo.div_euclid(c) == hi.div_euclid(c) {
-            return exact.plus(&Linear::constant(lo.div_euclid(c), rest.dtype), 1);
+        let cell = lo.div_euclid(c);
+        if cell == hi.div_euclid(c) {
+            rest.constant -= cell * c;
+            let cell = Linear::constant(cell, rest.dtype);
+            return if floor { exact.plus(&cell, 1) } else { Some(rest) };
         }
-        // (g*y + s) // (g*d) = y // d where 0 <= s < g
-        let (rest, _, g) = self.coarse(rest, c)?;
+        // (g*y + s) // (g*d) = y // d and (g*y + s) % (g*d) = g*(y % d) + s where 0 <= s < g
+        let (mut rest, small, g) = self.coarse(rest, c)?;
         let d = c / g;
         if rest.fits(self.ranges).is_none() {
-            return Some(Linear::atom(division(BinOp::FloorDiv, &whole, c)?));
+            return Some(Linear::atom(division(op, &whole, c)?));
         }
-        // (a + y // e) // d = (a*e + y) // (e*d)
-        if let Some((joined, by)) = self.join(&rest, d) {
-            return exact.plus(&self.floordiv(joined, by)?, 1);
+        if floor {
+            // (a + y // e) // d = (a*e + y) // (e*d)
+            if let Some((joined, by)) = self.join(&rest, d) {
+                return exact.plus(&self.division(op, joined, by)?, 1);
+            }
+            return exact.plus(&Linear::atom(division(op, &rest, d)?), 1);
         }
-        exact.plus(&Linear::atom(division(BinOp::FloorDiv, &rest, d)?), 1)
+        // (y % e) % d = y % d where d divides e
+        if let [(atom, 1)] = &rest.terms[..]
+            && rest.constant == 0
+            && let Some((y, e)) = remainder(atom)
+            && e % d == 0
+        {
+            rest = Linear::atom(y.clone());
+        }
+        small.plus(&Linear::atom(division(op, &rest, d)?), g)
     }
 
     /// `a*e + y` and `e*d` for `a + y // e`, where both fit the type.
@@ -263,32 +278,6 @@ impl Simplify<'_> {
         let joined = self.linear(y)?.plus(&rest, e)?;
         let by = e.checked_mul(d).filter(|by| *by <= LIMIT)?;
         joined.fits(self.ranges).map(|_| (joined, by))
-    }
-
-    /// `x % c` for a positive `c`, where `x` fits its type.
-    fn floormod(&mut self, x: Linear, c: i128) -> Option<Linear> {
-        let whole = x.clone();
-        let (_, mut rest) = Self::split(x, c);
-        let Interval { lo, hi } = rest.values(self.ranges)?;
-        if lo.div_euclid(c) == hi.div_euclid(c) {
-            rest.constant -= lo.div_euclid(c) * c;
-            return Some(rest);
-        }
-        // (g*y + s) % (g*d) = g*(y % d) + s where 0 <= s < g
-        let (mut rest, small, g) = self.coarse(rest, c)?;
-        let d = c / g;
-        if rest.fits(self.ranges).is_none() {
-            return Some(Linear::atom(division(BinOp::FloorMod, &whole, c)?));
-        }
-        // (y % e) % d = y % d where d divides e
-        if let [(atom, 1)] = &rest.terms[..]
-            && rest.constant == 0
-            && let Some((y, e)) = remainder(atom)
-            && e % d == 0
-        {
-            rest = Linear::atom(y.clone());
-        }
-        small.plus(&Linear::atom(division(BinOp::FloorMod, &rest, d)?), g)
     }
 
     /// `x = g*y + s` with `0 <= s < g` for a `g` that divides `c`: `y`, `s` and `g`, with as many
@@ -325,7 +314,7 @@ impl Simplify<'_> {
                 if f.fits(self.ranges).is_none() {
                     continue;
                 }
-                let q = self.floordiv(f.clone(), c)?;
+                let q = self.division(BinOp::FloorDiv, f.clone(), c)?;
                 for pair in (0..sum.terms.len()).filter(|p| *p != at) {
                     let (other, coefficient) = &sum.terms[pair];
                     if *coefficient != wanted {

@@ -10,6 +10,7 @@
 //! * [`flow`]: which write gives a statement the value that it reads.
 //! * [`footprint`]: the accesses of one buffer, and which cells they touch for certain.
 //! * [`index`]: index arithmetic simplified by intervals.
+//! * [`lane`]: vectors, one lane at a time.
 //! * [`magnitude`]: how large the values of an expression may be.
 //! * [`neutral`]: what a value becomes when parts of it are known.
 //! * [`place`]: walks that know the loops, conditions and bindings around each place.
@@ -31,6 +32,7 @@ pub mod facts;
 pub mod flow;
 pub mod footprint;
 pub mod index;
+pub mod lane;
 pub mod magnitude;
 pub mod neutral;
 pub mod place;

@@ -16,6 +16,7 @@ struct Node {
     middle: OnceCell<Option<Domain>>,
 }
 
+#[derive(Clone)]
 enum Part {
     Loop(Var, Range),
     Guard(Expr),
@@ -77,12 +78,7 @@ impl Points {
                     lost.push(cond.clone());
                     kept = Some(kept.unwrap_or_else(|| around.clone()));
                 }
-                (Some((_, Part::Guard(cond))), Some(outside)) => {
-                    kept = Some(outside.with_guard(cond));
-                }
-                (Some((_, Part::Loop(var, range))), Some(outside)) => {
-                    kept = Some(outside.with_var(var, range));
-                }
+                (Some((_, part)), Some(outside)) => kept = Some(outside.inside(part.clone())),
                 _ => {}
             }
         }

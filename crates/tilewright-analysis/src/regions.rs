@@ -36,13 +36,10 @@ pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {
         block.allocs.contains(&r.buffer) || block.matches.iter().any(|m| m.buffer == r.buffer)
     };
     for m in &block.matches {
-        let touched = |list: &[Region]| list.iter().any(|r| r.buffer == m.buffer);
-        let (read, written) = (touched(&scan.reads), touched(&scan.writes));
-        if read {
-            add(&mut scan.reads, m.source.clone());
-        }
-        if written {
-            add(&mut scan.writes, m.source.clone());
+        for list in [&mut scan.reads, &mut scan.writes] {
+            if list.iter().any(|r| r.buffer == m.buffer) {
+                add(list, m.source.clone());
+            }
         }
     }
     let Scan { mut reads, mut writes, .. } = scan;
@@ -109,7 +106,7 @@ impl Scan {
             .ranges
             .iter()
             .zip(&region.buffer.shape)
-            .map(|(r, extent)| self.widen(r).unwrap_or_else(|| whole(extent)))
+            .map(|(r, extent)| self.widen(r).unwrap_or_else(|| Range::upto(extent.clone())))
             .collect();
         let region = Region { buffer: region.buffer.clone(), ranges };
         add(if write { &mut self.writes } else { &mut self.reads }, region);
@@ -153,10 +150,6 @@ impl Scan {
     }
 }
 
-fn whole(extent: &Expr) -> Range {
-    Range::upto(extent.clone())
-}
-
 /// Adds a region to a list, joined with the buffer's region that is there already.
 fn add(list: &mut Vec<Region>, region: Region) {
     let Some(old) = list.iter_mut().find(|r| r.buffer == region.buffer) else {
@@ -164,7 +157,7 @@ fn add(list: &mut Vec<Region>, region: Region) {
         return;
     };
     for ((a, b), extent) in old.ranges.iter_mut().zip(&region.ranges).zip(&region.buffer.shape) {
-        *a = join(a, b).unwrap_or_else(|| whole(extent));
+        *a = join(a, b).unwrap_or_else(|| Range::upto(extent.clone()));
     }
 }
 

@@ -200,6 +200,19 @@ pub fn scoped<F: Scoped + ?Sized, R>(f: &mut F, work: impl FnOnce(&mut F) -> R) 
     result
 }
 
+/// Runs where a condition holds, or does not.
+pub fn under<F: Scoped + ?Sized, R>(
+    f: &mut F,
+    cond: &Expr,
+    holds: bool,
+    work: impl FnOnce(&mut F) -> R,
+) -> R {
+    scoped(f, |f| {
+        f.scope().learn(cond, holds);
+        work(f)
+    })
+}
+
 /// Folds the parts of a statement, each in its scope; those of a block in that of its variables.
 pub fn fold_scoped<F: Scoped + ?Sized>(f: &mut F, s: &Stmt) -> Stmt {
     match s.kind() {

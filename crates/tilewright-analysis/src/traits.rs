@@ -63,9 +63,7 @@ fn scaled(e: &Expr, k: i64) -> Option<Expr> {
     Some(match e.kind() {
         ExprKind::Int(v) => {
             let value = v.checked_mul(k)?;
-            let fits = e.dtype().min_int() <= Some(value.into())
-                && Some(i128::from(value)) <= e.dtype().max_int();
-            fits.then(|| Expr::int(value, e.dtype()))?
+            holds(e.dtype(), value.into()).then(|| Expr::int(value, e.dtype()))?
         }
         ExprKind::Binary(BinOp::Add, a, b) => scaled(a, k)? + scaled(b, k)?,
         ExprKind::Binary(BinOp::Sub, a, b) => scaled(a, k)? - scaled(b, k)?,

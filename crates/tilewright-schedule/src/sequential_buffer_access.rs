@@ -18,7 +18,7 @@
 
 use std::collections::HashSet;
 
-use tilewright_analysis::dependence::{accesses, uses};
+use tilewright_analysis::dependence::accesses;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -198,7 +198,7 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     };
     let nest = all[first..=last].to_vec();
     let vars: Vec<Var> = nest.iter().map(|(v, _)| v.clone()).collect();
-    let axes: Vec<Expr> = indices.iter().filter(|e| uses(e, &vars)).cloned().collect();
+    let axes: Vec<Expr> = indices.iter().filter(|e| e.mentions_any(&vars)).cloned().collect();
     // The fewest loops that stay, inner ones first, such that the order tells iterations apart.
     let domain = nest.iter().fold(engine.domain(), |d, (v, r)| d.with_var(v, r));
     let mut choices: Vec<u32> = (0..1u32 << vars.len().min(10)).collect();

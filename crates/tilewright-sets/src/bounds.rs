@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use tilewright_ir::{DType, Expr, Range, Var};
 
-use crate::answer::{Known, Reason};
+use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum};
 use crate::isl::api::{PARAM, SET};
@@ -123,7 +123,10 @@ impl Domain {
         if live.len() > MAX_PIECES {
             return Err(Reason::NoClosedForm.into());
         }
-        let no_form = || crate::answer::Unknown::from(Reason::NoClosedForm);
+        let no_form = || Unknown::from(Reason::NoClosedForm);
+        let written = |d: &Domain, s: &Sum| {
+            d.simplest(s, t, None)?.or_else(|| render::sum(s, t)).ok_or_else(no_form)
+        };
         let [(_, first), rest @ ..] = live.as_slice() else {
             return Err(Reason::Empty.into());
         };
@@ -141,22 +144,18 @@ impl Domain {
                 if smaller { a.min(b.clone()) } else { a.max(b.clone()) }
             })?;
             if agrees(&folded)? {
-                let simple = self.simplest(&folded, t, None)?;
-                return simple.or_else(|| render::sum(&folded, t)).ok_or_else(no_form);
+                return written(self, &folded);
             }
         }
         // Where one piece's function is right everywhere, the others are the same there.
         for (_, s) in &live {
             if agrees(s)? {
-                let simple = self.simplest(s, t, None)?;
-                return simple.or_else(|| render::sum(s, t)).ok_or_else(no_form);
+                return written(self, s);
             }
         }
         let mut out: Option<Expr> = None;
         for (set, sum) in live.iter().rev() {
-            let within = self.within(set.clone());
-            let simple = within.simplest(sum, t, None)?;
-            let value = simple.or_else(|| render::sum(sum, t)).ok_or_else(no_form)?;
+            let value = written(&self.within(set.clone()), sum)?;
             out = Some(match out {
                 None => value,
                 Some(other) => {

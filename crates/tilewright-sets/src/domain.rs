@@ -350,24 +350,30 @@ impl Domain {
     ///
     /// A vector condition is asked of every lane; the witness has the lane.
     pub fn prove(&self, cond: &Expr) -> Proof {
-        self.engine
-            .ask(|| {
-                let mut normalizer = self.engine.normalizer();
-                let fails = normalizer.pred(cond)?.negate()?;
-                self.with_lane(&normalizer)?.refute(fails)
-            })
-            .into()
+        let ask = || {
+            let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
+            d.refute(fails)
+        };
+        self.engine.ask(ask).into()
+    }
+
+    /// A form of expressions, and the domain with the lane that is in it.
+    fn form<T>(&self, make: impl FnOnce(&mut Normalizer) -> Known<T>) -> Known<(Domain, T)> {
+        let mut normalizer = self.engine.normalizer();
+        let form = make(&mut normalizer)?;
+        let domain = match &normalizer.lane {
+            None => self.clone(),
+            Some((lane, n)) => self.with_var(lane, &Range::upto(Expr::i32(i32::from(*n)))),
+        };
+        Ok((domain, form))
     }
 
     /// Whether it is certain that a condition holds at every point: [`Domain::prove`] without the
     /// witness, which takes longer to find. The constant false holds where there is no point.
     pub fn proves(&self, cond: &Expr) -> bool {
         let ask = || {
-            let mut normalizer = self.engine.normalizer();
-            let fails = normalizer.pred(cond)?.negate()?;
-            let Some((d, bad)) = self.with_lane(&normalizer)?.part(&fails)? else {
-                return Ok(true);
-            };
+            let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
+            let Some((d, bad)) = d.part(&fails)? else { return Ok(true) };
             // What is symbolic ends where its type does.
             Ok(d.space.len() > d.vars && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
         };
@@ -378,9 +384,8 @@ impl Domain {
     /// `None` where it can.
     pub fn doubt(&self, cond: &Expr) -> Option<Unknown> {
         let exact = self.engine.ask(|| {
-            let mut normalizer = self.engine.normalizer();
-            let p = normalizer.pred(cond)?;
-            let d = self.with_lane(&normalizer)?.reach(|f| p.atoms(f))?;
+            let (d, p) = self.form(|n| n.pred(cond))?;
+            let d = d.reach(|f| p.atoms(f))?;
             Ok(d.vague.is_none() && d.space.atoms.iter().all(|a| a.as_var().is_some()))
         });
         if exact == Ok(true) {
@@ -394,19 +399,18 @@ impl Domain {
 
     /// Whether two expressions have one value at every point: integers, or conditions.
     pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
-        self.engine
-            .ask(|| {
-                let mut normalizer = self.engine.normalizer();
+        let ask = || {
+            let (d, differ) = self.form(|n| {
                 if a.dtype().is_bool() || b.dtype().is_bool() {
-                    let differ = Pred::differ(normalizer.pred(a)?, normalizer.pred(b)?)?;
-                    return self.with_lane(&normalizer)?.refute(differ);
+                    return Pred::differ(n.pred(a)?, n.pred(b)?);
                 }
                 // With remainders as differences, most of what is equal cancels.
-                let d = canonical(&normalizer.sum(a)?.plus(&normalizer.sum(b)?, -1)?)?;
-                let d = without_quotients(&d)?;
-                self.with_lane(&normalizer)?.refute(Pred::eq(d).negate()?)
-            })
-            .into()
+                let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
+                Pred::eq(without_quotients(&d)?).negate()
+            })?;
+            d.refute(differ)
+        };
+        self.engine.ask(ask).into()
     }
 
     /// Whether the domain has no point; the witness of a no is one.
@@ -439,17 +443,6 @@ impl Domain {
                 set = if middle.is_empty()? { is(first)? } else { middle };
             }
             Ok(self.within(set))
-        })
-    }
-
-    /// The domain with the lane that a form contains.
-    pub(crate) fn with_lane(&self, normalizer: &Normalizer) -> Known<Domain> {
-        Ok(match &normalizer.lane {
-            None => self.clone(),
-            Some((lane, n)) => {
-                let range = Range::upto(Expr::i32(i32::from(*n)));
-                self.with_var(lane, &range)
-            }
         })
     }
 
@@ -641,9 +634,8 @@ impl Domain {
     /// [`Reason::Empty`] for a domain without points.
     pub fn bounds(&self, e: &Expr) -> Known<(Option<i64>, Option<i64>)> {
         self.engine.ask(|| {
-            let mut normalizer = self.engine.normalizer();
-            let s = normalizer.sum(e)?;
-            self.with_lane(&normalizer)?.sum_bounds(&s)
+            let (d, s) = self.form(|n| n.sum(e))?;
+            d.sum_bounds(&s)
         })
     }
 

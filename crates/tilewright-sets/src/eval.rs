@@ -69,24 +69,13 @@ pub fn evaluate(e: &Expr, env: &dyn Fn(&Var) -> Option<i64>) -> Option<i64> {
             let v = evaluate(a, env)?;
             Expr::int(v, t).as_int()
         }
-        ExprKind::Binary(BinOp::And, a, b) => {
-            if evaluate(a, env)? == 0 {
-                Some(0)
-            } else {
-                evaluate(b, env)
-            }
-        }
-        ExprKind::Binary(BinOp::Or, a, b) => {
-            if evaluate(a, env)? != 0 {
-                Some(1)
-            } else {
-                evaluate(b, env)
-            }
+        ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+            let first = evaluate(a, env)? != 0;
+            let decided = first == (*op == BinOp::Or);
+            if decided { Some(i64::from(first)) } else { evaluate(b, env) }
         }
         ExprKind::Binary(op, a, b) => {
-            let of = a.dtype();
-            let value = eval_int(*op, evaluate(a, env)?, evaluate(b, env)?, of)?;
-            Some(value)
+            eval_int(*op, evaluate(a, env)?, evaluate(b, env)?, a.dtype())
         }
         ExprKind::Not(a) => Some(i64::from(evaluate(a, env)? == 0)),
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) => {

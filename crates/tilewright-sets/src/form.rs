@@ -489,6 +489,28 @@ impl Sum {
     fn walk(&self, f: &mut Each<'_>) -> bool {
         f(None) && self.terms.keys().all(|t| t.walk(f))
     }
+
+    /// With other atoms in the place of those for which `new` has one.
+    pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Sum> {
+        let boxed = |s: &Sum| Ok::<_, Unknown>(Box::new(s.renamed(new)?));
+        let mut out = Sum::constant(self.constant);
+        for (term, c) in &self.terms {
+            let term = match term {
+                Term::Atom(a) => Term::Atom(new(a).unwrap_or_else(|| a.clone())),
+                Term::Div(s, k) => Term::Div(boxed(s)?, *k),
+                Term::Mod(s, k) => Term::Mod(boxed(s)?, *k),
+                Term::TruncDiv(s, k) => Term::TruncDiv(boxed(s)?, *k),
+                Term::TruncMod(s, k) => Term::TruncMod(boxed(s)?, *k),
+                Term::Min(a, b) => Term::Min(boxed(a)?, boxed(b)?),
+                Term::Max(a, b) => Term::Max(boxed(a)?, boxed(b)?),
+                Term::Select(c, a, b) => {
+                    Term::Select(Box::new(c.renamed(new)?), boxed(a)?, boxed(b)?)
+                }
+            };
+            out = out.plus(&Sum::term(term), *c)?;
+        }
+        Ok(out)
+    }
 }
 
 /// What a walk of a form does at each node.
@@ -677,44 +699,18 @@ impl Pred {
             Pred::And(parts) | Pred::Or(parts) => f(None) && parts.iter().all(|p| p.walk(f)),
         }
     }
-}
 
-impl Sum {
-    /// With other atoms in the place of those for which `new` has one.
-    pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Sum> {
-        let boxed = |s: &Sum| Ok::<_, Unknown>(Box::new(s.renamed(new)?));
-        let mut out = Sum::constant(self.constant);
-        for (term, c) in &self.terms {
-            let term = match term {
-                Term::Atom(a) => Term::Atom(new(a).unwrap_or_else(|| a.clone())),
-                Term::Div(s, k) => Term::Div(boxed(s)?, *k),
-                Term::Mod(s, k) => Term::Mod(boxed(s)?, *k),
-                Term::TruncDiv(s, k) => Term::TruncDiv(boxed(s)?, *k),
-                Term::TruncMod(s, k) => Term::TruncMod(boxed(s)?, *k),
-                Term::Min(a, b) => Term::Min(boxed(a)?, boxed(b)?),
-                Term::Max(a, b) => Term::Max(boxed(a)?, boxed(b)?),
-                Term::Select(c, a, b) => {
-                    Term::Select(Box::new(c.renamed(new)?), boxed(a)?, boxed(b)?)
-                }
-            };
-            out = out.plus(&Sum::term(term), *c)?;
-        }
-        Ok(out)
-    }
-}
-
-impl Pred {
-    /// With other atoms in the place of those for which `new` has one.
+    /// With other atoms in the place of those for which `new` has one; sums may become constant.
     pub fn renamed(&self, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Pred> {
         let all = |parts: &[Pred]| parts.iter().map(|p| p.renamed(new)).collect::<Known<Vec<_>>>();
         Ok(match self {
             Pred::Bool(_) => self.clone(),
-            Pred::Ge(s) => Pred::Ge(s.renamed(new)?),
-            Pred::Eq(s) => Pred::Eq(s.renamed(new)?),
-            Pred::Ne(s) => Pred::Ne(s.renamed(new)?),
+            Pred::Ge(s) => Pred::ge(s.renamed(new)?),
+            Pred::Eq(s) => Pred::eq(s.renamed(new)?),
+            Pred::Ne(s) => Pred::eq(s.renamed(new)?).negate()?,
             Pred::Flag(a, value) => Pred::Flag(new(a).unwrap_or_else(|| a.clone()), *value),
-            Pred::And(parts) => Pred::And(all(parts)?),
-            Pred::Or(parts) => Pred::Or(all(parts)?),
+            Pred::And(parts) => Pred::and(all(parts)?),
+            Pred::Or(parts) => Pred::or(all(parts)?),
         })
     }
 }

@@ -26,6 +26,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
@@ -126,19 +127,12 @@ impl Normalizer {
             }
             ExprKind::Cast(a) if a.as_float().is_some() => {
                 let whole = a.as_float().filter(|v| v.is_finite()).map(|v| v.trunc() as i128);
-                match whole
-                    .filter(|v| lane_type.min_int() <= Some(*v) && Some(*v) <= lane_type.max_int())
-                {
-                    Some(whole) => Sum::constant(whole),
-                    None => self.opaque(e),
-                }
+                let whole = whole.filter(|v| holds(lane_type, *v));
+                whole.map_or_else(|| self.opaque(e), Sum::constant)
             }
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.sum(a)?, self.sum(b)?);
-                let value = match self.binary(*op, a, b, e)? {
-                    Some(value) => value,
-                    None => self.opaque(e),
-                };
+                let value = self.binary(*op, a, b, e)?.unwrap_or_else(|| self.opaque(e));
                 match op {
                     BinOp::Min | BinOp::Max => value,
                     _ => self.in_type(value, lane_type)?,

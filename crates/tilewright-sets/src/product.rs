@@ -148,7 +148,7 @@ fn without(t: &Term, divisors: &[Term]) -> Option<Sum> {
 }
 
 /// The product of any number of sorted terms.
-fn product(mut factors: Vec<Term>) -> Option<Sum> {
+pub(crate) fn product(mut factors: Vec<Term>) -> Option<Sum> {
     match factors.len() {
         0 => Some(Sum::constant(1)),
         1 => factors.pop().map(Sum::term),
@@ -157,7 +157,7 @@ fn product(mut factors: Vec<Term>) -> Option<Sum> {
 }
 
 /// The product of sorted terms as an atom.
-pub(crate) fn product_of(factors: Vec<Term>) -> Option<Term> {
+fn product_of(factors: Vec<Term>) -> Option<Term> {
     let mut t = DType::I32;
     for f in &factors {
         Sum::term(f.clone()).atoms(&mut |a| {
@@ -166,15 +166,9 @@ pub(crate) fn product_of(factors: Vec<Term>) -> Option<Term> {
             }
         });
     }
-    let mut product: Option<Expr> = None;
-    for f in &factors {
-        let e = crate::render::sum(&Sum::term(f.clone()), t)?;
-        product = Some(match product {
-            None => e,
-            Some(p) => p * e,
-        });
-    }
-    Some(Term::Atom(Atom::term(product?, Nature::Product(factors))))
+    let exprs = factors.iter().map(|f| crate::render::sum(&Sum::term(f.clone()), t));
+    let product = exprs.collect::<Option<Vec<Expr>>>()?.into_iter().reduce(|p, e| p * e)?;
+    Some(Term::Atom(Atom::term(product, Nature::Product(factors))))
 }
 
 /// The atom, and the atoms in what is known of it.

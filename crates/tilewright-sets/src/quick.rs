@@ -112,9 +112,7 @@ impl Intervals {
             let ends = known.of_atom(&from);
             known.meet(&to, ends);
             let rename = |a: &Atom| (*a == from).then(|| to.clone());
-            let renamed: Known<Vec<Pred>> =
-                parts.iter().map(|p| Ok(normal(p.renamed(&rename)?))).collect();
-            parts = match Pred::and(renamed?) {
+            parts = match Pred::And(parts).renamed(&rename)? {
                 Pred::Bool(value) => return Ok(!value),
                 Pred::And(parts) => parts,
                 one => vec![one],
@@ -221,18 +219,6 @@ impl Intervals {
             (Term::Atom(a), Term::Atom(b), _) => Some((b, a)),
             _ => None,
         }
-    }
-}
-
-/// A condition whose sums may have become constant.
-fn normal(p: Pred) -> Pred {
-    match p {
-        Pred::Ge(s) => Pred::ge(s),
-        Pred::Eq(s) => Pred::eq(s),
-        Pred::Ne(s) if s.terms.is_empty() => Pred::Bool(s.constant != 0),
-        Pred::And(parts) => Pred::and(parts.into_iter().map(normal)),
-        Pred::Or(parts) => Pred::or(parts.into_iter().map(normal)),
-        p => p,
     }
 }
 

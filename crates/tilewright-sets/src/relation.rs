@@ -169,9 +169,9 @@ impl Relation {
             };
             let (first, second) = values.split_at(n.min(values.len()));
             let names = first.iter().map(|(v, _)| v.clone());
-            let second = names.zip(second.iter().map(|(_, x)| *x)).collect();
+            let values = names.zip(second.iter().map(|(_, x)| *x)).collect();
             let first = Witness { values: first.to_vec() };
-            Ok(Some(Collision { first, second: Witness { values: second } }))
+            Ok(Some(Collision { first, second: Witness { values } }))
         })
     }
 

@@ -33,9 +33,7 @@ impl Domain {
             Ok(Set { points: outer.blurred(self.vague().cloned().or_else(|| forgotten(dropped))) })
         })
     }
-}
 
-impl Domain {
     /// The points at which the values of `exprs`, one a dimension of the set, are not in it.
     ///
     /// With a set that is only known from outside, these are points at which they are certainly

@@ -131,19 +131,8 @@ impl Domain {
                 push(&mut sums, dressed);
             }
         }
-        let mut best: Vec<(u64, &Sum, Expr)> =
-            sums.iter().filter_map(|c| render::sum(c, t).map(|e| (cost(&e), c, e))).collect();
-        best.sort_by_key(|(c, ..)| *c);
-        for (c, candidate, e) in best {
-            if original.is_some_and(|o| cost(o) <= c) {
-                return Ok(None);
-            }
-            let d = candidate.clone().plus(s, -1)?;
-            if self.holds(&Pred::eq(d))? {
-                return Ok(Some(e));
-            }
-        }
-        Ok(None)
+        let written = sums.iter().map(|c| (c, render::sum(c, t)));
+        cheapest(written, original, |c| self.holds(&Pred::eq(c.clone().plus(s, -1)?)))
     }
 
     /// What the engine makes of a sum under the domain, if it is one piece.
@@ -195,31 +184,17 @@ impl Domain {
     fn reduce_term(&self, t: &Term, done: &mut Reduced) -> Known<Sum> {
         match t {
             Term::Atom(a) => self.reduce_atom(a),
-            Term::Div(s, k) => {
+            Term::Div(s, k) | Term::Mod(s, k) => {
                 let s = self.reduce_sum(s, done)?;
+                let divide = matches!(t, Term::Div(..));
+                let apply = |s: &Sum, k: i128| if divide { s.div(k) } else { s.modulo(k) };
                 let (quotient, rest) = s.split(*k);
                 if let Some(m) = self.cell(&rest, *k)? {
-                    return quotient.offset(m);
+                    return if divide { quotient.offset(m) } else { rest.offset(-m * k) };
                 }
-                match self.grouped(&rest, *k)? {
-                    Some((g, whole, _)) => {
-                        quotient.plus(&self.reduce_sum(&whole.div(k / g)?, done)?, 1)
-                    }
-                    None => s.div(*k),
-                }
-            }
-            Term::Mod(s, k) => {
-                let s = self.reduce_sum(s, done)?;
-                let (_, rest) = s.split(*k);
-                if let Some(m) = self.cell(&rest, *k)? {
-                    return rest.offset(-m * k);
-                }
-                match self.grouped(&rest, *k)? {
-                    Some((g, whole, part)) => {
-                        self.reduce_sum(&whole.modulo(k / g)?, done)?.scaled(g)?.plus(&part, 1)
-                    }
-                    None => s.modulo(*k),
-                }
+                let Some((g, whole, part)) = self.grouped(&rest, *k)? else { return apply(&s, *k) };
+                let inner = self.reduce_sum(&apply(&whole, k / g)?, done)?;
+                if divide { quotient.plus(&inner, 1) } else { inner.scaled(g)?.plus(&part, 1) }
             }
             Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
                 let s = self.reduce_sum(s, done)?;
@@ -368,18 +343,9 @@ impl Domain {
             let dressed = dress_pred(&found[at])?;
             push(&mut found, dressed);
         }
-        let mut best: Vec<(u64, Pred, Expr)> =
-            found.into_iter().filter_map(|p| render::pred(&p).map(|e| (cost(&e), p, e))).collect();
-        best.sort_by_key(|(c, ..)| *c);
-        for (c, p, e) in best {
-            if original.is_some_and(|o| cost(o) <= c) {
-                return Ok(None);
-            }
-            if self.set.clone().intersect(self.space.pred(&p)?)?.is_equal(inside)? {
-                return Ok(Some(e));
-            }
-        }
-        Ok(None)
+        cheapest(found.iter().map(|p| (p, render::pred(p))), original, |p| {
+            self.set.clone().intersect(self.space.pred(p)?)?.is_equal(inside)
+        })
     }
 
     /// The domain without a part of it, where that part is one conjunction relative to the domain:
@@ -490,6 +456,27 @@ impl Domain {
             false => Proof::Unknown(Reason::Mismatch("not conditions".into()).into()),
         }
     }
+}
+
+/// The cheapest of some forms that is right, as it is written; `None` where none is cheaper than the
+/// original.
+fn cheapest<'f, T: 'f>(
+    forms: impl Iterator<Item = (&'f T, Option<Expr>)>,
+    original: Option<&Expr>,
+    is_right: impl Fn(&T) -> Known<bool>,
+) -> Known<Option<Expr>> {
+    let mut best: Vec<(u64, &T, Expr)> =
+        forms.filter_map(|(form, e)| e.map(|e| (cost(&e), form, e))).collect();
+    best.sort_by_key(|(c, ..)| *c);
+    for (c, form, e) in best {
+        if original.is_some_and(|o| cost(o) <= c) {
+            return Ok(None);
+        }
+        if is_right(form)? {
+            return Ok(Some(e));
+        }
+    }
+    Ok(None)
 }
 
 fn push<T: PartialEq>(list: &mut Vec<T>, item: T) {

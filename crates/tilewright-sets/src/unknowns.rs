@@ -21,7 +21,7 @@ use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term};
 use crate::isl::Set as Raw;
-use crate::product::{is_remainder, product_of, split_by, times};
+use crate::product::{is_remainder, product, split_by, times};
 
 impl Domain {
     /// The set with the facts about those atoms that are not plain variables.
@@ -122,13 +122,7 @@ impl Learned<'_> {
         let x = Sum::term(factors[at].clone());
         let mut rest = factors.to_vec();
         rest.remove(at);
-        let y = match rest.len() {
-            1 => Sum::term(rest.swap_remove(0)),
-            _ => match product_of(rest) {
-                Some(t) => Sum::term(t),
-                None => return Ok(()),
-            },
-        };
+        let Some(y) = product(rest) else { return Ok(()) };
         if !(self.known(&x) && self.known(&y)) {
             return Ok(());
         }
@@ -167,14 +161,8 @@ impl Learned<'_> {
 fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
     let Nature::Product(parts) = a.nature() else { return None };
     let [p, q] = parts.as_slice() else { return None };
-    let (p, q) = (Sum::term(p.clone()), Sum::term(q.clone()));
-    if p == *y {
-        Some(q)
-    } else if q == *y {
-        Some(p)
-    } else {
-        None
-    }
+    let factor = |t: &Term| Sum::term(t.clone());
+    [(p, q), (q, p)].into_iter().find(|(t, _)| factor(t) == *y).map(|(_, rest)| factor(rest))
 }
 
 type Bounds = (Option<i64>, Option<i64>);

@@ -91,7 +91,7 @@ fn main() {
             let f = function(blocks / 2, chain);
             let mut why = Remarks::new();
             let simple = best(|| drop(simplify::simplify(&f, Default::default(), &mut why)));
-            let idle = best(|| drop(no_op::remove_no_op(&f, &Default::default(), &mut why)));
+            let idle = best(|| drop(no_op::remove_no_op(&f, true, &mut why)));
             let options = overcompute::OvercomputeOptions::default();
             let mut left = Remarks::new();
             let over = best(|| {

@@ -36,7 +36,9 @@ use tilewright_ir::{
 
 use crate::pass::{self, Flag, Number, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped};
+use tilewright_analysis::scope::{
+    Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped, under,
+};
 
 /// Which conditions `hoist_expression` moves.
 const CONDITIONALS: Number = Number {
@@ -234,8 +236,7 @@ impl Hoister<'_> {
             {
                 self.depth += 1;
                 let mut side = |holds| {
-                    scoped(self, |p| {
-                        p.scope.learn(&cond, holds);
+                    under(self, &cond, holds, |p| {
                         let decided =
                             Decide { cond: likely(&cond).unwrap_or(&cond), holds }.stmt(s);
                         let settled = settle(&decided, &p.scope);
@@ -273,10 +274,7 @@ impl Hoister<'_> {
 
 /// The variable of a loop, for messages.
 fn name(s: &Stmt) -> String {
-    match s.kind() {
-        StmtKind::For { var, .. } => format!("`{}`", var.name()),
-        _ => String::new(),
-    }
+    s.loop_var().map_or_else(String::new, |v| format!("`{}`", v.name()))
 }
 
 /// Drops the binding of a variable, which is bound further out.
@@ -475,8 +473,7 @@ impl Search<'_> {
         };
         match (obstacle, bindings.first()) {
             (Some(note), _) => {
-                let text = format!("`{e}` stays inside of the loop {}", self.name);
-                self.remarks.push(Error::refused(text).at(self.span).note(note));
+                self.stays(format!("`{e}`"), note);
             }
             (None, Some(k)) => {
                 let b = &self.bindings[*k];
@@ -493,25 +490,43 @@ impl Search<'_> {
         }
     }
 
+    fn stays(&mut self, what: String, note: String) {
+        let text = format!("{what} stays inside of the loop {}", self.name);
+        self.remarks.push(Error::refused(text).at(self.span).note(note));
+    }
+
     /// A binding of the text; then what it is for.
     fn binding(&mut self, var: &Var, value: &Expr, wanted: bool) {
         let outside = free_vars(value).is_disjoint(&self.inner);
         if self.found.is_none() && wanted && outside {
             match self.obstacle(value, self.certain) {
                 None => self.found = Some(Found::Binding(var.clone(), value.clone())),
-                Some(note) => {
-                    let text = format!(
-                        "the binding of `{}` stays inside of the loop {}",
-                        var.name(),
-                        self.name
-                    );
-                    self.remarks.push(Error::refused(text).at(self.span).note(note));
-                }
+                Some(note) => self.stays(format!("the binding of `{}`", var.name()), note),
             }
         }
         self.inner.insert(var.clone());
         let (var, value, certain) = (var.clone(), value.clone(), self.certain);
         self.bindings.push(Binding { var, value, certain });
+    }
+
+    /// The parts of an expression that was looked at itself.
+    fn parts(&mut self, e: &Expr) {
+        if self.found.is_some() {
+            return;
+        }
+        match e.kind() {
+            ExprKind::Binary(BinOp::And | BinOp::Or, a, b) => {
+                self.expr(a);
+                self.maybe(false, |s| s.expr(b));
+            }
+            _ if likely(e).is_some() => {
+                let before = std::mem::replace(&mut self.likely, true);
+                walk_expr(self, e);
+                self.likely = before;
+            }
+            ExprKind::IfThenElse(..) | ExprKind::Let(..) => self.expr(e),
+            _ => walk_expr(self, e),
+        }
     }
 }
 
@@ -594,28 +609,6 @@ impl Visit for Search<'_> {
             }
             StmtKind::Assume(_) | StmtKind::Assert { .. } => {}
             _ => walk_stmt(self, s),
-        }
-    }
-}
-
-impl Search<'_> {
-    /// The parts of an expression that was looked at itself.
-    fn parts(&mut self, e: &Expr) {
-        if self.found.is_some() {
-            return;
-        }
-        match e.kind() {
-            ExprKind::Binary(BinOp::And | BinOp::Or, a, b) => {
-                self.expr(a);
-                self.maybe(false, |s| s.expr(b));
-            }
-            _ if likely(e).is_some() => {
-                let before = std::mem::replace(&mut self.likely, true);
-                walk_expr(self, e);
-                self.likely = before;
-            }
-            ExprKind::IfThenElse(..) | ExprKind::Let(..) => self.expr(e),
-            _ => walk_expr(self, e),
         }
     }
 }

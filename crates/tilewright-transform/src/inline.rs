@@ -77,6 +77,7 @@ pub fn inline_spatial(func: &TensorFunc) -> TensorFunc {
     func.with_root(allocs, Stmt::seq(left.into_iter().map(|s| s.stmt.clone())))
 }
 
+#[derive(Default)]
 struct Work {
     /// The stages; `None` for those that went.
     stages: Vec<Option<Stage>>,
@@ -89,13 +90,7 @@ struct Work {
 
 impl Work {
     fn new(found: Vec<Stage>, allocs: &[Buffer]) -> Self {
-        let mut work = Work {
-            stages: Vec::new(),
-            local: allocs.iter().cloned().collect(),
-            readers: HashMap::new(),
-            writers: HashMap::new(),
-            changed: false,
-        };
+        let mut work = Work { local: allocs.iter().cloned().collect(), ..Work::default() };
         for (at, stage) in found.iter().enumerate() {
             work.writers.entry(stage.buffer.clone()).or_default().push(at);
             work.reads(at, stage);

@@ -279,11 +279,7 @@ impl<'a> Merger<'a> {
         if root(x) != root(y) || !(changes(x, a) || changes(y, b)) {
             return Ok(());
         }
-        let does = |t: &PlacedAccess| {
-            let at: Vec<String> = t.indices.iter().map(Expr::to_string).collect();
-            let what = if t.write { "writes" } else { "reads" };
-            format!("{what} `{}[{}]`", t.buffer.name, at.join(", "))
-        };
+        let does = |t: &PlacedAccess| format!("{} {t}", if t.write { "writes" } else { "reads" });
         let text = match loops {
             Some(_) => format!(
                 "the loops over `{}` are not merged: the first {} and the second {}",

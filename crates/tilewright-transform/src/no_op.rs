@@ -48,40 +48,21 @@ pub const PASS: Pass = Pass {
         },
         &Flag { name: "ignore_profiler_call", summary: "no effect", default: false },
     ],
-    run: Run::Tensor(|f, given, why| {
-        remove_no_op(f, &NoOpOptions { flow: given.get(&FLOW)? }, why)
-    }),
+    run: Run::Tensor(|f, given, why| remove_no_op(f, given.get(&FLOW)?, why)),
 };
 
-/// What to look at.
-#[derive(Clone, Copy, Debug)]
-pub struct NoOpOptions {
-    /// Follow values through memory, and not only the text.
-    pub flow: bool,
-}
-
-impl Default for NoOpOptions {
-    fn default() -> Self {
-        NoOpOptions { flow: true }
-    }
-}
-
-/// Removes what changes nothing.
+/// Removes what changes nothing; values are followed through memory if `by_flow`, else by the text.
 ///
 /// # Errors
 /// `Toolchain` where libisl is missing.
-pub fn remove_no_op(
-    func: &TensorFunc,
-    options: &NoOpOptions,
-    why: &mut Remarks,
-) -> Result<TensorFunc> {
+pub fn remove_no_op(func: &TensorFunc, by_flow: bool, why: &mut Remarks) -> Result<TensorFunc> {
     let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
     let mut stale: Option<HashSet<Buffer>> = None;
     loop {
         let scop = Scop::of(&func)?;
         let mut idle = Idle::default();
         idle.copies(&scop);
-        if options.flow {
+        if by_flow {
             idle.flow(&scop, stale.as_ref());
         }
         if idle.places.is_empty() {

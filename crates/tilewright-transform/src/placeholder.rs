@@ -46,10 +46,11 @@ pub fn remove_store_undef(func: &TensorFunc) -> TensorFunc {
     TensorFunc { body: prune(&Zero.stmt(&dropped)), ..func.clone() }
 }
 
-/// When a value is arbitrary: always, never, or where a condition does not hold.
+/// When a value is arbitrary: always, never, or where a condition does not hold, under which it is
+/// another one.
 enum When {
     Never,
-    Unless(Expr),
+    Unless(Expr, Expr),
     Always,
 }
 
@@ -82,8 +83,8 @@ fn arbitrary(e: &Expr) -> When {
         ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b) if c.dtype().lanes == 1 => {
             match (arbitrary(c), arbitrary(a), arbitrary(b)) {
                 (When::Always, ..) | (_, When::Always, When::Always) => When::Always,
-                (_, When::Always, When::Never) => When::Unless(!c.clone()),
-                (_, When::Never, When::Always) => When::Unless(c.clone()),
+                (_, When::Always, When::Never) => When::Unless(!c.clone(), b.clone()),
+                (_, When::Never, When::Always) => When::Unless(c.clone(), a.clone()),
                 _ => When::Never,
             }
         }
@@ -110,19 +111,13 @@ impl Fold for Stores {
                     false => fold_stmt_children(self, s),
                 }
             }
-            StmtKind::Store { indices, value, .. } => match arbitrary(value) {
+            StmtKind::Store { buffer, indices, value } => match arbitrary(value) {
                 When::Never => s.clone(),
                 When::Always => only_effects(indices.iter().chain([value])),
-                When::Unless(cond) if cond.effects().arbitrary || value.effects().calls => {
+                When::Unless(cond, _) if cond.effects().arbitrary || value.effects().calls => {
                     s.clone()
                 }
-                When::Unless(cond) => {
-                    let StmtKind::Store { buffer, .. } = s.kind() else { return s.clone() };
-                    let (ExprKind::Select(c, a, b) | ExprKind::IfThenElse(c, a, b)) = value.kind()
-                    else {
-                        return s.clone();
-                    };
-                    let value = if cond.ptr_eq(c) { a.clone() } else { b.clone() };
+                When::Unless(cond, value) => {
                     let (buffer, indices) = (buffer.clone(), indices.clone());
                     let kind = StmtKind::Store { buffer, indices, value };
                     Stmt::guard(cond, Stmt::spanned(kind, s.span()))

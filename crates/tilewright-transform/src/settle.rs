@@ -7,7 +7,7 @@
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, StmtKind};
 
-use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, hinted, scoped};
+use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, hinted, scoped, under};
 
 /// A statement without the branches that are decided where `scope` holds.
 pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {
@@ -40,10 +40,7 @@ impl Settle {
         match e.kind() {
             ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) if e.dtype().lanes == 1 => {
                 let first = self.condition(a);
-                let second = scoped(self, |s| {
-                    s.scope.learn(&first, *op == BinOp::And);
-                    s.condition(b)
-                });
+                let second = under(self, &first, *op == BinOp::And, |s| s.condition(b));
                 // What acts stays.
                 let acts = second.as_int().is_some() && first.effects().impure();
                 let decided = first.as_int().or(second.as_int()).is_some() && !acts;
@@ -64,7 +61,7 @@ impl Settle {
                     match new.as_int() {
                         Some(_) => new,
                         None if new.ptr_eq(inner) => e.clone(),
-                        None => fold_expr_children(&mut Hinted(new), e),
+                        None => e.replace(|part| part.ptr_eq(inner).then(|| new.clone())),
                     }
                 }
                 None => fold_expr_children(self, e),
@@ -78,30 +75,16 @@ pub(crate) fn without_nothing(s: Stmt) -> Stmt {
     if s.body().is_some_and(Stmt::is_nop) { Stmt::nop() } else { s }
 }
 
-/// Puts a condition into the hint that was around it.
-struct Hinted(Expr);
-
-impl Fold for Hinted {
-    fn expr(&mut self, _: &Expr) -> Expr {
-        self.0.clone()
-    }
-}
-
 impl Fold for Settle {
     fn expr(&mut self, e: &Expr) -> Expr {
-        let lazy = |s: &mut Self, cond: &Expr, holds, e: &Expr| {
-            scoped(s, |s| {
-                s.scope.learn(cond, holds);
-                s.expr(e)
-            })
-        };
         match e.kind() {
             ExprKind::IfThenElse(cond, a, b) => {
                 let new = self.condition(cond);
                 if let Some(taken) = new.as_int() {
                     return self.expr(if taken != 0 { a } else { b });
                 }
-                let (x, y) = (lazy(self, &new, true, a), lazy(self, &new, false, b));
+                let x = under(self, &new, true, |s| s.expr(a));
+                let y = under(self, &new, false, |s| s.expr(b));
                 match new.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) {
                     true => e.clone(),
                     false => Expr::if_then_else(new, x, y),
@@ -131,14 +114,9 @@ impl Fold for Settle {
                         (false, None) => Stmt::nop(),
                     };
                 }
-                let mut under = |s: &Stmt, holds| {
-                    scoped(self, |f| {
-                        f.scope.learn(&new, holds);
-                        f.stmt(s)
-                    })
-                };
-                let yes = under(then, true);
-                let no = otherwise.as_ref().map(|o| under(o, false)).filter(|o| !o.is_nop());
+                let yes = under(self, &new, true, |f| f.stmt(then));
+                let no = otherwise.as_ref().map(|o| under(self, &new, false, |f| f.stmt(o)));
+                let no = no.filter(|o| !o.is_nop());
                 let gone = yes.is_nop() && !new.effects().impure();
                 match no {
                     None if gone => yes,

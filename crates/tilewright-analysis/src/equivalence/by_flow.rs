@@ -31,7 +31,8 @@
 //! range and every cell to be written before it is read. The answer is no wherever anything is not
 //! known: conditions or indices from data, another order of a sum, assumptions, arbitrary values.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
@@ -124,8 +125,7 @@ struct Names {
 
 /// What the readers of a memory get.
 struct Source {
-    /// The participants: a point for each statement of the flow, and its accesses.
-    runs: Vec<(ProgramPoint, Vec<Access>)>,
+    runs: Vec<Run>,
     flow: tilewright_sets::Flow,
 }
 
@@ -175,13 +175,7 @@ impl Side {
             if !side.scop.is_observed(&memory) && !flow.uninitialised.is_empty() {
                 return None;
             }
-            let run = |r: Run| {
-                let place =
-                    r.who.stmt().map_or(ProgramPoint::End(memory.data.id()), ProgramPoint::Stmt);
-                (place, r.statement.accesses)
-            };
-            let source = Source { runs: runs.into_iter().map(run).collect(), flow };
-            side.written.insert(memory.data.clone(), source);
+            side.written.insert(memory.data.clone(), Source { runs, flow });
         }
         Some(side)
     }
@@ -212,17 +206,18 @@ impl Side {
         b: &Buffer,
         at: &[Expr],
     ) -> Vec<AccessId> {
-        let text = |p: ProgramPoint| match p {
-            ProgramPoint::Stmt(k) => self.scop.stmts.get(k).map(|s| s.place),
+        let text = |k: Option<usize>| self.scop.stmts.get(k?).map(|s| s.place);
+        let here = match place {
+            ProgramPoint::Stmt(k) => text(Some(k)),
             ProgramPoint::End(_) => None,
         };
         let outer = self.scop.lifetime(b);
         let mut found = Vec::new();
-        for (statement, (p, accesses)) in source.runs.iter().enumerate() {
-            if text(*p) != text(place) {
+        for (statement, run) in source.runs.iter().enumerate() {
+            if text(run.who.stmt()) != here {
                 continue;
             }
-            for (access, t) in accesses.iter().enumerate() {
+            for (access, t) in run.statement.accesses.iter().enumerate() {
                 let indices = t.indices.iter().skip(outer);
                 if !t.is_write && indices.zip(at).all(|(x, y)| same_expr(x, y)) {
                     found.push(AccessId { statement, access });
@@ -278,10 +273,9 @@ impl Compare {
         let mut values = Vec::new();
         let mut points = domain.to_set().ok()?;
         for side in &mut self.sides {
-            let names = side.ends.entry(output.data.id());
-            let names = match names {
-                std::collections::hash_map::Entry::Occupied(e) => e.into_mut(),
-                std::collections::hash_map::Entry::Vacant(e) => e.insert(Names::of(&domain)?),
+            let names = match side.ends.entry(output.data.id()) {
+                Entry::Occupied(e) => e.into_mut(),
+                Entry::Vacant(e) => e.insert(Names::of(&domain)?),
             };
             let same = names
                 .now
@@ -428,8 +422,8 @@ impl Compare {
                 if reads.is_void() {
                     continue;
                 }
-                let (place, _) = source.runs.get(e.writer.statement).ok_or(Stop::Unknown)?;
-                let ProgramPoint::Stmt(writer) = *place else { return Err(Stop::Unknown) };
+                let writer = source.runs.get(e.writer.statement).and_then(|r| r.who.stmt());
+                let writer = writer.ok_or(Stop::Unknown)?;
                 let (Some(stmt), Some(there)) =
                     (side.scop.stmts.get(writer), side.names.get(writer))
                 else {

@@ -32,12 +32,11 @@ pub use by_flow::by_flow;
 /// # Errors
 /// `Toolchain` where libisl is missing.
 pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
-    budget::within("equivalence", budget::PER_FUNCTION, || same_funcs(a, b)).0
-}
-
-fn same_funcs(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
-    let domain = sizes(a)?;
-    Ok(aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body)))
+    let same = || {
+        let domain = sizes(a)?;
+        Ok(aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body)))
+    };
+    budget::within("equivalence", budget::PER_FUNCTION, same).0
 }
 
 /// The second function over the parameters and sizes of the first, on whose domain without loops
@@ -298,14 +297,19 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
         return !(data && (overflows(a, domain) || overflows(b, domain)))
             && domain.equal(a, b).is_yes();
     }
+    if let (ExprKind::Load(p, _), ExprKind::Load(q, _)) = (a.kind(), b.kind())
+        && p != q
+    {
+        return false;
+    }
     let Some(pairs) = operands(a, b) else { return false };
     // Which operand it is decides where it is evaluated, and whether it is data.
-    let same = |(k, (x, y)): (usize, (&Expr, &Expr))| match (a.kind(), b.kind()) {
-        (ExprKind::Load(p, _), ExprKind::Load(q, _)) => p == q && same_value(domain, x, y, false),
-        (ExprKind::Select(..) | ExprKind::IfThenElse(..), _) if k == 0 => {
+    let same = |(k, (x, y)): (usize, (&Expr, &Expr))| match a.kind() {
+        ExprKind::Load(..) => same_value(domain, x, y, false),
+        ExprKind::Select(..) | ExprKind::IfThenElse(..) if k == 0 => {
             same_value(domain, x, y, false)
         }
-        (ExprKind::IfThenElse(c, ..), _) => {
+        ExprKind::IfThenElse(c, ..) => {
             let cond = if k == 1 { c.clone() } else { !c.clone() };
             same_value(&under(domain, &cond), x, y, data)
         }

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
-use tilewright_sets::{AccessRelation, Domain, Known, Set};
+use tilewright_sets::{AccessRelation, Domain, Set};
 
 use crate::points::Points;
 
@@ -86,12 +86,29 @@ pub(crate) struct Read<'a> {
     pub indices: &'a [Expr],
     /// The loops around.
     pub loops: &'a [(Var, Range)],
+    /// The cell at all points of the place, made when it is asked for.
+    pub access: OnceCell<AccessRelation>,
+}
+
+impl Read<'_> {
+    fn access(&self) -> &AccessRelation {
+        self.access.get_or_init(|| AccessRelation::new(self.points.domain(), &self.at))
+    }
 }
 
 #[derive(Clone)]
 enum Event {
     Learned(Rc<Fact>),
     Changed(Rc<Change>),
+}
+
+impl Event {
+    fn change(&self) -> Option<&Rc<Change>> {
+        match self {
+            Event::Changed(change) => Some(change),
+            Event::Learned(_) => None,
+        }
+    }
 }
 
 /// What happened to one memory. Begins with a fact.
@@ -142,11 +159,8 @@ impl Log {
     pub fn left(&self, since: usize, test: impl Fn(&Fact) -> bool) -> Vec<(usize, Rc<Fact>)> {
         let chosen = self.facts().filter(|(at, fact)| self.0[*at].0 >= since && test(fact));
         let left = chosen.map(|(at, fact)| {
-            let later = self.0[at..].iter().filter_map(|(_, event)| match event {
-                Event::Changed(change) => Some(change.clone()),
-                Event::Learned(_) => None,
-            });
-            (self.0[at].0, fact.except(later))
+            let later = self.0[at..].iter().filter_map(|(_, event)| event.change());
+            (self.0[at].0, fact.except(later.cloned()))
         });
         left.collect()
     }
@@ -156,12 +170,10 @@ impl Log {
         if self.is_gone(read) {
             return None;
         }
-        let place = OnceCell::new();
-        let here = || place.get_or_init(|| AccessRelation::new(read.points.domain(), &read.at));
         let mut same: Vec<&Write> = Vec::new();
         for (_, event) in self.0.iter().rev() {
             match event {
-                Event::Changed(change) if change.is_elsewhere(read, here) => {}
+                Event::Changed(change) if change.leaves(read) => {}
                 // It may have stored what was there.
                 Event::Changed(change) => match change.may_be_known() {
                     true => same.push(&change.write),
@@ -185,11 +197,7 @@ impl Log {
     /// Whether what was known last has changed at one of the points of the place. That is found
     /// sooner than that it has not changed at any.
     fn is_gone(&self, read: &Read<'_>) -> bool {
-        let changed = |event: &_| match event {
-            Event::Changed(change) => Some(change.clone()),
-            Event::Learned(_) => None,
-        };
-        let mut last = self.0.iter().rev().map_while(|(_, event)| changed(event)).peekable();
+        let mut last = self.0.iter().rev().map_while(|(_, event)| event.change()).peekable();
         if last.peek().is_none() {
             return false;
         }
@@ -377,15 +385,13 @@ impl Change {
         let over = self.over();
         let at: Vec<Expr> =
             indices.iter().cloned().chain(over.iter().map(|(v, _)| v.expr())).collect();
-        Some((image(domain, &at).ok()?, over))
+        let cells: Vec<Var> = at.iter().map(|e| Var::new("cell", e.dtype())).collect();
+        Some((domain.map(&at).and_then(|m| m.range(&cells)).ok()?, over))
     }
 
     /// Whether it certainly does not touch what is read.
     pub fn leaves(&self, read: &Read<'_>) -> bool {
-        let here = OnceCell::new();
-        self.is_elsewhere(read, || {
-            here.get_or_init(|| AccessRelation::new(read.points.domain(), &read.at))
-        })
+        self.is_elsewhere(read, || read.access())
     }
 
     /// Whether a fact may have been derived from what it stores.
@@ -417,10 +423,4 @@ fn differ_by(var: &Var, write: &Write, fact: &Fact) -> bool {
 fn changes_nothing(write: &Write, fact: &Fact) -> bool {
     let free = free_vars(&fact.value);
     !fact.points.vars().any(|v| free.contains(v)) && same_expr(&write.value, &fact.value)
-}
-
-/// The values that some expressions take on a domain.
-fn image(domain: &Domain, exprs: &[Expr]) -> Known<Set> {
-    let cells: Vec<Var> = exprs.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    domain.map(exprs)?.range(&cells)
 }

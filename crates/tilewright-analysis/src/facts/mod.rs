@@ -52,7 +52,7 @@
 mod log;
 mod terms;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -64,11 +64,12 @@ use tilewright_ir::{
     Var, Visit,
 };
 
+use crate::lane::lane_of;
 use crate::place::{Place, Placed, Step, walk_stmt_placed};
 use crate::points::Points;
 use crate::scope::{MAX_VALUE, Scope};
 use log::{Change, Fact, Log, Others, Read, Write};
-use terms::{folded, in_lane, loads};
+use terms::{folded, loads};
 
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {
@@ -185,8 +186,7 @@ impl Facts {
         if let Some((.., value)) = self.asked.borrow().iter().find(same) {
             return value.clone();
         }
-        let (points, at) = self.place(indices)?;
-        let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
+        let read = self.read(buffer, indices)?;
         let value = log.value(&read, |fact| self.is_current(fact));
         self.asked.borrow_mut().push((buffer.clone(), indices.to_vec(), value.clone()));
         value
@@ -221,8 +221,7 @@ impl Facts {
             let Some(writes) = written.writes.get(self.root(&buffer.data)) else {
                 return written.anything.then(|| buffer.clone());
             };
-            let Some((points, at)) = self.place(indices) else { return Some(buffer.clone()) };
-            let read = Read { buffer, points, at, indices, loops: self.scope.loops() };
+            let Some(read) = self.read(buffer, indices) else { return Some(buffer.clone()) };
             let stays = |w: &Rc<Write>| self.change(w, None, written).leaves(&read);
             (written.anything || !writes.iter().all(stays)).then(|| buffer.clone())
         };
@@ -385,7 +384,7 @@ impl Facts {
     pub fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) {
         let memory = self.root(&buffer.data).clone();
         let place = self.place(indices);
-        let scalar = in_lane(value, &self.lane);
+        let scalar = lane_of(value, &self.lane);
         let (points, at) = match place {
             Some((points, at)) => (points, at.iter().all(|i| self.scope.knows(i)).then_some(at)),
             None => (self.scope.points().clone(), None),
@@ -485,10 +484,17 @@ impl Facts {
             None | Some(1) => Some((self.scope.points().clone(), at)),
             Some(lanes) => {
                 let lane = Range::upto(Expr::i32(i32::from(lanes)));
-                let at = at.iter().map(|i| in_lane(i, &self.lane)).collect::<Option<_>>()?;
+                let at = at.iter().map(|i| lane_of(i, &self.lane)).collect::<Option<_>>()?;
                 Some((self.scope.points().with_var(&self.lane, &lane), at))
             }
         }
+    }
+
+    /// A cell that is read here.
+    fn read<'a>(&'a self, buffer: &'a Buffer, indices: &'a [Expr]) -> Option<Read<'a>> {
+        let (points, at) = self.place(indices)?;
+        let (loops, access) = (self.scope.loops(), OnceCell::new());
+        Some(Read { buffer, points, at, indices, loops, access })
     }
 
     /// What a write does in other iterations, or in all. It changes nothing where one of its operands has a

@@ -2,7 +2,7 @@
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::fold_expr_children;
-use tilewright_ir::{Expr, ExprKind, Fold, Var};
+use tilewright_ir::{Expr, ExprKind, Fold};
 
 use crate::neutral::{ANY, step};
 
@@ -30,28 +30,4 @@ pub(crate) fn folded(value: &Expr, operand: &Expr, by: &Expr) -> Expr {
         }
     }
     Replace(operand, by).expr(value)
-}
-
-/// One lane of a vector; `None` where that is not seen. What is scalar is the same in all.
-pub(crate) fn in_lane(e: &Expr, lane: &Var) -> Option<Expr> {
-    struct Lane<'a>(&'a Var, bool);
-    impl Fold for Lane<'_> {
-        fn expr(&mut self, e: &Expr) -> Expr {
-            match e.kind() {
-                _ if e.dtype().lanes == 1 => e.clone(),
-                ExprKind::Broadcast(inner) if inner.dtype().lanes == 1 => inner.clone(),
-                ExprKind::Ramp(base, stride) if base.dtype().lanes == 1 => {
-                    base + stride * self.0.expr().cast(base.dtype())
-                }
-                ExprKind::Binary(..) | ExprKind::Not(_) => fold_expr_children(self, e),
-                _ => {
-                    self.1 = false;
-                    e.clone()
-                }
-            }
-        }
-    }
-    let mut fold = Lane(lane, true);
-    let one = fold.expr(e);
-    fold.1.then_some(one)
 }

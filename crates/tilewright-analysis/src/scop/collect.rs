@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::demand::decisive_loads;
-use tilewright_ir::visit::{Subst, fold_expr_children, walk_expr};
+use tilewright_ir::visit::{Subst, walk_expr};
 use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Span, Stmt, StmtKind,
     Var, Visit,
@@ -116,14 +116,8 @@ struct Places<'a> {
 }
 
 impl Fold for Places<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        let e = fold_expr_children(self, e);
-        match e.kind() {
-            ExprKind::Load(b, at) => {
-                Expr::load(b, at.iter().map(|i| simpler(i, self.ranges)).collect())
-            }
-            _ => e,
-        }
+    fn access(&mut self, b: &Buffer, at: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        Some((b.clone(), at.iter().map(|i| simpler(&self.expr(i), self.ranges)).collect()))
     }
 }
 
@@ -362,6 +356,33 @@ impl Collect<'_> {
         }
         self.time.truncate(length);
     }
+
+    fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
+        for (iter, value) in block.iters.iter().zip(bindings) {
+            self.bind(&iter.var, value);
+        }
+        let first = self.bind.expr(&first(block));
+        for a in &block.allocs {
+            self.scop.lifetime.insert(a.data.clone(), self.loops.len());
+        }
+        let predicate = self.bind.expr(predicate);
+        let predicate = self.frozen(&predicate);
+        let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
+        let enter = Act::Enter(values.collect());
+        self.blocks.push(block.name.clone());
+        let guard = Guard::new(Some(GuardId { place, part: 0 }), predicate);
+        self.under(guard, |c| {
+            c.emit(place, None, enter, &[], Vec::new());
+            match &block.init {
+                None => c.stmt(&block.body),
+                Some(init) => {
+                    c.at(0, |c| c.under(Guard::new(None, first), |c| c.stmt(init)));
+                    c.at(1, |c| c.stmt(&block.body));
+                }
+            }
+        });
+        self.blocks.pop();
+    }
 }
 
 /// Loads that happen under the same conditions.
@@ -426,34 +447,5 @@ impl Visit for Collect<'_> {
             }
         }
         self.scop.last[place] = self.scop.text.len() - 1;
-    }
-}
-
-impl Collect<'_> {
-    fn enter(&mut self, place: usize, bindings: &[Expr], predicate: &Expr, block: &Block) {
-        for (iter, value) in block.iters.iter().zip(bindings) {
-            self.bind(&iter.var, value);
-        }
-        let first = self.bind.expr(&first(block));
-        for a in &block.allocs {
-            self.scop.lifetime.insert(a.data.clone(), self.loops.len());
-        }
-        let predicate = self.bind.expr(predicate);
-        let predicate = self.frozen(&predicate);
-        let values = block.iters.iter().filter_map(|i| self.bind.vars.get(&i.var).cloned());
-        let enter = Act::Enter(values.collect());
-        self.blocks.push(block.name.clone());
-        let guard = Guard::new(Some(GuardId { place, part: 0 }), predicate);
-        self.under(guard, |c| {
-            c.emit(place, None, enter, &[], Vec::new());
-            match &block.init {
-                None => c.stmt(&block.body),
-                Some(init) => {
-                    c.at(0, |c| c.under(Guard::new(None, first), |c| c.stmt(init)));
-                    c.at(1, |c| c.stmt(&block.body));
-                }
-            }
-        });
-        self.blocks.pop();
     }
 }

@@ -64,16 +64,18 @@ impl Statement {
     }
 
     /// With a load.
-    pub fn reads(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
-        let (buffer, indices) = (buffer.clone(), indices.to_vec());
-        self.accesses.push(Access { buffer, indices, is_write: false });
-        self
+    pub fn reads(self, buffer: &Buffer, indices: &[Expr]) -> Statement {
+        self.accessing(buffer, indices, false)
     }
 
     /// With a store.
-    pub fn writes(mut self, buffer: &Buffer, indices: &[Expr]) -> Statement {
+    pub fn writes(self, buffer: &Buffer, indices: &[Expr]) -> Statement {
+        self.accessing(buffer, indices, true)
+    }
+
+    fn accessing(mut self, buffer: &Buffer, indices: &[Expr], is_write: bool) -> Statement {
         let (buffer, indices) = (buffer.clone(), indices.to_vec());
-        self.accesses.push(Access { buffer, indices, is_write: true });
+        self.accesses.push(Access { buffer, indices, is_write });
         self
     }
 

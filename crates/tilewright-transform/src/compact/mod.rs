@@ -106,12 +106,26 @@ struct Placed {
     elements: Option<i64>,
 }
 
+impl Placed {
+    /// The same inside of a statement.
+    fn inside(self, s: &Stmt) -> Placed {
+        Placed { stmt: s.with_body(self.stmt), ..self }
+    }
+}
+
 /// Points of the program.
 struct Points {
     /// Those at which the place of an allocation is reached.
     around: Domain,
     /// Those of each access.
     each: Vec<Domain>,
+}
+
+/// Accesses of a buffer.
+struct Accesses {
+    cells: Vec<Cells>,
+    /// Their points, made where intervals do not answer: for all axes.
+    points: OnceCell<Result<Points, String>>,
 }
 
 /// The part of an axis that is used.
@@ -221,17 +235,14 @@ impl Compact<'_> {
                     && (self.runs_once(range)
                         || self.inside(s, |c| c.is_new_each_time(local, var, body))) =>
             {
-                let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
-                Placed { stmt: s.with_body(stmt), elements }
+                self.inside(s, |c| c.sink(local, body)).inside(s)
             }
             StmtKind::If { cond, .. } if !uses(cond) => self.sink_into_branches(local, s),
             StmtKind::Let { value, body, .. } if !uses(value) => {
-                let Placed { stmt, elements } = self.inside(s, |c| c.sink(local, body));
-                Placed { stmt: s.with_body(stmt), elements }
+                self.inside(s, |c| c.sink(local, body)).inside(s)
             }
             StmtKind::Allocate { body, .. } | StmtKind::Declare { body, .. } => {
-                let Placed { stmt, elements } = self.sink(local, body);
-                Placed { stmt: s.with_body(stmt), elements }
+                self.sink(local, body).inside(s)
             }
             StmtKind::Seq(parts) => self.sink_into_sequence(local, parts),
             _ => self.here(local, s),
@@ -440,16 +451,15 @@ impl Compact<'_> {
     fn sides(&mut self, local: &Local, s: &Stmt) -> (Vec<Option<Side>>, Vec<String>) {
         let footprint = Footprint::of(s, &local.buffer);
         self.learn_inner(&footprint);
-        let cells: Vec<Cells> = footprint.reads.into_iter().chain(footprint.writes).collect();
+        let cells = footprint.reads.into_iter().chain(footprint.writes).collect();
+        let accesses = Accesses { cells, points: OnceCell::new() };
         let (mut sides, mut notes) = (Vec::new(), Vec::new());
-        // Where intervals do not answer: the points of all accesses, for all axes.
-        let points: OnceCell<Result<Points, String>> = OnceCell::new();
         for (axis, extent) in local.buffer.shape.iter().enumerate() {
             let side = match extent.as_int() {
                 Some(1) => None,
-                _ => match self.by_intervals(extent, axis, &cells, &points) {
+                _ => match self.by_intervals(extent, axis, &accesses) {
                     Some(side) => Some(side),
-                    None => match self.by_sets(extent, axis, &cells, &points) {
+                    None => match self.by_sets(extent, axis, &accesses) {
                         Ok(side) => Some(side),
                         Err(note) => {
                             notes.push(format!("axis {axis}: {note}"));
@@ -466,13 +476,8 @@ impl Compact<'_> {
 
     /// The used part of an axis, where all indices are linear, and in range; of an axis of constant
     /// extent, where it is used as a whole.
-    fn by_intervals(
-        &self,
-        extent: &Expr,
-        axis: usize,
-        cells: &[Cells],
-        points: &OnceCell<Result<Points, String>>,
-    ) -> Option<Side> {
+    fn by_intervals(&self, extent: &Expr, axis: usize, accesses: &Accesses) -> Option<Side> {
+        let cells = &accesses.cells;
         let parts: Option<Vec<IndexTerms>> =
             cells.iter().map(|c| self.parts(c.indices.get(axis)?, &c.vars, None)).collect();
         let parts = parts?;
@@ -500,7 +505,7 @@ impl Compact<'_> {
             }
             None => parts.iter().zip(cells).enumerate().all(|(k, (part, c))| {
                 self.stays_inside(part, &c.vars, extent).unwrap_or(false)
-                    || self.is_known_inside((k, axis), cells, extent, points).is_ok()
+                    || self.is_known_inside((k, axis), extent, accesses).is_ok()
             }),
         };
         let min = least.to_expr().filter(|_| inside)?;
@@ -509,10 +514,30 @@ impl Compact<'_> {
 
     /// An index taken apart, where it is index arithmetic.
     fn parts(&self, e: &Expr, vars: &[(Var, Range)], var: Option<&Var>) -> Option<IndexTerms> {
-        if e.mentions_any(&self.data) {
+        if e.mentions_any(&self.data) || !e.effects().constant() {
             return None;
         }
-        IndexTerms::of(&self.ranges, e, vars, var)
+        let all = index::linear(e, &self.ranges)?;
+        let mut outer = Linear::constant(all.constant, all.dtype);
+        let mut inner = Linear::constant(0, all.dtype);
+        let mut step = 0;
+        let mut reached = vars.iter().all(|(_, r)| r.extent.as_int().is_some_and(|n| n > 0));
+        for (atom, by) in all.terms.iter().cloned() {
+            if var.is_some() && atom.as_var() == var {
+                step = by;
+            } else if var.is_some_and(|v| atom.mentions(v)) {
+                return None;
+            } else if atom.mentions_any(vars.iter().map(|(v, _)| v)) {
+                let plain =
+                    |(v, r): &(Var, Range)| Some(v) == atom.as_var() && r.min.as_int().is_some();
+                reached &= vars.iter().any(plain);
+                inner.terms.push((atom, by));
+            } else {
+                outer.terms.push((atom, by));
+            }
+        }
+        let inner = reach::between(&inner, vars, &self.ranges);
+        Some(IndexTerms { all, outer, step, inner, reached })
     }
 
     /// Whether the loops of an access, which nothing guards, reach ever more cells of an axis as sizes
@@ -544,12 +569,11 @@ impl Compact<'_> {
     fn is_known_inside(
         &self,
         (k, axis): (usize, usize),
-        cells: &[Cells],
         extent: &Expr,
-        points: &OnceCell<Result<Points, String>>,
+        accesses: &Accesses,
     ) -> Result<(), String> {
-        let points = self.points(cells, points)?;
-        let at = cells[k].indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
+        let points = self.points(accesses)?;
+        let at = accesses.cells[k].indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
         if !at.effects().constant() || at.dtype().lanes != 1 {
             return Err(format!("the index `{at}` is not known"));
         }
@@ -562,37 +586,27 @@ impl Compact<'_> {
     }
 
     /// The points of all accesses, which are made once.
-    fn points<'p>(
-        &self,
-        cells: &[Cells],
-        points: &'p OnceCell<Result<Points, String>>,
-    ) -> Result<&'p Points, String> {
-        let points = points.get_or_init(|| {
+    fn points<'p>(&self, accesses: &'p Accesses) -> Result<&'p Points, String> {
+        let points = accesses.points.get_or_init(|| {
             let engine = Engine::new().map_err(|e| e.to_string())?;
             let known = self.known();
-            let each = cells.iter().map(|c| domain(&engine, c, &known)).collect();
+            let each = accesses.cells.iter().map(|c| domain(&engine, c, &known)).collect();
             Ok(Points { around: self.loops(&engine), each })
         });
         points.as_ref().map_err(String::clone)
     }
 
     /// The used part of an axis; or why it is not known.
-    fn by_sets(
-        &self,
-        extent: &Expr,
-        axis: usize,
-        cells: &[Cells],
-        points: &OnceCell<Result<Points, String>>,
-    ) -> Result<Side, String> {
+    fn by_sets(&self, extent: &Expr, axis: usize, accesses: &Accesses) -> Result<Side, String> {
+        let cells = &accesses.cells;
         if extent.as_int().is_none() && cells.iter().any(|c| self.is_open(c, axis)) {
             return Err("its extent has no constant bound".to_owned());
         }
-        let Points { around, each } = self.points(cells, points)?;
+        let Points { around, each } = self.points(accesses)?;
         let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
         let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
-        (0..cells.len())
-            .try_for_each(|k| self.is_known_inside((k, axis), cells, extent, points))?;
+        (0..cells.len()).try_for_each(|k| self.is_known_inside((k, axis), extent, accesses))?;
         let used = Set::union_of(cells.iter().zip(each).map(|(c, touching)| {
             let at = index(c).cast(cell.dtype());
             let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
@@ -706,46 +720,6 @@ struct IndexTerms {
     inner: Option<Interval>,
     /// Whether both are reached, in loops that all run.
     reached: bool,
-}
-
-impl IndexTerms {
-    fn of(
-        ranges: &Ranges,
-        e: &Expr,
-        vars: &[(Var, Range)],
-        var: Option<&Var>,
-    ) -> Option<IndexTerms> {
-        if !e.effects().constant() {
-            return None;
-        }
-        let all = index::linear(e, ranges)?;
-        let whole = all.clone();
-        let mut outer = Linear::constant(all.constant, all.dtype);
-        let mut inner = Linear::constant(0, all.dtype);
-        let mut step = 0;
-        let mut reached = vars.iter().all(|(_, r)| r.extent.as_int().is_some_and(|n| n > 0));
-        for (atom, by) in all.terms {
-            if var.is_some() && atom.as_var() == var {
-                step = by;
-            } else if var.is_some_and(|v| atom.mentions(v)) {
-                return None;
-            } else if atom.mentions_any(vars.iter().map(|(v, _)| v)) {
-                let plain =
-                    |(v, r): &(Var, Range)| Some(v) == atom.as_var() && r.min.as_int().is_some();
-                reached &= vars.iter().any(plain);
-                inner.terms.push((atom, by));
-            } else {
-                outer.terms.push((atom, by));
-            }
-        }
-        Some(IndexTerms {
-            inner: reach::between(&inner, vars, ranges),
-            all: whole,
-            outer,
-            step,
-            reached,
-        })
-    }
 }
 
 /// Accesses of a smaller buffer in the place of those of a larger one.

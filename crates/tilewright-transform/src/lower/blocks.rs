@@ -28,14 +28,12 @@ pub const PASS: Pass = Pass {
 /// # Errors
 /// `Unsupported` for a view whose shape does not fit its region axis by axis.
 pub fn lower_blocks(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut lower = Lower { vars: HashMap::new(), views: HashMap::new(), error: None };
+    let mut lower = Lower::default();
     let func = fold_func(&mut lower, func);
-    match lower.error {
-        Some(e) => Err(e),
-        None => Ok(func),
-    }
+    lower.error.map_or(Ok(func), Err)
 }
 
+#[derive(Default)]
 struct Lower {
     /// Iteration variables in scope, by their values.
     vars: HashMap<Var, Expr>,
@@ -86,23 +84,19 @@ impl Fold for Lower {
     fn expr(&mut self, e: &Expr) -> Expr {
         match e.kind() {
             ExprKind::Var(v) => self.vars.get(v).cloned().unwrap_or_else(|| e.clone()),
-            ExprKind::Load(buffer, indices) if self.views.contains_key(buffer) => {
-                let indices = indices.iter().map(|i| self.expr(i)).collect();
-                let (buffer, indices) = self.resolve(buffer, indices);
-                Expr::load(&buffer, indices)
-            }
             _ => fold_expr_children(self, e),
         }
     }
 
+    fn access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
+        self.views.contains_key(buffer).then(|| {
+            let indices = indices.iter().map(|i| self.expr(i)).collect();
+            self.resolve(buffer, indices)
+        })
+    }
+
     fn stmt(&mut self, s: &Stmt) -> Stmt {
         match s.kind() {
-            StmtKind::Store { buffer, indices, value } if self.views.contains_key(buffer) => {
-                let indices = indices.iter().map(|i| self.expr(i)).collect();
-                let value = self.expr(value);
-                let (buffer, indices) = self.resolve(buffer, indices);
-                Stmt::spanned(StmtKind::Store { buffer, indices, value }, s.span())
-            }
             StmtKind::Block { bindings, predicate, block } => {
                 for (iter, binding) in block.iters.iter().zip(bindings) {
                     let value = self.expr(binding);

@@ -28,13 +28,14 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::text::brief;
 use tilewright_ir::visit::{Subst, accessed, fold_expr_children, fold_range, fold_stmt_children};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span,
-    Stmt, StmtKind, TensorFunc, TypeKind, Var, dim,
+    BinOp, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt,
+    StmtKind, TensorFunc, TypeKind, Var, dim,
 };
 use tilewright_sets::Proof;
 
 use hoist::{Check, flush};
 use known::Known;
+use tilewright_analysis::lane::lane_of;
 use tilewright_analysis::scope::Scope;
 
 /// Most nodes that are visited in one function; parts that are shared under different conditions
@@ -75,10 +76,7 @@ pub(crate) fn check_bounds(func: &TensorFunc) -> Result<TensorFunc> {
     checker.known.sizes(func);
     let body = checker.stmt(&func.body);
     let body = flush(checker.pending, body);
-    match checker.error {
-        Some(e) => Err(e),
-        None => Ok(TensorFunc { body, ..func.clone() }),
-    }
+    checker.error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
 }
 
 /// How many assertions of `check_bounds` a function has.
@@ -137,7 +135,7 @@ impl Checker<'_> {
 
     /// Runs with one more thing around.
     fn under<R>(&mut self, entry: ScopeEntry, run: impl FnOnce(&mut Self) -> R) -> R {
-        let mark = self.known.mark();
+        let (mark, conditions) = (self.known.mark(), self.conditions);
         match &entry {
             ScopeEntry::Loop(var, range) => {
                 let memory = range.min.effects().loads || range.extent.effects().loads;
@@ -146,25 +144,21 @@ impl Checker<'_> {
                     false => self.known.enter(var, range),
                     true => self.known.enter_unknown(var, range),
                 }
-            }
-            ScopeEntry::Let(var, value) => match value.effects().loads {
-                false => self.known.bind(var, value),
-                true => self.known.bind_unknown(var, value),
-            },
-            ScopeEntry::Cond(cond, holds) => self.known.learn(cond, *holds),
-            ScopeEntry::Hidden => {}
-        }
-        let conditions = self.conditions;
-        match &entry {
-            ScopeEntry::Loop(var, range) => {
                 match (range.min.as_int(), range.extent.as_int()) {
                     (Some(_), Some(1..)) => drop(self.free.insert(var.clone())),
                     _ => self.conditions += 1,
                 }
                 self.loops += 1;
             }
-            ScopeEntry::Cond(..) | ScopeEntry::Hidden => self.conditions += 1,
-            ScopeEntry::Let(..) => {}
+            ScopeEntry::Let(var, value) => match value.effects().loads {
+                false => self.known.bind(var, value),
+                true => self.known.bind_unknown(var, value),
+            },
+            ScopeEntry::Cond(cond, holds) => {
+                self.known.learn(cond, *holds);
+                self.conditions += 1;
+            }
+            ScopeEntry::Hidden => self.conditions += 1,
         }
         let is_loop = matches!(entry, ScopeEntry::Loop(..));
         self.entries.push(entry);
@@ -174,7 +168,7 @@ impl Checker<'_> {
         self.entries.pop();
         self.loops -= usize::from(is_loop);
         self.conditions = conditions;
-        self.known.back(&mark);
+        self.known.back(mark);
         result
     }
 
@@ -194,7 +188,7 @@ impl Checker<'_> {
             return self.scalar_access(buffer, indices, around);
         }
         let lane = Var::index("lane");
-        let scalar = |e: &Expr| scalar(e, &lane.expr());
+        let scalar = |e: &Expr| lane_of(e, &lane);
         let new: Option<Vec<Expr>> = indices.iter().map(scalar).collect();
         let entries: Option<Vec<ScopeEntry>> = self.entries[around..]
             .iter()
@@ -273,24 +267,14 @@ impl Checker<'_> {
         let integral = |e: &Expr| self.known.integral(e);
         let mut all = true;
         for entry in &self.entries {
-            all &= match entry {
-                ScopeEntry::Loop(var, range) => {
-                    let known = integral(&range.min) && integral(&range.extent);
-                    if known {
-                        scope.enter(var, range);
-                    }
-                    known
+            match entry {
+                ScopeEntry::Loop(var, range) if integral(&range.min) && integral(&range.extent) => {
+                    scope.enter(var, range);
                 }
-                ScopeEntry::Let(var, value) => {
-                    let known = integral(value);
-                    if known {
-                        scope.bind(var, value);
-                    }
-                    known
-                }
-                ScopeEntry::Cond(cond, holds) => integral(cond) && scope.learn(cond, *holds),
-                ScopeEntry::Hidden => false,
-            };
+                ScopeEntry::Let(var, value) if integral(value) => scope.bind(var, value),
+                ScopeEntry::Cond(cond, holds) if integral(cond) => all &= scope.learn(cond, *holds),
+                _ => all = false,
+            }
         }
         Some((scope, all))
     }
@@ -384,39 +368,7 @@ impl Checker<'_> {
                     false => Expr::load(buffer, new),
                 }
             }
-            ExprKind::IfThenElse(c, t, f) => {
-                let x = self.checked(c, around);
-                let y = self.under(ScopeEntry::Cond(x.clone(), true), |s| s.checked(t, around));
-                let z = self.under(ScopeEntry::Cond(x.clone(), false), |s| s.checked(f, around));
-                match x.ptr_eq(c) && y.ptr_eq(t) && z.ptr_eq(f) {
-                    true => e.clone(),
-                    false => Expr::if_then_else(x, y, z),
-                }
-            }
-            ExprKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
-                let x = self.checked(a, around);
-                let holds = *op == BinOp::And;
-                let y = self.under(ScopeEntry::Cond(x.clone(), holds), |s| s.checked(b, around));
-                if x.ptr_eq(a) && y.ptr_eq(b) { e.clone() } else { Expr::binary(*op, x, y) }
-            }
-            ExprKind::Let(var, value, body) => {
-                let x = self.checked(value, around);
-                let entry = ScopeEntry::Let(var.clone(), x.clone());
-                let y = self.under(entry, |s| s.checked(body, around));
-                match x.ptr_eq(value) && y.ptr_eq(body) {
-                    true => e.clone(),
-                    false => Expr::let_in(var.clone(), x, y),
-                }
-            }
-            _ => {
-                struct Parts<'a, 'b>(&'a mut Checker<'b>, usize);
-                impl Fold for Parts<'_, '_> {
-                    fn expr(&mut self, e: &Expr) -> Expr {
-                        self.0.checked(e, self.1)
-                    }
-                }
-                fold_expr_children(&mut Parts(self, around), e)
-            }
+            _ => fold_expr_children(&mut Parts { checker: self, around, of: e, first: None }, e),
         };
         if let Some(done) = self.done.last_mut() {
             done.insert(e.address(), (e.clone(), new.clone()));
@@ -521,7 +473,7 @@ impl Checker<'_> {
                         });
                     }
                 }
-                self.known.back(&mark);
+                self.known.back(mark);
                 self.entries.truncate(entries);
                 self.conditions = conditions;
                 self.pending = moved;
@@ -554,6 +506,42 @@ impl Checker<'_> {
             }
             StmtKind::Assume(_) | StmtKind::Assert { .. } | StmtKind::Evaluate(_) => {
                 fold_stmt_children(self, s)
+            }
+        }
+    }
+}
+
+/// The parts of an expression, each under what decides whether it is evaluated.
+struct Parts<'a, 'b> {
+    checker: &'a mut Checker<'b>,
+    around: usize,
+    of: &'a Expr,
+    /// The first part, as it is now, and the number of parts so far.
+    first: Option<(Expr, usize)>,
+}
+
+impl Fold for Parts<'_, '_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let entry = match (self.of.kind(), &mut self.first) {
+            (ExprKind::IfThenElse(..), Some((cond, parts))) => {
+                *parts += 1;
+                Some(ScopeEntry::Cond(cond.clone(), *parts == 2))
+            }
+            (ExprKind::Binary(op @ (BinOp::And | BinOp::Or), ..), Some((a, _))) => {
+                Some(ScopeEntry::Cond(a.clone(), *op == BinOp::And))
+            }
+            (ExprKind::Let(var, ..), Some((value, _))) => {
+                Some(ScopeEntry::Let(var.clone(), value.clone()))
+            }
+            _ => None,
+        };
+        let around = self.around;
+        match entry {
+            Some(entry) => self.checker.under(entry, |c| c.checked(e, around)),
+            None => {
+                let new = self.checker.checked(e, around);
+                self.first = Some((new.clone(), 1));
+                new
             }
         }
     }
@@ -663,33 +651,4 @@ fn out_of_range(buffer: &Buffer, indices: &[Expr], axis: usize, point: &str) -> 
         shown.join(", "),
         brief(&buffer.shape[axis])
     ))
-}
-
-/// The value of one lane of a vector expression, as a scalar expression; a scalar one is the same
-/// in each lane. `None` where it has no such form.
-fn scalar(e: &Expr, lane: &Expr) -> Option<Expr> {
-    if e.dtype().lanes == 1 {
-        return Some(e.clone());
-    }
-    let part = |e: &Expr| scalar(e, lane);
-    let one = e.dtype().scalar();
-    Some(match e.kind() {
-        ExprKind::Broadcast(x) => x.clone(),
-        ExprKind::Ramp(base, stride) => {
-            let step = Expr::binary(BinOp::Mul, stride.clone(), lane.clone().cast(one));
-            Expr::binary(BinOp::Add, base.clone(), step)
-        }
-        ExprKind::Binary(op, a, b) => Expr::binary(*op, part(a)?, part(b)?),
-        ExprKind::Not(a) => Expr::not_node(part(a)?),
-        ExprKind::Cast(a) => Expr::cast_node(part(a)?, one),
-        ExprKind::Call(CallTarget::Reinterpret(to), args) => {
-            Expr::reinterpret_node(part(args.first()?)?, *to)
-        }
-        ExprKind::Select(c, t, f) => Expr::select(part(c)?, part(t)?, part(f)?),
-        ExprKind::IfThenElse(c, t, f) => Expr::if_then_else(part(c)?, part(t)?, part(f)?),
-        ExprKind::Load(buffer, indices) if buffer.dtype().lanes == 1 => {
-            Expr::load(buffer, indices.iter().map(part).collect::<Option<_>>()?)
-        }
-        _ => return None,
-    })
 }

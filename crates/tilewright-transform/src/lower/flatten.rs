@@ -61,8 +61,7 @@ pub(crate) fn flatten_for_code(func: &TensorFunc) -> Result<TensorFunc> {
 }
 
 fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
-    let mut flatten =
-        Flatten { flat: HashMap::new(), allocated: HashMap::new(), ranges, error: None };
+    let mut flatten = Flatten { ranges, ..Flatten::default() };
     let mut views = Vec::new();
     for buffer in func.buffers() {
         let flat = flatten.define(buffer);
@@ -71,12 +70,9 @@ fn flatten(func: &TensorFunc, ranges: Option<Ranges>) -> Result<TensorFunc> {
         }
     }
     let body = flatten.stmt(&func.body);
-    if let Some(e) = flatten.error {
-        return Err(e);
-    }
     let declare = |body, buffer| Stmt::new(StmtKind::Declare { buffer, body });
     let body = views.into_iter().rev().fold(body, declare);
-    Ok(TensorFunc { body, ..func.clone() })
+    flatten.error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
 }
 
 /// Attribute of functions that came from a schedule before TensorIR.
@@ -131,6 +127,7 @@ pub(crate) fn dim_product(dims: &[Expr]) -> Result<Expr> {
     })
 }
 
+#[derive(Default)]
 struct Flatten {
     flat: HashMap<Buffer, Buffer>,
     /// Sizes of allocations by their pointers, in elements of a type, where they are constants.
@@ -141,12 +138,17 @@ struct Flatten {
 }
 
 impl Flatten {
-    /// The value, or 1 with the error taken down.
-    fn or_fail(&mut self, e: Result<Expr>) -> Expr {
-        e.unwrap_or_else(|e| {
+    /// The value, or another one with the error taken down.
+    fn or<T>(&mut self, value: Result<T>, other: impl FnOnce() -> T) -> T {
+        value.unwrap_or_else(|e| {
             self.error.get_or_insert(e);
-            Expr::i32(1)
+            other()
         })
+    }
+
+    /// The size, or 1.
+    fn or_fail(&mut self, size: Result<Expr>) -> Expr {
+        self.or(size, || Expr::i32(1))
     }
 
     /// Elements that a buffer with strides spans: whole rows where the memory of an allocation is
@@ -179,10 +181,7 @@ impl Flatten {
     fn reshape(&mut self, value: &Tensor, flat: &Buffer) -> Tensor {
         let shape = flat.const_shape().unwrap_or_default();
         let shape: Vec<usize> = shape.iter().filter_map(|n| usize::try_from(*n).ok()).collect();
-        value.reshape(&shape).unwrap_or_else(|e| {
-            self.error.get_or_insert(e);
-            value.clone()
-        })
+        self.or(value.reshape(&shape), || value.clone())
     }
 
     fn define(&mut self, b: &Buffer) -> Buffer {
@@ -240,10 +239,7 @@ impl Flatten {
                 true => row_major_strides(&b.shape[group.clone()]),
                 false => Ok(b.strides[group.clone()].to_vec()),
             };
-            let strides = strides.unwrap_or_else(|e| {
-                self.error.get_or_insert(e);
-                Vec::new()
-            });
+            let strides = self.or(strides, Vec::new);
             let mut sum = Expr::int(0, if wide { DType::I64 } else { DType::I32 });
             if out.is_empty() {
                 sum = b.elem_offset.iter().fold(sum, |s, o| s + o);

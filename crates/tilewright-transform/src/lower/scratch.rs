@@ -36,15 +36,7 @@ pub(crate) const ALL_STACK_BYTES: i64 = 32 * 1024;
 /// # Errors
 /// `Unsupported` for an allocation whose size is not a constant.
 pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
-    let mut lift = Lift {
-        depth: 0,
-        stack: 0,
-        inside: Vec::new(),
-        parallel: None,
-        moved: HashMap::new(),
-        out: Vec::new(),
-        error: None,
-    };
+    let mut lift = Lift::default();
     let body = lift.stmt(&func.body);
     if let Some(e) = lift.error {
         return Err(e);
@@ -58,6 +50,7 @@ pub fn lift_scratch(func: &TensorFunc) -> Result<TensorFunc> {
     Ok(func)
 }
 
+#[derive(Default)]
 struct Lift {
     depth: usize,
     /// Bytes that stay on the stack.
@@ -73,7 +66,7 @@ struct Lift {
 }
 
 impl Lift {
-    fn allocate(&mut self, buffer: &Buffer, s: &Stmt, body: &Stmt) -> Stmt {
+    fn allocate(&mut self, buffer: &Buffer, s: &Stmt, body: &Stmt) -> Result<Stmt> {
         let bytes = buffer.const_shape().and_then(|shape| {
             shape.iter().try_fold(buffer.dtype().bytes() as i64, |n, d| n.checked_mul(*d))
         });
@@ -82,56 +75,35 @@ impl Lift {
         let inside = |v: Var| self.inside.contains(&v);
         if open && !buffer.shape.iter().flat_map(free_vars).any(inside) && self.parallel.is_none() {
             self.out.push(buffer.clone());
-            return self.stmt(body);
+            return Ok(self.stmt(body));
         }
+        let refuse = |why: String| Err(Error::unsupported(why));
         let Some(bytes) = bytes else {
-            self.error.get_or_insert_with(|| {
-                Error::unsupported(format!(
-                    "the size of the buffer `{}` is not a constant",
-                    buffer.name
-                ))
-                .at(s.span())
-            });
-            return s.clone();
+            return refuse(format!("the size of the buffer `{}` is not a constant", buffer.name));
         };
         let stack = self.stack.saturating_add(bytes);
         if self.depth > 0 && bytes <= STACK_BYTES && stack <= ALL_STACK_BYTES {
             self.stack = stack;
-            return fold_stmt_children(self, s);
+            return Ok(fold_stmt_children(self, s));
         }
-        match self.parallel.clone() {
-            None => {
-                self.out.push(buffer.clone());
-                self.stmt(body)
-            }
-            Some((var, range)) => {
-                let (Some(copies), [extent]) = (range.extent.as_int(), &buffer.shape[..]) else {
-                    self.error.get_or_insert_with(|| {
-                        Error::unsupported(format!(
-                            "the buffer `{}` takes {bytes} bytes in each iteration of a parallel loop whose extent is not a constant",
-                            buffer.name
-                        ))
-                        .at(s.span())
-                    });
-                    return s.clone();
-                };
-                let size = extent::constant(copies.into(), range.extent.dtype())
-                    .and_then(|copies| extent::times(extent, &copies));
-                let size = match size {
-                    Ok(size) => size,
-                    Err(e) => {
-                        self.error.get_or_insert(e.at(s.span()));
-                        return s.clone();
-                    }
-                };
-                let dtype = extent::wider(size.dtype(), var.dtype());
-                let start = (var.expr() - range.min).cast(dtype) * extent.clone().cast(dtype);
-                let whole = buffer.derive_storage(|d| d.shape = vec![size]);
-                self.out.push(whole.clone());
-                self.moved.insert(buffer.clone(), (whole, start));
-                self.stmt(body)
-            }
-        }
+        let Some((var, range)) = self.parallel.clone() else {
+            self.out.push(buffer.clone());
+            return Ok(self.stmt(body));
+        };
+        let (Some(copies), [extent]) = (range.extent.as_int(), &buffer.shape[..]) else {
+            return refuse(format!(
+                "the buffer `{}` takes {bytes} bytes in each iteration of a parallel loop whose extent is not a constant",
+                buffer.name
+            ));
+        };
+        let copies = extent::constant(copies.into(), range.extent.dtype())?;
+        let size = extent::times(extent, &copies)?;
+        let dtype = extent::wider(size.dtype(), var.dtype());
+        let start = (var.expr() - range.min).cast(dtype) * extent.clone().cast(dtype);
+        let whole = buffer.derive_storage(|d| d.shape = vec![size]);
+        self.out.push(whole.clone());
+        self.moved.insert(buffer.clone(), (whole, start));
+        Ok(self.stmt(body))
     }
 }
 
@@ -164,7 +136,12 @@ impl Fold for Lift {
                 self.inside.pop();
                 s
             }
-            StmtKind::Allocate { buffer, body, .. } => self.allocate(buffer, s, body),
+            StmtKind::Allocate { buffer, body, .. } => {
+                self.allocate(buffer, s, body).unwrap_or_else(|e| {
+                    self.error.get_or_insert(e.at(s.span()));
+                    s.clone()
+                })
+            }
             _ => fold_stmt_children(self, s),
         }
     }

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{
-    BinOp, Buffer, CallTarget, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc,
-    Var,
+    BinOp, Buffer, CallTarget, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 
 use crate::pass::{Pass, Run};
@@ -93,13 +93,9 @@ impl Widen {
     fn vector_stmt(&mut self, s: &Stmt) -> Option<Stmt> {
         match s.kind() {
             StmtKind::Store { buffer, indices, value } => {
-                let indices: Vec<Expr> =
-                    indices.iter().map(|i| self.expr(i)).collect::<Option<_>>()?;
+                let indices = self.place(buffer, indices)?;
                 let value = self.expr(value)?;
-                let (last, outer) = indices.split_last()?;
-                if outer.iter().any(|i| i.dtype().lanes != 1) || buffer.dtype().lanes != 1 {
-                    return None;
-                }
+                let last = indices.last()?;
                 // Two lanes may update one cell: at once, one of the updates would be lost.
                 let distinct = last.dtype().lanes == 1 || moves(last);
                 if !distinct && reads(&value, buffer) {
@@ -115,16 +111,10 @@ impl Widen {
             StmtKind::Seq(stmts) if !stmts.iter().any(binds) => {
                 Some(Stmt::seq(stmts.iter().map(|s| self.stmt(s)).collect::<Option<Vec<_>>>()?))
             }
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { range, body, .. } => {
                 let range =
                     Range { min: self.scalar(&range.min)?, extent: self.scalar(&range.extent)? };
-                Some(Stmt::new(StmtKind::For {
-                    var: var.clone(),
-                    range,
-                    kind: kind.clone(),
-                    annotations: annotations.clone(),
-                    body: self.stmt(body)?,
-                }))
+                Some(s.with_loop(range, self.stmt(body)?))
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.scalar(cond)?;
@@ -140,10 +130,7 @@ impl Widen {
                 if value.dtype().lanes == 1 {
                     return Some(Stmt::let_in(var, value, self.stmt(body)?));
                 }
-                let wide = Var::new(var.name().clone(), value.dtype());
-                self.values.insert(var.clone(), wide.expr());
-                let body = self.stmt(body);
-                self.values.remove(var);
+                let (wide, body) = self.bound(var, value.dtype(), |w| w.stmt(body));
                 Some(Stmt::let_in(&wide, value, body?))
             }
             StmtKind::Evaluate(e) if e.as_int().is_some() => Some(s.clone()),
@@ -151,8 +138,25 @@ impl Widen {
         }
     }
 
+    /// The indices of an access, of which only the last one may be a vector.
+    fn place(&mut self, buffer: &Buffer, indices: &[Expr]) -> Option<Vec<Expr>> {
+        let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect::<Option<_>>()?;
+        let (_, outer) = indices.split_last()?;
+        let scalar = outer.iter().all(|i| i.dtype().lanes == 1) && buffer.dtype().lanes == 1;
+        scalar.then_some(indices)
+    }
+
     fn scalar(&mut self, e: &Expr) -> Option<Expr> {
         self.expr(e).filter(|e| e.dtype().lanes == 1)
+    }
+
+    /// Works where a variable is bound to a vector; first, the variable of that.
+    fn bound<R>(&mut self, v: &Var, t: DType, work: impl FnOnce(&mut Self) -> R) -> (Var, R) {
+        let wide = Var::new(v.name().clone(), t);
+        self.values.insert(v.clone(), wide.expr());
+        let result = work(self);
+        self.values.remove(v);
+        (wide, result)
     }
 
     fn widen(&self, e: Expr) -> Expr {
@@ -205,15 +209,7 @@ impl Widen {
                 let (t, f) = self.pair(t, f)?;
                 Expr::if_then_else(c, t, f)
             }
-            ExprKind::Load(buffer, indices) => {
-                let indices: Vec<Expr> =
-                    indices.iter().map(|i| self.expr(i)).collect::<Option<_>>()?;
-                let (_, outer) = indices.split_last()?;
-                if outer.iter().any(|i| i.dtype().lanes != 1) || buffer.dtype().lanes != 1 {
-                    return None;
-                }
-                Expr::load(buffer, indices)
-            }
+            ExprKind::Load(buffer, indices) => Expr::load(buffer, self.place(buffer, indices)?),
             ExprKind::Call(target, args) => {
                 let args: Vec<Expr> = args.iter().map(|a| self.expr(a)).collect::<Option<_>>()?;
                 if args.iter().all(|a| a.dtype().lanes == 1) {
@@ -230,10 +226,7 @@ impl Widen {
                 if value.dtype().lanes == 1 {
                     return Some(Expr::let_in(var.clone(), value, self.expr(body)?));
                 }
-                let wide = Var::new(var.name().clone(), value.dtype());
-                self.values.insert(var.clone(), wide.expr());
-                let body = self.expr(body);
-                self.values.remove(var);
+                let (wide, body) = self.bound(var, value.dtype(), |w| w.expr(body));
                 Expr::let_in(wide, value, body?)
             }
         })

@@ -82,8 +82,7 @@ impl<'a> Trial<'a> {
         if m != memory || self.is_copied(m) {
             let mut all = self.used_or_written(m)?;
             // What added instances write is followed back where it is a copy.
-            let added = self.added(m, |_, _| false).into_iter().map(|r| r.only(|t| t.is_write));
-            all.extend(added.filter(|r| !r.statement.accesses.is_empty()));
+            all.extend(self.added(m, |_, _| false));
             all.extend(reads.iter().cloned());
             let unwritten = Unwritten::of(self.scop, all)?;
             self.unwritten(m, &unwritten, leaks);
@@ -116,8 +115,7 @@ impl<'a> Trial<'a> {
         let writes = Run::all(self.scop, memory).map(|r| r.only(|t| t.is_write));
         let mut runs: Vec<Run> = writes.collect();
         if !certain {
-            let added = self.added(memory, |_, _| false).into_iter();
-            runs.extend(added.map(|r| r.only(|t| t.is_write)));
+            runs.extend(self.added(memory, |_, _| false));
         }
         runs.retain(|r| !r.statement.accesses.is_empty());
         let copied = |r: &Run| self.stmt_of(r).is_some_and(copies);
@@ -129,9 +127,7 @@ impl<'a> Trial<'a> {
         let mut found = Vec::new();
         for e in &memory_flow.flow.edges {
             let writer = memory_flow.who(e.writer);
-            let (Some(store), Some(place)) = (self.instances(writer), self.place(writer)) else {
-                continue;
-            };
+            let Some(store) = self.instances(writer) else { continue };
             if !copies(store) || (certain && !e.certain) {
                 continue;
             }
@@ -140,7 +136,7 @@ impl<'a> Trial<'a> {
                 continue;
             }
             let domain = pairs.domain()?;
-            let same = |k: &usize| self.scop.stmts.get(*k).is_some_and(|s| s.place == place);
+            let same = |k: &usize| self.scop.stmts.get(*k).is_some_and(|s| s.place == store.place);
             for k in (0..self.scop.stmts.len()).filter(same) {
                 let part = match writer {
                     Who::Added(_) => self.instances(Who::Added(k)),
@@ -175,10 +171,6 @@ impl<'a> Trial<'a> {
             Who::Added(k) => self.extras.get(&k).map(|x| &x.added.what),
             Who::End => None,
         }
-    }
-
-    fn place(&self, who: Who) -> Option<usize> {
-        self.instances(who).map(|s| s.place)
     }
 
     /// After what a cell holds something: its writes and permissions, and before all else the uses

@@ -50,11 +50,7 @@ pub(super) fn one_side(
                 (extra.writes, extra.judged) = (None, true);
                 trial.extras.insert(extra.added.stmt, extra);
             }
-            for (stmt, access) in looks {
-                if let Some(x) = trial.extras.get_mut(&stmt) {
-                    x.depended_on.insert(access);
-                }
-            }
+            trial.depend_on(looks);
             let span = scop.text[id.place].span();
             let stmts: Vec<usize> = stmts.into_iter().flatten().collect();
             let cond = stmts_cond(scop, id, &stmts);
@@ -120,13 +116,8 @@ fn stmts_cond(scop: &Scop, id: GuardId, stmts: &[usize]) -> Expr {
 
 /// Whether the choices of a stored value have the numbers of those in the text.
 fn numbered(scop: &Scop, place: usize, text: &Expr) -> bool {
-    let count = |e: &Expr| {
-        let mut count = 0;
-        each(e, &mut |_, _, _| count += 1);
-        count
-    };
     let binds = |e: &Expr| e.any(|e| matches!(e.kind(), ExprKind::Let(..)));
-    let same = |value: &Expr| !binds(value) && count(value) == count(text);
+    let same = |value: &Expr| !binds(value) && choices(value).len() == choices(text).len();
     !binds(text) && store_at(scop, place).is_some_and(|(_, value)| same(value))
 }
 
@@ -156,16 +147,16 @@ fn does_both(
     let mut looks = Vec::new();
     let mut equal = |a: &Added, mine: &Expr, theirs: &Expr| {
         let look = Look { partly: false, but: None, floats: Floats::Any };
-        let known = knowledge.value(a, &added, mine, look).ok()?;
+        let (mine, known) = knowledge.value(a, &added, mine, look).ok()?;
         looks.extend(known.depends_on);
         let at = &a.what.domain;
         let theirs = reduced(theirs, at, ANY);
-        let equal = same_at_once(scop, at, &known.value, &theirs) || at.proves(&Expr::bool(false));
+        let equal = same_at_once(scop, at, &mine, &theirs) || at.proves(&Expr::bool(false));
         equal.then_some(())
     };
     if id.part > 0 {
         let (k, value) = store_at(scop, id.place)?;
-        let (cond, yes, no) = choice(value, id.part)?;
+        let (cond, yes, no) = choices(value).into_iter().nth(id.part - 1)?;
         let stmt = scop.stmts.get(k)?;
         let (mine, theirs, runs) = match opposite {
             false => (&yes, &no, !cond),
@@ -214,28 +205,18 @@ fn does_both(
     }
 }
 
-/// The choice of this number in a value.
-fn choice(value: &Expr, part: usize) -> Option<(Expr, Expr, Expr)> {
-    let (mut seen, mut found) = (0, None);
-    each(value, &mut |c, yes, no| {
-        seen += 1;
-        if seen == part {
-            found = Some((c.clone(), yes.clone(), no.clone()));
-        }
-    });
-    found
-}
-
-/// Calls back for each choice of a value, in the order of their numbers.
-fn each(value: &Expr, call: &mut dyn FnMut(&Expr, &Expr, &Expr)) {
-    struct Each<'a>(&'a mut dyn FnMut(&Expr, &Expr, &Expr));
-    impl Visit for Each<'_> {
+/// The choices of a value, in the order of their numbers: the first has number one.
+fn choices(value: &Expr) -> Vec<(Expr, Expr, Expr)> {
+    struct Choices(Vec<(Expr, Expr, Expr)>);
+    impl Visit for Choices {
         fn expr(&mut self, e: &Expr) {
             if let ExprKind::IfThenElse(c, yes, no) = e.kind() {
-                (self.0)(c, yes, no);
+                self.0.push((c.clone(), yes.clone(), no.clone()));
             }
             walk_expr(self, e);
         }
     }
-    Each(call).expr(value);
+    let mut all = Choices(Vec::new());
+    all.expr(value);
+    all.0
 }

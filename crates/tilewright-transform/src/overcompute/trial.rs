@@ -23,7 +23,7 @@ use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use tilewright_analysis::neutral::Floats;
 
 use super::guard::{Guard, OvercomputeOptions, guards};
-use super::unchanged::Knowledge;
+use super::unchanged::{Knowledge, Read};
 use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_analysis::regions::{infer, same_region};
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
@@ -247,13 +247,18 @@ impl<'a> Trial<'a> {
                 _ => continue,
             };
             differs = true;
-            for (stmt, access) in u.depends_on {
-                if let Some(x) = self.extras.get_mut(&stmt) {
-                    x.depended_on.insert(access);
-                }
-            }
+            self.depend_on(u.depends_on);
         }
         differs
+    }
+
+    /// Notes reads that a later use depends on.
+    pub fn depend_on(&mut self, reads: Vec<Read>) {
+        for (stmt, access) in reads {
+            if let Some(x) = self.extras.get_mut(&stmt) {
+                x.depended_on.insert(access);
+            }
+        }
     }
 
     /// What the program does to a memory, and what it reads that a result depends on. Reads that

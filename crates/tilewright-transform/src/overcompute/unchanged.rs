@@ -37,21 +37,11 @@ pub(super) struct Look<'a> {
 /// A read of a statement, by numbers; `None` is the cell that it writes.
 pub(super) type Read = (usize, Option<usize>);
 
-/// A store that changes nothing at some points.
+/// Where something is known of a statement: that its store changes nothing, or what its value is.
 pub(super) struct Unchanged {
     /// The points of its loops.
     pub points: Set,
     /// The accesses that this depends on.
-    pub depends_on: Vec<Read>,
-}
-
-/// What a value is where parts of it are known.
-pub(super) struct KnownValue {
-    /// The value.
-    pub value: Expr,
-    /// Where that holds: points of the loops.
-    pub points: Set,
-    /// The accesses that it depends on.
     pub depends_on: Vec<Read>,
 }
 
@@ -118,15 +108,15 @@ impl<'a> Knowledge<'a> {
         found
     }
 
-    /// A value of an added instance, as far as what it reads is known. `added` are all that go with
-    /// it.
+    /// A value of an added instance, as far as what it reads is known, and where that holds. `added`
+    /// are all that go with it.
     pub fn value(
         &self,
         a: &Added,
         added: &[&Added],
         value: &Expr,
         look: Look<'_>,
-    ) -> Known<KnownValue> {
+    ) -> Known<(Expr, Unchanged)> {
         let mut points = a.what.domain.to_set()?;
         let mut known = Vec::new();
         for read in self.constants(a.what.place, added, look.but) {
@@ -150,7 +140,7 @@ impl<'a> Knowledge<'a> {
             Some(known.iter().find(is_this).map_or_else(|| e.clone(), |r| r.value.clone()))
         });
         let value = reduced(&value, &points.domain()?, &finite);
-        Ok(KnownValue { value, points, depends_on })
+        Ok((value, Unchanged { points, depends_on }))
     }
 
     /// The points at which an added store leaves its cell as it is. What the cell holds is looked
@@ -194,12 +184,11 @@ impl<'a> Knowledge<'a> {
         &self,
         a: &Added,
         target: &Access,
-        known: KnownValue,
+        (value, mut known): (Expr, Unchanged),
         but: Option<&Buffer>,
     ) -> Option<Unchanged> {
-        let KnownValue { value, points, mut depends_on } = known;
-        if self.is_cell(&value, target, &points.domain().ok()?) {
-            return Some(Unchanged { points, depends_on });
+        if self.is_cell(&value, target, &known.points.domain().ok()?) {
+            return Some(known);
         }
         if but.is_some() || !is_constant(&value) {
             return None;
@@ -208,8 +197,8 @@ impl<'a> Knowledge<'a> {
         if !same_constant(&value, &there) {
             return None;
         }
-        depends_on.push((a.stmt, None));
-        Some(Unchanged { points: points.intersect(&at).ok()?, depends_on })
+        known.depends_on.push((a.stmt, None));
+        Some(Unchanged { points: known.points.intersect(&at).ok()?, ..known })
     }
 
     /// Whether a value is what the cell holds.

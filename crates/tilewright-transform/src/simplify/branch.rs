@@ -152,10 +152,7 @@ impl Simplify<'_> {
 
     fn side(&mut self, cond: &Expr, s: &Stmt) -> Stmt {
         self.memory.enter_branch(cond, true);
-        let new = self.scoped(|me| {
-            me.learn(cond);
-            me.statement(s)
-        });
+        let new = self.under(cond, |me| me.statement(s));
         self.memory.leave();
         new
     }

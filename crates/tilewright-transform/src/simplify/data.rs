@@ -20,10 +20,9 @@ pub(super) fn reduced(e: Expr) -> Expr {
 fn arbitrary(e: &Expr) -> Option<Expr> {
     let vanishes = || !e.effects().calls;
     match e.kind() {
-        ExprKind::Binary(BinOp::Mul, zero, b) if neutral::is(zero, 0.0) && b.is_undef() => {
-            Some(zero.clone())
-        }
-        ExprKind::Binary(BinOp::Mul, a, zero) if neutral::is(zero, 0.0) && a.is_undef() => {
+        ExprKind::Binary(BinOp::Mul, zero, other) | ExprKind::Binary(BinOp::Mul, other, zero)
+            if neutral::is(zero, 0.0) && other.is_undef() =>
+        {
             Some(zero.clone())
         }
         ExprKind::Binary(op, a, b)

@@ -5,6 +5,7 @@
 //! bounds, so have they. A function of floating point that is not exact is taken to be right to
 //! [`TOLERANCE`], so that a bound does not depend on how it is computed.
 
+use tilewright_ir::extent::holds;
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin};
 use tilewright_sets::Domain;
 
@@ -50,10 +51,7 @@ fn ends(e: &Expr, domain: &Domain) -> Option<(i64, i64)> {
         Ok((Some(lo), Some(hi))) => Some((lo, hi)),
         _ => None,
     };
-    let fits = |v: i128| {
-        let inside = e.dtype().min_int() <= Some(v) && Some(v) <= e.dtype().max_int();
-        inside.then(|| i64::try_from(v).ok()).flatten()
-    };
+    let fits = |v: i128| i64::try_from(v).ok().filter(|_| holds(e.dtype(), v));
     match e.kind() {
         ExprKind::Call(CallTarget::Intrin(op), args) => {
             let [value, by] = args.as_slice() else { return None };

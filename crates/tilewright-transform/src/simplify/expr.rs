@@ -5,7 +5,7 @@ use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
 use tilewright_sets::{Domain, cost};
 
-use super::{Simplify, data};
+use super::{Simplest, Simplify, data};
 use tilewright_analysis::equivalence::same_value;
 use tilewright_analysis::traits::{Expand, overflows};
 
@@ -72,16 +72,16 @@ impl Simplify<'_> {
         if e.as_int().is_some() || (e.as_var().is_some() && !e.dtype().is_bool()) {
             return e.clone();
         }
-        let place = self.place();
-        let found = |(of, data, _): &&(Expr, bool, Expr)| *data == self.data && same_expr(of, e);
-        if let Some((.., done)) = place.simplest.borrow().iter().find(found) {
+        let found = |(of, data, _): &&Simplest| *data == self.data && same_expr(of, e);
+        if let Some((.., done)) = self.simplest.borrow().iter().find(found) {
             return done.clone();
         }
-        let new = match self.data && overflows(e, &place.domain) {
+        let domain = self.points.domain();
+        let new = match self.data && overflows(e, domain) {
             true => e.clone(),
-            false => simplest(&place.domain, e),
+            false => simplest(domain, e),
         };
-        let mut done = place.simplest.borrow_mut();
+        let mut done = self.simplest.borrow_mut();
         done.truncate(REMEMBERED - 1);
         done.push_front((e.clone(), self.data, new.clone()));
         new
@@ -92,10 +92,7 @@ impl Simplify<'_> {
     fn logic(&mut self, e: &Expr, op: BinOp, a: &Expr, b: &Expr) -> Expr {
         let decided = op == BinOp::Or;
         let a2 = self.expression(a);
-        let b2 = self.scoped(|s| {
-            s.learn(&if decided { !a2.clone() } else { a2.clone() });
-            s.expression(b)
-        });
+        let b2 = self.under(&a2.clone().being(!decided), |s| s.expression(b));
         match (a2.as_int(), b2.as_int()) {
             (Some(v), _) if (v != 0) == decided => Expr::bool(decided),
             (Some(_), _) => b2,
@@ -104,6 +101,12 @@ impl Simplify<'_> {
             _ if a2.ptr_eq(a) && b2.ptr_eq(b) => e.clone(),
             _ => Expr::binary(op, a2, b2),
         }
+    }
+
+    /// The value of a choice that is that of both sides.
+    fn one_value(&mut self, cond: &Expr, yes: &Expr, no: &Expr) -> Option<Expr> {
+        let data = self.data;
+        self.one_for_both(cond, yes, no, |at, x, y| same_value(at, x, y, data))
     }
 
     pub(super) fn expression(&mut self, e: &Expr) -> Expr {
@@ -137,17 +140,9 @@ impl Simplify<'_> {
                 if let Some(taken) = cond2.as_int() {
                     return self.expression(if taken != 0 { a } else { b });
                 }
-                let x = self.scoped(|s| {
-                    s.learn(&cond2);
-                    s.expression(a)
-                });
-                let y = self.scoped(|s| {
-                    s.learn(&!cond2.clone());
-                    s.expression(b)
-                });
-                let data = self.data;
-                let same = |at: &Domain, x: &Expr, y: &Expr| same_value(at, x, y, data);
-                match self.one_for_both(&cond2, &x, &y, same) {
+                let x = self.under(&cond2, |s| s.expression(a));
+                let y = self.under(&!cond2.clone(), |s| s.expression(b));
+                match self.one_value(&cond2, &x, &y) {
                     Some(one) => one,
                     None if cond2.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) => e.clone(),
                     None => Expr::if_then_else(cond2, x, y),
@@ -161,9 +156,7 @@ impl Simplify<'_> {
                     _ => {}
                 }
                 let (x, y) = (self.expression(a), self.expression(b));
-                let data = self.data;
-                let same = |at: &Domain, x: &Expr, y: &Expr| same_value(at, x, y, data);
-                let one = self.one_for_both(&cond, &x, &y, same);
+                let one = self.one_value(&cond, &x, &y);
                 one.unwrap_or_else(|| Expr::select(cond, x, y))
             }
             ExprKind::Load(..) => e.clone(),

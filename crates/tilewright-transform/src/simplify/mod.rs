@@ -39,7 +39,8 @@ mod data;
 mod ends;
 mod expr;
 mod indices;
-pub(crate) use std::cell::RefCell;
+
+use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,6 +55,7 @@ use tilewright_sets::Domain;
 use crate::pass::{Flag, Pass, Run};
 use crate::settle::without_nothing;
 pub use indices::{PASS as RENORMALIZE, indices};
+use tilewright_analysis::domain::sizes;
 use tilewright_analysis::facts::Facts;
 use tilewright_analysis::place::first;
 use tilewright_analysis::points::Points;
@@ -100,7 +102,6 @@ pub const PASS: Pass = Pass {
         simplify(f, SimplifyOptions { conditions, values }, why)
     }),
 };
-use tilewright_analysis::domain::sizes;
 
 /// Which use is made of known values of memory. Each is right by itself; everything by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,10 +130,7 @@ pub fn simplify(
 ) -> Result<TensorFunc> {
     let mut s = Simplify::new(func, options, why)?;
     let body = s.statement(&func.body);
-    match s.error {
-        Some(e) => Err(e),
-        None => Ok(TensorFunc { body, ..func.clone() }),
-    }
+    s.error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
 }
 
 /// Bindings of arithmetic on data that are looked into at a place. The work of a question grows with
@@ -149,8 +147,8 @@ struct Simplify<'a> {
     data_vars: HashSet<Var>,
     /// How many bindings of arithmetic on data are around, as far as they are known.
     wrapped: usize,
-    /// What was found here, once something was asked.
-    now: Option<Rc<Context>>,
+    /// What was found to be the simplest form of something here.
+    simplest: Rc<RefCell<VecDeque<Simplest>>>,
     /// What cells hold here.
     memory: Facts,
     /// The loops around, inside of the block.
@@ -164,11 +162,8 @@ struct Simplify<'a> {
     error: Option<Error>,
 }
 
-/// What holds at a place, and what was found to be the simplest form of something there.
-struct Context {
-    domain: Domain,
-    simplest: RefCell<VecDeque<(Expr, bool, Expr)>>,
-}
+/// An expression, whether it is data, and its simplest form.
+type Simplest = (Expr, bool, Expr);
 
 impl<'a> Simplify<'a> {
     fn new(
@@ -181,7 +176,7 @@ impl<'a> Simplify<'a> {
             lost: Vec::new(),
             data_vars: variables(func).into_iter().collect(),
             wrapped: 0,
-            now: None,
+            simplest: Rc::default(),
             memory: Facts::new(func)?,
             loops: Vec::new(),
             foreign: HashSet::new(),
@@ -192,13 +187,6 @@ impl<'a> Simplify<'a> {
         })
     }
 
-    fn place(&mut self) -> Rc<Context> {
-        let points = &self.points;
-        let build =
-            || Rc::new(Context { domain: points.domain().clone(), simplest: RefCell::default() });
-        self.now.get_or_insert_with(build).clone()
-    }
-
     fn domain(&mut self) -> Domain {
         self.points.domain().clone()
     }
@@ -206,7 +194,7 @@ impl<'a> Simplify<'a> {
     /// What holds from here on.
     fn know(&mut self, points: Points) {
         self.points = points;
-        self.now = None;
+        self.simplest = Rc::default();
     }
 
     /// Enters a loop, or the domain of a block's variable.
@@ -257,12 +245,20 @@ impl<'a> Simplify<'a> {
 
     /// Runs with the conditions that are learned on the way forgotten afterwards.
     fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
-        let saved = (self.points.clone(), self.wrapped, self.now.clone());
+        let saved = (self.points.clone(), self.wrapped, self.simplest.clone());
         let lost = self.lost.len();
         let result = work(self);
-        (self.points, self.wrapped, self.now) = saved;
+        (self.points, self.wrapped, self.simplest) = saved;
         self.lost.truncate(lost);
         result
+    }
+
+    /// Runs where a condition holds.
+    fn under<R>(&mut self, cond: &Expr, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.scoped(|s| {
+            s.learn(cond);
+            work(s)
+        })
     }
 
     fn for_loop(&mut self, s: &Stmt) -> Stmt {
@@ -418,10 +414,7 @@ impl<'a> Simplify<'a> {
         let init = b.init.as_ref().map(|init| {
             let first = first(b);
             self.memory.enter_branch(&first, true);
-            let new = self.scoped(|s| {
-                s.learn(&first);
-                s.statement(init)
-            });
+            let new = self.under(&first, |s| s.statement(init));
             self.memory.leave();
             self.forget(init);
             new

@@ -32,22 +32,19 @@ pub(super) struct Known {
     facts: Vec<Linear>,
 }
 
-/// How many facts there were at a place that is returned to.
-pub(super) struct Mark(usize);
-
 /// A value, and the values of variables that give it.
 type Corner = (i128, Vec<(Var, i128)>);
 
 impl Known {
-    /// The place that [`Known::back`] returns to. Variables are unique, so that what is known of
-    /// their intervals need not be forgotten.
-    pub fn mark(&self) -> Mark {
-        Mark(self.facts.len())
+    /// The place that [`Known::back`] returns to, by the number of facts. Variables are unique, so that
+    /// what is known of their intervals need not be forgotten.
+    pub fn mark(&self) -> usize {
+        self.facts.len()
     }
 
     /// Forgets what was learned since.
-    pub fn back(&mut self, mark: &Mark) {
-        self.facts.truncate(mark.0);
+    pub fn back(&mut self, mark: usize) {
+        self.facts.truncate(mark);
     }
 
     /// What the shapes of a function's arguments say.

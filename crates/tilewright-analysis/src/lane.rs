@@ -1,0 +1,32 @@
+//! Vectors, one lane at a time.
+
+use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Var};
+
+/// The value of one lane of a vector expression, as a scalar expression; a scalar one is the same
+/// in each lane. `None` where it has no such form.
+pub fn lane_of(e: &Expr, lane: &Var) -> Option<Expr> {
+    if e.dtype().lanes == 1 {
+        return Some(e.clone());
+    }
+    let part = |e: &Expr| lane_of(e, lane);
+    let one = e.dtype().scalar();
+    Some(match e.kind() {
+        ExprKind::Broadcast(x) => x.clone(),
+        ExprKind::Ramp(base, stride) => {
+            let step = Expr::binary(BinOp::Mul, stride.clone(), lane.expr().cast(one));
+            Expr::binary(BinOp::Add, base.clone(), step)
+        }
+        ExprKind::Binary(op, a, b) => Expr::binary(*op, part(a)?, part(b)?),
+        ExprKind::Not(a) => Expr::not_node(part(a)?),
+        ExprKind::Cast(a) => Expr::cast_node(part(a)?, one),
+        ExprKind::Call(CallTarget::Reinterpret(to), args) => {
+            Expr::reinterpret_node(part(args.first()?)?, *to)
+        }
+        ExprKind::Select(c, t, f) => Expr::select(part(c)?, part(t)?, part(f)?),
+        ExprKind::IfThenElse(c, t, f) => Expr::if_then_else(part(c)?, part(t)?, part(f)?),
+        ExprKind::Load(buffer, indices) if buffer.dtype().lanes == 1 => {
+            Expr::load(buffer, indices.iter().map(part).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
