@@ -131,6 +131,12 @@ impl Hash for Buffer {
         self.0.id.hash(state);
     }
 }
+/// Its name.
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.0.name, self.0.id)

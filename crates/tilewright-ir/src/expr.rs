@@ -111,6 +111,12 @@ impl Ord for Var {
         self.0.id.cmp(&other.0.id)
     }
 }
+/// Its name.
+impl fmt::Display for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
 impl fmt::Debug for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}#{}", self.0.name, self.0.id)
