@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tilewright_ir::{Attr, DType, Error, Expr, Result, TensorFunc, extent};
 
-use crate::cursor::{Cursor, block_cursor, loop_cursor};
+use crate::cursor::{Cursor, InFunction};
 use crate::schedule::Schedule;
-use crate::value::{BlockRef, InFunction, Lambda, LoopRef, Value};
+use crate::value::{BlockRef, Lambda, LoopRef, Value};
 
 /// A value that a script can give.
 pub trait Readable: Sized {
@@ -185,15 +185,17 @@ impl From<&LoopRef> for BlockOrLoop {
     }
 }
 
-impl BlockOrLoop {
-    /// Where it is.
-    ///
-    /// # Errors
-    /// `Refused` where there is no such block or loop.
-    pub(crate) fn cursor(&self, func: &TensorFunc) -> Result<Cursor> {
+impl InFunction for BlockOrLoop {
+    fn func(&self) -> Option<&Arc<str>> {
         match self {
-            BlockOrLoop::Block(b) => block_cursor(func, &b.name),
-            BlockOrLoop::Loop(l) => loop_cursor(func, l),
+            BlockOrLoop::Block(b) => b.func(),
+            BlockOrLoop::Loop(l) => l.func(),
+        }
+    }
+    fn cursor(&self, func: &TensorFunc) -> Result<Cursor> {
+        match self {
+            BlockOrLoop::Block(b) => b.cursor(func),
+            BlockOrLoop::Loop(l) => l.cursor(func),
         }
     }
 }
@@ -379,14 +381,5 @@ impl Readable for OptionalName {
     }
     fn record(&self) -> Value {
         self.0.record()
-    }
-}
-
-impl InFunction for BlockOrLoop {
-    fn func(&self) -> Option<&Arc<str>> {
-        match self {
-            BlockOrLoop::Block(b) => b.func(),
-            BlockOrLoop::Loop(l) => l.func(),
-        }
     }
 }

@@ -19,13 +19,13 @@ use std::sync::Arc;
 use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, DType, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    Block, DType, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, TensorFunc, Var,
 };
 use tilewright_sets::Engine;
 
-use crate::cursor::{block_cursor, replace_in};
+use crate::cursor::{BlockCursor, loop_ranges, replace_in, the_block};
 use crate::index_map::IndexMap;
+use crate::loops::serial;
 use crate::padding::same_extent;
 use crate::primitive::primitives;
 use crate::relayout::Tidy;
@@ -44,13 +44,11 @@ primitives! {
 }
 
 fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edited> {
-    let cursor = block_cursor(func, &block.name)?;
-    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
-    let StmtKind::Block { bindings, predicate, block: b } = cursor.stmt.kind() else {
-        return Err(Error::internal("a block cursor is no block"));
-    };
-    let nest = nest(&cursor.around, b, bindings, predicate).map_err(|why| {
-        refuse(format!("the loops around the block `{}` cannot be mapped: {why}", b.name))
+    let cursor = the_block(func, block)?;
+    let b = &cursor.block;
+    let nest = nest(&cursor).map_err(|why| {
+        let name = &block.name;
+        Error::refused(format!("the loops around the block `{name}` cannot be mapped: {why}"))
     })?;
     let whole: Vec<(DType, Range)> =
         b.iters.iter().map(|i| (i.var.dtype(), i.domain.clone())).collect();
@@ -59,35 +57,22 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let layout = map.on(&extents, false)?;
     let known = layout.known.as_ref().map_err(Clone::clone)?;
     if !known.padding.is_false() {
-        return Err(refuse("the index map does not fill its box".into())
+        return Err(Error::refused("the index map does not fill its box")
             .note(format!("no iteration is where {}", known.padding)));
     }
-    let kinds = kinds(&map, b).map_err(|e| e.at(cursor.stmt.span()))?;
-    let outer = nest.first().map_or(&cursor.stmt, |(_, s)| s);
-    let in_order = nest.iter().map(|(v, _)| Some(v)).eq(bindings.iter().map(Expr::as_var));
+    let kinds = kinds(&map, b)?;
+    let outer = nest.first().unwrap_or(&cursor.stmt);
+    let ranges = loop_ranges(nest);
+    let in_order = ranges.iter().map(|(v, _)| Some(v)).eq(cursor.bindings.iter().map(Expr::as_var));
     if !(known.ordered && in_order) {
-        let engine = Engine::new()?;
-        let ranges: Vec<(Var, Range)> = nest
-            .iter()
-            .filter_map(|(v, s)| crate::cursor::as_loop(s).map(|(_, r, _)| (v.clone(), r.clone())))
-            .collect();
-        let domain = engine.domain_of(&ranges, &[]);
-        let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
+        let domain = Engine::new()?.domain_of(&ranges, &[]);
+        let vars: Vec<Var> = ranges.into_iter().map(|(v, _)| v).collect();
         let old: Vec<Expr> = vars.iter().map(Var::expr).collect();
-        let new = map.apply(bindings);
-        keeps_order(&domain, &accesses(&cursor.stmt, &domain)?, &vars, (&old, &new))
-            .map_err(|e| e.at(cursor.stmt.span()))?;
+        let new = map.apply(&cursor.bindings);
+        keeps_order(&domain, &accesses(&cursor.stmt, &domain)?, &vars, (&old, &new))?;
     }
-    let iters: Vec<IterVar> = layout
-        .ranges()
-        .into_iter()
-        .zip(kinds)
-        .map(|((c, domain), kind)| IterVar {
-            var: Var::new(format!("v_{}", c.name()), c.dtype()),
-            domain,
-            kind,
-        })
-        .collect();
+    let mut iters = layout.iters();
+    iters.iter_mut().zip(kinds).for_each(|(i, kind)| i.kind = kind);
     let cells = layout.cells.iter().cloned();
     let mut to_iters = Subst::vars(cells.zip(iters.iter().map(|i| i.var.expr())));
     let values = known.inverse.iter().map(|e| to_iters.expr(e));
@@ -98,48 +83,34 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let vars: Vec<Var> = iters.iter().map(|i| i.var.clone()).collect();
     let new = Block { iters, ..(*body).clone() };
     let bindings = layout.cells.iter().map(Var::expr).collect();
-    let new = Stmt::spanned(
-        StmtKind::Block { bindings, predicate: predicate.clone(), block: Arc::new(new) },
-        cursor.stmt.span(),
-    );
-    let new = Tidy::within(&engine, Vec::new(), vars, Vec::new()).stmt(&new);
+    let new = BlockCursor { bindings, ..cursor.clone() }.with_block(new);
+    let new = Tidy::of(&engine, Vec::new(), vars, Vec::new()).stmt(&new);
     Ok((replace_in(func, outer, &Stmt::nest(layout.ranges().into_iter(), new)), ()))
 }
 
 /// The loops directly around a block, outermost first, if each stands for one of its variables.
-fn nest(
-    around: &[Stmt],
-    b: &Block,
-    bindings: &[Expr],
-    predicate: &Expr,
-) -> std::result::Result<Vec<(Var, Stmt)>, String> {
+fn nest(cursor: &BlockCursor) -> std::result::Result<&[Stmt], String> {
+    let (predicate, around) = (&cursor.predicate, &cursor.around);
     if !predicate.is_true() {
         return Err(format!("the block has the predicate `{predicate}`"));
     }
-    let from = around.len().checked_sub(b.iters.len()).ok_or("there are too few")?;
-    let mut loops = Vec::new();
+    let from = around.len().checked_sub(cursor.block.iters.len()).ok_or("there are too few")?;
     for s in &around[from..] {
-        match s.kind() {
-            StmtKind::For { var, range, kind: ForKind::Serial, annotations, .. }
-                if annotations.is_empty() =>
-            {
-                let bound = b.iters.iter().zip(bindings).find(|(_, e)| e.as_var() == Some(var));
-                let Some((iter, _)) = bound else {
-                    return Err(format!("no variable is bound to the loop `{}`", var.name()));
-                };
-                let same = same_extent(&range.extent, &iter.domain.extent)
-                    && range.min.as_int() == Some(0)
-                    && iter.domain.min.as_int() == Some(0);
-                if !same {
-                    let name = iter.var.name();
-                    return Err(format!("`{name}` and the loop `{}` differ", var.name()));
-                }
-                loops.push((var.clone(), s.clone()));
-            }
-            _ => return Err("they are not plain serial loops directly around it".into()),
+        let Ok((var, range, _)) = serial(s, "mapped") else {
+            return Err("they are not plain serial loops directly around it".into());
+        };
+        let Some((iter, _)) = cursor.pairs().find(|(_, e)| e.as_var() == Some(var)) else {
+            return Err(format!("no variable is bound to the loop `{var}`"));
+        };
+        let same = same_extent(&range.extent, &iter.domain.extent)
+            && range.min.as_int() == Some(0)
+            && iter.domain.min.as_int() == Some(0);
+        if !same {
+            let name = iter.var.name();
+            return Err(format!("`{name}` and the loop `{var}` differ"));
         }
     }
-    Ok(loops)
+    Ok(&around[from..])
 }
 
 /// The kind of each physical index.
@@ -159,7 +130,7 @@ fn kinds(map: &IndexMap, b: &Block) -> Result<Vec<IterKind>> {
                 Some(other) if other.kind != iter.kind => {
                     return Err(Error::refused(format!(
                         "the index `{e}` mixes the spatial and the reduction variable `{}` and `{}`",
-                        other.var.name(),
+                        other.var,
                         iter.var.name()
                     )));
                 }

@@ -9,7 +9,7 @@ use tilewright_ir::{
 };
 
 use crate::argument::{Readable, by_value};
-use crate::cursor::{Cursor, as_block, find};
+use crate::cursor::{as_block, blocks, find};
 use crate::schedule::{Permissions, Schedule};
 use crate::value::Value;
 
@@ -82,11 +82,9 @@ impl Readable for BufferArg {
             Value::Str(name) => Ok(Some(BufferArg::Name(name.clone()))),
             Value::Int(k) => position(*k).map(|k| Some(BufferArg::At(k))),
             Value::List(items) => match items.as_slice() {
-                [Value::Str(side), Value::Int(k)] => match &**side {
-                    "read" => position(*k).map(|k| Some(BufferArg::Read(k))),
-                    "write" => position(*k).map(|k| Some(BufferArg::Write(k))),
-                    _ => Ok(None),
-                },
+                [Value::Str(side), Value::Int(k)] if matches!(&**side, "read" | "write") => {
+                    position(*k).map(|k| Some(BufferArg::from((&**side, k))))
+                }
                 _ => Ok(None),
             },
             _ => Ok(None),
@@ -127,8 +125,9 @@ impl BufferArg {
                 BufferArg::Name(n) => format!("no buffer `{n}`"),
             };
             let names: Vec<&str> = list.iter().map(|r| &*r.buffer.name).collect();
-            Error::refused(format!("the block `{}` {} {what}", block.name, side.verb()))
-                .note(format!("it {}: {}", side.verb(), names.join(", ")))
+            let (block, verb) = (&block.name, side.verb());
+            Error::refused(format!("the block `{block}` {verb} {what}"))
+                .note(format!("it {verb}: {}", names.join(", ")))
         })
     }
 
@@ -184,14 +183,13 @@ impl Schedule {
     /// [`Error::Input`] where there is no such function.
     pub fn blocks_of(&self, func: &str, buffer: &str) -> Result<Vec<Arc<str>>> {
         let func = self.func(func)?;
-        let uses = |s: &Cursor| {
-            let block = as_block(&s.stmt)?;
+        let uses = |block: &Arc<Block>| {
             let (reads, writes) = declared_or_inferred(block);
             let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);
             let leaf = find(&block.body, |s| as_block(s).is_some()).is_empty();
             (named && leaf).then(|| block.name.clone())
         };
-        Ok(find(&func.body, |s| as_block(s).is_some()).iter().filter_map(uses).collect())
+        Ok(blocks(func).iter().filter_map(uses).collect())
     }
 }
 
@@ -226,7 +224,7 @@ pub(crate) fn check_interface(
         return Ok(());
     }
     let refuse = |why: String| {
-        Err(Error::refused(format!("`{}` is an argument of `{name}`, {why}", buffer.name))
+        Err(Error::refused(format!("`{buffer}` is an argument of `{name}`, {why}"))
             .help("transform a copy instead: `cache_read` or `cache_write` outside of any loop"))
     };
     match caller {

@@ -31,8 +31,11 @@ use tilewright_ir::{
 
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::copying::{Change, Copying, InsertionPoint, Redirect, fit, hull, join};
-use crate::cursor::{Cursor, as_block, as_loop, block_cursor, find, fresh_block_name};
+use crate::copying::{Change, Copying, InsertionPoint, Place, Redirect, fit, hull, join};
+use crate::cursor::{
+    BlockCursor, Cursor, InFunction, as_block, as_loop, find, in_scope, the_block,
+};
+use crate::names::block_names;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
@@ -92,7 +95,7 @@ pub(crate) fn scope_or_own(
 ) -> Result<Arc<str>> {
     match storage_scope {
         Some(scope) => check_storage_scope(scope).map(|()| scope.into()),
-        None => Ok(which.region(&the_block(func, block)?.1, side)?.buffer.scope.clone()),
+        None => Ok(which.region(&the_block(func, block)?.block, side)?.buffer.scope.clone()),
     }
 }
 
@@ -121,14 +124,6 @@ pub(crate) fn check_storage_scope(scope: &str) -> Result<()> {
         .note(format!("known are: {}, global.texture*", KNOWN.join(", "))))
 }
 
-/// The block of a reference with its cursor.
-pub(crate) fn the_block(func: &TensorFunc, block: &BlockRef) -> Result<(Cursor, Arc<Block>)> {
-    let cursor = block_cursor(func, &block.name)?;
-    let b = as_block(&cursor.stmt).ok_or_else(|| Error::internal("a block cursor is no block"))?;
-    let b = b.clone();
-    Ok((cursor, b))
-}
-
 /// The body of the scope around a cursor, inside of what only defines buffers and values.
 fn scope_body(func: &TensorFunc, scope: Option<&Stmt>) -> Stmt {
     let mut at = match scope.and_then(as_block) {
@@ -152,10 +147,8 @@ struct InSeq {
 /// The sequences around a cursor up to its scope, innermost first.
 fn sequences(cursor: &Cursor) -> Vec<InSeq> {
     let mut out = Vec::new();
-    for (k, s) in cursor.around.iter().enumerate().rev() {
-        if as_block(s).is_some() {
-            break;
-        }
+    let outside = cursor.around.len() - in_scope(&cursor.around).len();
+    for (k, s) in cursor.around.iter().enumerate().skip(outside).rev() {
         if let StmtKind::Seq(elements) = s.kind() {
             let inner = cursor.around.get(k + 1).unwrap_or(&cursor.stmt);
             if let Some(at) = elements.iter().position(|e| e.ptr_eq(inner)) {
@@ -169,20 +162,24 @@ fn sequences(cursor: &Cursor) -> Vec<InSeq> {
 
 /// Whether one of the loops inside the scope runs more than once, as far as known.
 fn repeats(around: &[Stmt]) -> bool {
-    let inner = around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
-    around[inner..]
+    in_scope(around)
         .iter()
         .filter_map(as_loop)
         .any(|(_, range, _)| range.extent.as_int().is_none_or(|n| n > 1))
 }
 
-/// The blocks directly in a scope.
-fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Cursor> {
-    let here = |s: &Cursor| match (s.scope(), scope) {
+/// Whether both scopes are one.
+fn same_scope(a: Option<&Stmt>, b: Option<&Stmt>) -> bool {
+    match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => a.ptr_eq(b),
         _ => false,
-    };
+    }
+}
+
+/// The blocks directly in a scope.
+fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Cursor> {
+    let here = |s: &Cursor| same_scope(s.scope(), scope);
     find(&func.body, |s| as_block(s).is_some()).into_iter().filter(here).collect()
 }
 
@@ -193,8 +190,7 @@ fn around_body(func: &TensorFunc, body: &Stmt) -> Vec<Stmt> {
 
 /// Where a copy for reading goes, and its readers.
 pub(crate) struct ReadPlace {
-    pub cursor: Cursor,
-    pub block: Arc<Block>,
+    pub at: BlockCursor,
     pub buffer: Buffer,
     pub place: InsertionPoint,
     /// The blocks that read the copy.
@@ -215,32 +211,29 @@ pub(crate) fn read_place(
     which: &BufferArg,
     consumers: &[BlockRef],
 ) -> Result<ReadPlace> {
-    let (cursor, b) = the_block(func, block)?;
-    let buffer = which.region(&b, Side::Read)?.buffer;
-    if touches(&cursor.stmt, &buffer).1 {
-        return Err(Error::refused(format!(
-            "the block `{}` also writes `{}`, and would not see that in a copy",
-            b.name, buffer.name
-        ))
-        .at(cursor.stmt.span())
-        .help("use cache_inplace"));
+    let at = the_block(func, block)?;
+    let buffer = which.region(&at.block, Side::Read)?.buffer;
+    if touches(&at.stmt, &buffer).1 {
+        let name = &buffer.name;
+        return Err(at
+            .refuse(format!("also writes `{name}`, and would not see that in a copy"))
+            .help("use cache_inplace"));
     }
-    let scope = cursor.scope().cloned();
+    let scope = at.scope().cloned();
     let mut listed: Vec<Cursor> =
-        consumers.iter().map(|c| Ok(the_block(func, c)?.0)).collect::<Result<_>>()?;
+        consumers.iter().map(|c| c.cursor(func)).collect::<Result<_>>()?;
     let in_scope = blocks_in(func, scope.as_ref());
     if let Some(other) = listed.iter().find(|l| !in_scope.iter().any(|s| s.stmt.ptr_eq(&l.stmt))) {
         return Err(Error::refused(format!(
-            "the consumer `{}` is not in the same scope as the block `{}`",
-            as_block(&other.stmt).map_or("", |b| &*b.name),
-            b.name
+            "the consumer `{}` is not in the same scope as the block `{block}`",
+            as_block(&other.stmt).map_or("", |b| &*b.name)
         ))
         .at(other.stmt.span()));
     }
     listed.sort_by_key(|l| in_scope.iter().position(|s| s.stmt.ptr_eq(&l.stmt)));
     // The innermost sequence around the block in which something else writes the buffer before,
     // or after it in a loop.
-    let anchor = listed.first().map_or(&cursor, |l| l);
+    let anchor = listed.first().map_or(&*at, |l| l);
     let writes = |s: &Stmt| touches(s, &buffer).1;
     let found = sequences(anchor).into_iter().find(|q| {
         let earlier = q.elements[..q.at].iter().any(writes);
@@ -276,13 +269,7 @@ pub(crate) fn read_place(
     let later: Vec<Cursor> =
         elements[first..].iter().flat_map(|e| find(e, |s| is_writer(s, &buffer))).collect();
     let missed = |s: &Cursor| {
-        later.iter().find(|w| {
-            let shared = w.around.iter().filter_map(as_loop).any(|(v, range, _)| {
-                range.extent.as_int().is_none_or(|n| n > 1)
-                    && s.around.iter().filter_map(as_loop).any(|(x, ..)| x == v)
-            });
-            shared || !comes_after(&body, &w.stmt, &s.stmt)
-        })
+        later.iter().find(|w| w.shares_loop(s) || !comes_after(&body, &w.stmt, &s.stmt))
     };
     // Behind the loops around the copy, if all writes are in them and before it.
     let writes_before = found.is_some()
@@ -296,17 +283,16 @@ pub(crate) fn read_place(
     let mut redirected: Vec<(usize, Stmt)> = Vec::new();
     let mut behind: Vec<Cursor> = Vec::new();
     for s in &wanted {
-        let needed = !listed.is_empty() || s.stmt.ptr_eq(&cursor.stmt);
+        let needed = !listed.is_empty() || s.stmt.ptr_eq(&at.stmt);
         match (element_of(s), missed(s)) {
             (Some(k), None) => redirected.push((k, s.stmt.clone())),
             (None, None) if is_behind(s) => behind.push(s.clone()),
-            (_, at) if needed => {
+            (_, write) if needed => {
                 return Err(Error::refused(format!(
-                    "`{}` is written between any place for its copy and the consumer `{}`",
-                    buffer.name,
+                    "`{buffer}` is written between any place for its copy and the consumer `{}`",
                     as_block(&s.stmt).map_or("", |b| &*b.name)
                 ))
-                .at(at.map_or(s.stmt.span(), |w| w.stmt.span())));
+                .at(write.map_or(s.stmt.span(), |w| w.stmt.span())));
             }
             _ => {}
         }
@@ -321,7 +307,7 @@ pub(crate) fn read_place(
     let mut touched: Vec<Stmt> = redirected.iter().map(|(k, _)| elements[*k].clone()).collect();
     touched.dedup_by(|a, b| a.ptr_eq(b));
     let writers = found.map(|_| writers);
-    Ok(ReadPlace { cursor, block: b, buffer, place, nodes, touched, writers, behind })
+    Ok(ReadPlace { at, buffer, place, nodes, touched, writers, behind })
 }
 
 fn cache_read(
@@ -333,8 +319,8 @@ fn cache_read(
 ) -> Result<Edited<BlockRef>> {
     let storage_scope = &*scope_or_own(func, block, which, Side::Read, storage_scope)?;
     let found = read_place(func, block, which, consumers)?;
-    let ReadPlace { cursor, buffer, place, nodes, touched, writers, behind, .. } = found;
-    let scope = cursor.scope().cloned();
+    let ReadPlace { at, buffer, place, nodes, touched, writers, behind } = found;
+    let scope = at.scope();
     let known = known_around(&place.around);
     // Of what nothing writes, listed consumers get what they read.
     let touched = match &writers {
@@ -352,7 +338,7 @@ fn cache_read(
     // What was written; failing that, what the scope reads; failing that, what is read.
     let before = writers.iter().flatten();
     let written = join(before.filter_map(|s| hull(s, &buffer, true)).collect());
-    let of_scope = || match (scope.as_ref().and_then(as_block), &writers) {
+    let of_scope = || match (scope.and_then(as_block), &writers) {
         (Some(s), None) if !s.is_plain_root() && !s.iters.is_empty() => {
             let (reads, _) = declared_or_inferred(s);
             reads.into_iter().find(|r| r.buffer == buffer)
@@ -368,13 +354,13 @@ fn cache_read(
             join(touched.iter().filter_map(|s| hull(s, &buffer, false)).collect()).filter(&holds)
         })
         .unwrap_or(whole);
-    let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
+    let copy = Copying::new(&region, storage_scope, place.in_scope_directly(), &known);
     copy.check_pointers(func, &nodes)?;
     // A read behind the loops gets what the last iteration to write a cell has left there.
     let before = writers.iter().flatten();
     let written: Vec<_> = before.flat_map(|s| Footprint::of(s, &buffer).writes).collect();
     for s in &behind {
-        let filled = so_far(&copy.block(true), &place.around, s, &copy.cache);
+        let filled = so_far(&copy.block(&block.name, true), &place.around, s, &copy.cache);
         let held = within(&written, &copy.region, &known)
             && !place.in_scope_directly()
             && holds_reads(s, &buffer, &filled)?;
@@ -382,15 +368,15 @@ fn cache_read(
             return Err(more_than_held(s, &buffer));
         }
     }
-    Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, true)]))
+    let (func, [copy]) = finish(func, block, scope, &copy, &nodes, [(place, true)]);
+    Ok((func, copy))
 }
 
 /// The loops around a block up to its scope with the block alone in them; `None` where they may need
 /// values that are bound on the way.
 fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
     let cursor = find(&func.body, |s| s.ptr_eq(block)).into_iter().next()?;
-    let inner = cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
-    let around = &cursor.around[inner..];
+    let around = in_scope(&cursor.around);
     let binds = |s: &Stmt| {
         as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::If { .. })
     };
@@ -405,13 +391,13 @@ fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
 /// iterations of loops around it that are not around the reader, and in those up to the present one
 /// of the innermost loop around both. Nothing where more than loops is around it.
 fn so_far(s: &Stmt, around: &[Stmt], reader: &Cursor, buffer: &Buffer) -> Vec<Cells> {
-    let inner = around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
+    let around = in_scope(around);
     let is_shared = |s: &Stmt| reader.inside(s);
     let plain = |s: &Stmt| as_loop(s).is_some() || matches!(s.kind(), StmtKind::Seq(_));
-    if !around[inner..].iter().all(|s| is_shared(s) || plain(s)) {
+    if !around.iter().all(|s| is_shared(s) || plain(s)) {
         return Vec::new();
     }
-    let loops: Vec<&Stmt> = around[inner..].iter().filter(|s| as_loop(s).is_some()).collect();
+    let loops: Vec<&Stmt> = around.iter().filter(|s| as_loop(s).is_some()).collect();
     let innermost = loops.iter().rposition(|s| is_shared(s));
     let mut all = s.clone();
     for (k, l) in loops.iter().enumerate().rev() {
@@ -438,42 +424,40 @@ fn holds_reads(consumer: &Cursor, buffer: &Buffer, filled: &[Cells]) -> Result<b
 fn more_than_held(consumer: &Cursor, buffer: &Buffer) -> Error {
     let name = as_block(&consumer.stmt).map_or("", |b| &*b.name);
     let what = format!(
-        "the consumer `{name}` reads more of `{}` than the cache is known to hold then",
-        buffer.name
+        "the consumer `{name}` reads more of `{buffer}` than the cache is known to hold then"
     );
     Error::refused(what).at(consumer.stmt.span())
 }
 
-/// Applies a change and returns the block that copies.
-fn finish(
+/// Applies a change and returns the blocks that copy, one for each place.
+fn finish<const N: usize>(
     func: &TensorFunc,
-    block: &BlockRef,
+    at: &BlockRef,
     scope: Option<&Stmt>,
     copy: &Copying,
     nodes: &[Stmt],
-    places: Vec<(InsertionPoint, bool)>,
-) -> Edited<BlockRef> {
-    let redirect = |s: &Stmt| {
-        (s.clone(), Redirect { from: &copy.region.buffer, to: &copy.cache, offsets: &copy.offsets })
-    };
-    let change = Change {
+    places: [(InsertionPoint, bool); N],
+) -> Edited<[BlockRef; N]> {
+    let (from, to) = (&copy.region.buffer, &copy.cache);
+    let redirect = |s: &Stmt| (s.clone(), Redirect { from, to, place: Place::Less(&copy.offsets) });
+    let mut change = Change {
         scope,
         allocs: vec![copy.cache.clone()],
-        swap: Vec::new(),
         redirect: nodes.iter().map(redirect).collect(),
-        insert: places
-            .into_iter()
-            .map(|(place, into_cache)| (place, copy.block(into_cache)))
-            .collect(),
+        ..Change::default()
     };
-    let new = BlockRef { func: block.func.clone(), name: copy.name.clone() };
-    (change.apply(func), new)
+    let mut names = block_names(func);
+    let made = places.map(|(place, into_cache)| {
+        let name = names.take(&copy.cache.name);
+        change.insert.push((place, copy.block(&name, into_cache)));
+        BlockRef { func: at.func.clone(), name }
+    });
+    (change.apply(func), made)
 }
 
 /// Where the copy back of a block's writes goes.
 pub(crate) struct WritePlace {
-    pub cursor: Cursor,
-    pub block: Arc<Block>,
+    pub at: BlockCursor,
     pub buffer: Buffer,
     pub place: InsertionPoint,
     /// What holds the block, beside or before the copy; nothing else in it accesses the buffer.
@@ -493,37 +477,31 @@ pub(crate) fn write_place(
     which: &BufferArg,
     consumers: &[BlockRef],
 ) -> Result<WritePlace> {
-    let (cursor, b) = the_block(func, block)?;
+    let cursor = the_block(func, block)?;
+    let b = cursor.block.clone();
     let buffer = which.region(&b, Side::Write)?.buffer;
-    let scope = cursor.scope().cloned();
+    let scope = cursor.scope();
     let known_block = known_around(&cursor.around);
-    if let StmtKind::Block { bindings, .. } = cursor.stmt.kind()
-        && let Some(iter) = never_first(&b, bindings, &known_block)
+    if let Some(iter) = never_first(&cursor, &known_block)
         && touches(&b.body, &buffer).0
     {
         return Err(Error::refused(format!(
-            "the initialisation of `{}` does not run where its block `{}` updates it: `{}` never \
+            "the initialisation of `{buffer}` does not run where its block `{}` updates it: `{}` never \
              has its first value there",
-            buffer.name,
             b.name,
             iter.var.name()
-        ))
-        .at(cursor.stmt.span()));
+        )));
     }
     reads_own_writes(&cursor.stmt, &buffer, &known_block).map_err(|e| {
-        e.context(format!("the block `{}` needs what was in `{}` before", b.name, buffer.name))
+        e.context(format!("the block `{}` needs what was in `{buffer}` before", b.name))
             .help("use cache_inplace, which fills the cache first")
     })?;
-    let body = scope_body(func, scope.as_ref());
+    let body = scope_body(func, scope);
     let mut listed: Vec<Cursor> = Vec::new();
     for c in consumers {
-        let (consumer, cb) = the_block(func, c)?;
-        let same_scope = match (consumer.scope(), &scope) {
-            (None, None) => true,
-            (Some(a), Some(b)) => a.ptr_eq(b),
-            _ => false,
-        };
-        let why = match (same_scope, touches(&consumer.stmt, &buffer)) {
+        let consumer = c.cursor(func)?;
+        let together = same_scope(consumer.scope(), scope);
+        let why = match (together, touches(&consumer.stmt, &buffer)) {
             (false, _) => "it is in another scope",
             (_, (_, true)) => "it writes the buffer",
             (_, (false, _)) => "it does not read the buffer",
@@ -533,13 +511,13 @@ pub(crate) fn write_place(
             }
         };
         return Err(Error::refused(format!(
-            "`{}` is no consumer of `{}` in the scope of `{}`: {why}",
-            cb.name, buffer.name, b.name
+            "`{}` is no consumer of `{buffer}` in the scope of `{}`: {why}",
+            c.name, b.name
         ))
         .at(consumer.stmt.span()));
     }
     let nodes: Vec<Stmt> =
-        std::iter::once(&cursor).chain(&listed).map(|s| s.stmt.clone()).collect();
+        std::iter::once(&*cursor).chain(&listed).map(|s| s.stmt.clone()).collect();
     // Accesses by others, and by others than the listed consumers, which will read the cache.
     let but = |s: &Stmt, hidden: &[Stmt]| {
         let shown = s.replace(|s| hidden.iter().any(|n| n.ptr_eq(s)).then(Stmt::nop));
@@ -569,14 +547,12 @@ pub(crate) fn write_place(
     let others_write = others(&body).1;
     if others_write && !listed.is_empty() {
         return Err(Error::refused(format!(
-            "other blocks write `{}` too, so that its cache does not hold all that a consumer \
-             reads",
-            buffer.name
-        ))
-        .at(cursor.stmt.span()));
+            "other blocks write `{buffer}` too, so that its cache does not hold all that a consumer \
+             reads"
+        )));
     }
-    check_reduction(&cursor, &b, &place, others_write)?;
-    Ok(WritePlace { cursor, block: b, buffer, place, element, body, listed, nodes })
+    check_reduction(&cursor, &place, others_write)?;
+    Ok(WritePlace { at: cursor, buffer, place, element, body, listed, nodes })
 }
 
 fn cache_write(
@@ -588,8 +564,8 @@ fn cache_write(
 ) -> Result<Edited<BlockRef>> {
     let storage_scope = &*scope_or_own(func, block, which, Side::Write, storage_scope)?;
     let found = write_place(func, block, which, consumers)?;
-    let WritePlace { cursor, block: b, buffer, place, element, body, listed, nodes } = found;
-    let scope = cursor.scope().cloned();
+    let WritePlace { at: cursor, buffer, place, element, body, listed, nodes } = found;
+    let b = &cursor.block;
     let known = known_around(&place.around);
     // Only what the block itself writes counts: the others in the element are hidden by `found`.
     let region = hull(&element, &buffer, true)
@@ -598,9 +574,9 @@ fn cache_write(
     let footprint = Footprint::of(&element, &buffer);
     let opaque = !accessed(&b.body).1.contains(&buffer);
     if !opaque {
-        must_write(&b, &footprint.writes, &fitted, &known).map_err(|e| e.at(cursor.stmt.span()))?;
+        must_write(b, &footprint.writes, &fitted, &known)?;
     }
-    let copy = Copying::new(func, &region, storage_scope, place.in_scope_directly(), &known);
+    let copy = Copying::new(&region, storage_scope, place.in_scope_directly(), &known);
     let copied_in = place.around.clone();
     for s in &listed {
         let inside = s.around.iter().any(|a| a.ptr_eq(&element));
@@ -619,7 +595,8 @@ fn cache_write(
         }
     }
     copy.check_pointers(func, &nodes)?;
-    Ok(finish(func, block, scope.as_ref(), &copy, &nodes, vec![(place, false)]))
+    let (func, [copy]) = finish(func, block, cursor.scope(), &copy, &nodes, [(place, false)]);
+    Ok((func, copy))
 }
 
 /// Checks that a block writes every cell of the region that a copy takes from its cache.
@@ -644,40 +621,27 @@ fn comes_after(body: &Stmt, s: &Stmt, other: &Stmt) -> bool {
 }
 
 /// A cache that is copied before its block has come to an end must keep its values meanwhile.
-fn check_reduction(
-    cursor: &Cursor,
-    b: &Block,
-    place: &InsertionPoint,
-    others_write: bool,
-) -> Result<()> {
-    let StmtKind::Block { bindings, .. } = cursor.stmt.kind() else { return Ok(()) };
-    let inner = cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
-    let loops: Vec<&Var> =
-        cursor.around[inner..].iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
-    let outside: Vec<&Var> = place.around.iter().filter_map(|s| as_loop(s).map(|l| l.0)).collect();
-    for (iter, value) in b.iters.iter().zip(bindings) {
-        if iter.kind == IterKind::Spatial || b.init.is_none() {
-            continue;
-        }
+fn check_reduction(cursor: &BlockCursor, place: &InsertionPoint, others_write: bool) -> Result<()> {
+    let b = &cursor.block;
+    let loops: Vec<&Var> = in_scope(&cursor.around).iter().filter_map(Stmt::loop_var).collect();
+    let outside: Vec<&Var> = place.around.iter().filter_map(Stmt::loop_var).collect();
+    let reduced = cursor.pairs().filter(|(i, _)| i.kind != IterKind::Spatial && b.init.is_some());
+    for (_, value) in reduced {
         for v in free_vars(value) {
             let is_loop = loops.contains(&&v);
             if !is_loop && scope_var(cursor, &v) {
                 return Err(Error::refused(format!(
-                    "the reduction of `{}` over `{}` goes on from one instance of its scope to the \
+                    "the reduction of `{}` over `{v}` goes on from one instance of its scope to the \
                      next, and a cache lives for one",
-                    b.name,
-                    v.name()
-                ))
-                .at(cursor.stmt.span()));
+                    b.name
+                )));
             }
             if outside.contains(&&v) && others_write {
                 return Err(Error::refused(format!(
-                    "the loop `{}` over the reduction of `{}` also holds other writes of the \
+                    "the loop `{v}` over the reduction of `{}` also holds other writes of the \
                      buffer",
-                    v.name(),
                     b.name
-                ))
-                .at(cursor.stmt.span()));
+                )));
             }
         }
     }
@@ -686,10 +650,10 @@ fn check_reduction(
 
 /// A reduction variable of a block that never has its first value, so that the initialisation of the
 /// block does not run: loops that were cut leave such parts.
-fn never_first<'a>(b: &'a Block, bindings: &[Expr], known: &[Expr]) -> Option<&'a IterVar> {
-    b.init.as_ref()?;
+fn never_first<'a>(at: &'a BlockCursor, known: &[Expr]) -> Option<&'a IterVar> {
+    at.block.init.as_ref()?;
     let domain = tilewright_sets::Engine::new().ok()?.domain_of(&[], known);
-    let mut pairs = b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce);
+    let mut pairs = at.of_kind(IterKind::Reduce);
     let never = |i: &IterVar, value: &Expr| {
         domain.prove(&value.clone().not_equal(i.domain.min.clone())).is_yes()
     };
@@ -712,64 +676,29 @@ fn cache_inplace(
     storage_scope: Option<&str>,
 ) -> Result<Edited<(BlockRef, BlockRef)>> {
     let storage_scope = &*scope_or_own(func, block, which, Side::Read, storage_scope)?;
-    let (cursor, b) = the_block(func, block)?;
-    let buffer = which.region(&b, Side::Read)?.buffer;
-    if !declared_or_inferred(&b).1.iter().any(|r| r.buffer == buffer) {
-        return Err(Error::refused(format!(
-            "the block `{}` reads `{}` and does not write it",
-            b.name, buffer.name
-        ))
-        .at(cursor.stmt.span())
-        .help("use cache_read"));
+    let at = the_block(func, block)?;
+    let buffer = which.region(&at.block, Side::Read)?.buffer;
+    let name = &buffer.name;
+    if !declared_or_inferred(&at.block).1.iter().any(|r| r.buffer == buffer) {
+        let why = format!("reads `{name}` and does not write it");
+        return Err(at.refuse(why).help("use cache_read"));
     }
-    if b.init.as_ref().is_some_and(|init| touches(init, &buffer).1) {
-        return Err(Error::refused(format!(
-            "the block `{}` initialises `{}`, which holds nothing before that could fill a cache",
-            b.name, buffer.name
-        ))
-        .at(cursor.stmt.span())
-        .help("use cache_write"));
+    if at.block.init.as_ref().is_some_and(|init| touches(init, &buffer).1) {
+        let why =
+            format!("initialises `{name}`, which holds nothing before that could fill a cache");
+        return Err(at.refuse(why).help("use cache_write"));
     }
-    let scope = cursor.scope().cloned();
-    let known = known_around(&cursor.around);
+    let known = known_around(&at.around);
     // All that is copied back was filled before, so that nothing else changes.
-    let both = join(
-        [hull(&cursor.stmt, &buffer, false), hull(&cursor.stmt, &buffer, true)]
-            .into_iter()
-            .flatten()
-            .collect(),
-    )
-    .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
-    let place = |before| InsertionPoint {
-        node: cursor.stmt.clone(),
-        before,
-        around: cursor.around.clone(),
-    };
-    let cropped = place(true).in_scope_directly();
-    let copy = Copying::new(func, &both, storage_scope, cropped, &known);
-    copy.check_pointers(func, std::slice::from_ref(&cursor.stmt))?;
-    let (func, fill) = finish(
-        func,
-        block,
-        scope.as_ref(),
-        &copy,
-        std::slice::from_ref(&cursor.stmt),
-        vec![(place(true), true)],
-    );
-    // The copy back has a name of its own.
-    let back_name = fresh_block_name(&func, &copy.name);
-    let back = Copying { name: back_name.clone(), ..copy };
-    let copied = back.block(false);
-    let (cursor, _) = the_block(&func, block)?;
-    let around = cursor.around.clone();
-    let mut change = Change {
-        scope: None,
-        allocs: Vec::new(),
-        swap: Vec::new(),
-        redirect: Vec::new(),
-        insert: vec![(InsertionPoint { node: cursor.stmt, before: false, around }, copied)],
-    };
-    let body = change.stmt(&func.body);
-    let back = BlockRef { func: block.func.clone(), name: back_name };
-    Ok((TensorFunc { body, ..func }, (fill, back)))
+    let both = [false, true].into_iter().filter_map(|write| hull(&at.stmt, &buffer, write));
+    let both = join(both.collect())
+        .ok_or_else(|| Error::internal("the block touches nothing of its buffer"))?;
+    let place =
+        |before| InsertionPoint { node: at.stmt.clone(), before, around: at.around.clone() };
+    let copy = Copying::new(&both, storage_scope, place(true).in_scope_directly(), &known);
+    let nodes = std::slice::from_ref(&at.stmt);
+    copy.check_pointers(func, nodes)?;
+    let places = [(place(true), true), (place(false), false)];
+    let (func, [fill, back]) = finish(func, block, at.scope(), &copy, nodes, places);
+    Ok((func, (fill, back)))
 }

@@ -1,7 +1,9 @@
 //! Blocks and loops by name.
 
+use tilewright_ir::Stmt;
+
 use crate::argument::OptionalName;
-use crate::cursor::{as_loop, block_cursor};
+use crate::cursor::{block_cursor, the_block};
 use crate::primitive::primitives;
 use crate::value::{BlockRef, LoopRef};
 
@@ -23,9 +25,8 @@ primitives! {
     /// # Errors
     /// `Refused` where there is no such block.
     get_loops(block: &BlockRef) -> Vec<LoopRef>, ask |sch| {
-        let loops = block_cursor(sch.func(&block.func)?, &block.name)?.loops();
-        let loops = loops.iter().filter_map(as_loop);
-        Ok(loops.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
+        let loops = the_block(sch.func(&block.func)?, block)?.loops();
+        Ok(loops.iter().filter_map(Stmt::loop_var).map(|v| LoopRef::new(&block.func, v)).collect())
     };
 
     /// Says which function comes next. Traces say it; every block and loop carries its function, so

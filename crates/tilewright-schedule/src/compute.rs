@@ -11,24 +11,24 @@
 //! reads, whether another iteration has computed some of them or not: the value of a cell depends
 //! on nothing but the cell.
 
+use std::ops::Deref;
+
 use tilewright_analysis::dependence::{self, PlacedAccess};
 use tilewright_analysis::footprint::{
-    Footprint, cover, known_around, reads_own_writes, touches, within,
+    self, Footprint, cover, known_around, reads_own_writes, touches,
 };
 use tilewright_analysis::index::{Ranges, simplify};
-use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, Range, Region, Result, Stmt, StmtKind,
+    AtOnce, Block, Buffer, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::{Readable, by_value};
-use crate::cache::the_block;
-use crate::copying::{Bound, Change, InsertionPoint, fit, hull};
-use crate::cursor::{Cursor, as_block, as_loop, find, loop_cursor};
-use crate::inline::{cursor_in, not_repeatable, nothing_between, removed, scope_of, solve, users};
+use crate::copying::{self, Bound, Change, InsertionPoint, fit, hull};
+use crate::cursor::{BlockCursor, Cursor, as_block, loop_cursor, loop_ranges, the_loop, within};
+use crate::inline::{Stage, cursor_in, earlier, not_repeatable, removed, scope_of, solve, users};
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use crate::value::{BlockRef, LoopRef, Value};
@@ -122,23 +122,15 @@ primitives! {
 }
 
 /// Refuses where iterations of loops around a statement that run at the same time write one cell.
-fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
-    let concurrent = |s: &&Stmt| match s.kind() {
-        StmtKind::For { kind, .. } => !matches!(kind, ForKind::Serial | ForKind::Unrolled),
-        _ => false,
-    };
-    let Some(first) = around.iter().position(|s| concurrent(&s)) else { return Ok(()) };
-    let engine = Engine::new()?;
-    let inside = around[first..].iter().filter_map(as_loop);
-    let domain = inside
-        .fold(engine.domain_of(&[], &known_around(&around[..first])), |d, (v, r, _)| {
-            d.with_var(v, r)
-        });
-    let all = dependence::accesses(moved, &domain)?;
+fn alone(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
+    let at_once = |s: &&Stmt| AtOnce::of_loop(s).is_some();
+    let Some(first) = around.iter().position(|s| at_once(&s)) else { return Ok(()) };
+    let domain = Engine::new()?.domain_of(&[], &known_around(&around[..first]));
+    let all = dependence::accesses(moved, &within(domain, &around[first..]))?;
     let writes: Vec<&PlacedAccess> =
         all.iter().filter(|t| t.write && t.buffer == *buffer).collect();
-    for s in around.iter().filter(concurrent) {
-        let Some((v, ..)) = as_loop(s) else { continue };
+    for s in around.iter().filter(at_once) {
+        let (v, ..) = the_loop(s)?;
         for (a, b) in writes.iter().flat_map(|a| writes.iter().map(move |b| (a, b))) {
             let vars: Vec<Var> = b.at.domain.vars().cloned().collect();
             let (other, names) = b.at.elsewhere_in(&vars);
@@ -146,10 +138,8 @@ fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
             let proof = a.at.independent(&other, &[v.expr().not_equal(twin.expr())]);
             if !proof.is_yes() {
                 let e = Error::refused(format!(
-                    "the iterations of the loop `{}` run at the same time, and might compute the \
-                     same cells of `{}`",
-                    v.name(),
-                    buffer.name
+                    "the iterations of the loop `{v}` run at the same time, and might compute the \
+                     same cells of `{buffer}`"
                 ))
                 .help("compute the block there first, and let the loop run so afterwards")
                 .at(s.span());
@@ -169,121 +159,82 @@ fn apart(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
 
 /// A block that is computed elsewhere.
 struct Moving<'a> {
-    cursor: &'a Cursor,
-    b: &'a Block,
+    stage: &'a Stage,
     /// The block among the statements of its scope.
     own: &'a Cursor,
-    bindings: &'a [Expr],
-    predicate: &'a Expr,
-    buffer: &'a Buffer,
-    indices: &'a [Expr],
-    value: &'a Expr,
+}
+
+impl Deref for Moving<'_> {
+    type Target = Stage;
+    fn deref(&self) -> &Stage {
+        self.stage
+    }
 }
 
 impl Moving<'_> {
-    fn refuse(&self, why: String) -> Error {
-        Error::refused(why).at(self.cursor.stmt.span())
-    }
-
     /// Each cell must be a function of itself, and all of them must be made.
     fn gives_every_cell(&self) -> Result<()> {
-        let Moving { cursor, b, own, bindings, predicate, buffer, indices, value } = *self;
-        let span = cursor.stmt.span();
+        let (own, b) = (self.own, &self.at.block);
         let spatial = Block {
-            iters: b.iters.iter().filter(|i| i.kind == IterKind::Spatial).cloned().collect(),
-            ..b.clone()
+            iters: self.at.of_kind(IterKind::Spatial).map(|(i, _)| i.clone()).collect(),
+            ..(**b).clone()
         };
-        solve(&spatial, indices, buffer).map_err(|e| e.at(span))?;
-        if b.iters.iter().any(|i| i.kind == IterKind::Opaque) {
-            return Err(self.refuse(format!("the block `{}` has opaque variables", b.name)));
+        solve(&spatial, &self.indices, &self.buffer)?;
+        if self.at.nothing_opaque().is_err() {
+            return Err(self.at.refuse("has opaque variables"));
         }
-        reads_own_writes(&cursor.stmt, buffer, &known_around(&cursor.around))
-            .map_err(|e| e.context("the block updates its buffer").at(span))?;
-        for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce) {
-            let own_loop = own.around.iter().filter_map(as_loop).any(|(v, r, _)| {
-                e.as_var() == Some(v)
-                    && same_expr(&r.min, &i.domain.min)
-                    && same_expr(&r.extent, &i.domain.extent)
-            });
-            if !own_loop {
-                return Err(self.refuse(format!(
-                    "`{}` of `{}` is bound to `{e}`, not to a loop of its own",
-                    i.var.name(),
-                    b.name
-                )));
-            }
+        reads_own_writes(&self.at.stmt, &self.buffer, &known_around(&self.at.around))
+            .map_err(|e| e.context("the block updates its buffer"))?;
+        let loops = loop_ranges(&own.around);
+        for (i, e) in self.at.of_kind(IterKind::Reduce) {
+            self.at.own_loop(i, e, &loops)?;
         }
         if let Some(s) = own.around.iter().find(|s| matches!(s.kind(), StmtKind::If { .. })) {
-            return Err(Error::refused(format!("the block `{}` runs under a condition", b.name))
-                .at(s.span()));
+            return Err(self.at.refuse("runs under a condition").at(s.span()));
         }
-        let loops: Vec<&Var> = own.around.iter().filter_map(as_loop).map(|(v, ..)| v).collect();
-        let over = free_vars(predicate);
-        let mut reduced = b.iters.iter().zip(bindings).filter(|(i, _)| i.kind == IterKind::Reduce);
-        if reduced.any(|(_, e)| free_vars(e).iter().any(|v| over.contains(v))) {
-            return Err(self.refuse(format!("the predicate of `{}` is over its reduction", b.name)));
+        let over = free_vars(&self.at.predicate);
+        if self.at.of_kind(IterKind::Reduce).any(|(_, e)| e.mentions_any(&over)) {
+            let what = format!("the predicate of `{}` is over its reduction", b.name);
+            return Err(Error::refused(what));
         }
         // Then the value is defined for every cell.
-        let outside = known_around(&cursor.around[..cursor.around.len() - own.around.len()]);
-        cover(&Footprint::of(&removed(own), buffer).writes, &Region::whole(buffer), &outside)
-            .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
-        let free = free_vars(value);
-        if let Some(v) = loops.iter().find(|v| free.contains(v)) {
-            return Err(self.refuse(format!(
-                "the block `{}` uses the loop `{}`",
-                b.name,
-                v.name()
-            )));
-        }
-        Ok(())
+        let writes = Footprint::of(&removed(own), &self.buffer).writes;
+        cover(&writes, &Region::whole(&self.buffer), &self.known_outside(own))
+            .map_err(|e| e.context("the buffer must be filled as a whole"))?;
+        self.check_vars()
     }
 
     /// Those that read the buffer; all must be in the loop and come later, and nothing else may write it.
     fn readers(&self, body: &Stmt, at: &Cursor, l: &LoopRef) -> Result<Vec<Cursor>> {
-        let Moving { b, own, buffer, value, .. } = *self;
+        let (own, buffer) = (self.own, &self.buffer);
         for w in users(body, buffer, |(r, w)| r || w) {
             if w.stmt.ptr_eq(&own.stmt) {
                 continue;
             }
             let (_, writes) = touches(&w.stmt, buffer);
-            let inside = w.around.iter().any(|s| s.ptr_eq(&at.stmt));
-            if writes || !inside {
+            if writes || !w.inside(&at.stmt) {
                 return Err(Error::refused(format!(
-                    "`{}` is {} outside of the loop `{}` or by another block",
-                    buffer.name,
+                    "`{buffer}` is {} outside of the loop `{}` or by another block",
                     if writes { "written" } else { "read" },
                     l.var.name()
                 ))
                 .at(w.stmt.span()));
             }
         }
-        let order = find(body, |s| s.ptr_eq(&own.stmt) || s.ptr_eq(&at.stmt));
-        if order.first().is_some_and(|s| !s.stmt.ptr_eq(&own.stmt)) {
-            return Err(self.refuse(format!(
+        if earlier(body, &own.stmt, std::slice::from_ref(at)).is_some() {
+            return Err(Error::refused(format!(
                 "the loop `{}` comes before `{}`",
-                l.var.name(),
-                b.name
+                l.var, self.at.block.name
             )));
         }
         let readers = users(body, buffer, |(r, w)| r && !w);
-        if readers.is_empty() {
-            return Err(self.refuse(format!("nothing reads `{}`", buffer.name)));
-        }
-        let mut inputs = value.loaded_buffers();
-        inputs.retain(|x| x != buffer);
-        for x in &inputs {
-            if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
-                return Err(Error::refused(format!("`{}` is written by a consumer", x.name))
-                    .at(r.stmt.span()));
-            }
-            nothing_between(body, own, &readers, x, |(_, w)| w, "is written")?;
-        }
+        self.read_by(body, own, &readers)?;
         Ok(readers)
     }
 
     /// The block over a box, of which some axes may reach out of the buffer.
     fn over_box(&self, region: &Region, bounds: &[(usize, Bound)], placement: Placement) -> Stmt {
-        let Moving { b, buffer, indices, .. } = *self;
+        let Stage { at: BlockCursor { block: b, .. }, buffer, indices, .. } = self.stage;
         let mut nest = Vec::new();
         let mut values: Vec<(Var, Expr)> = Vec::new();
         let mut inside = Expr::bool(true);
@@ -298,12 +249,7 @@ impl Moving<'_> {
                     at
                 }
             };
-            for (_, bound) in bounds.iter().filter(|(axis, _)| *axis == k) {
-                inside = inside.and(match bound {
-                    Bound::Low => at.clone().greater_equal(0),
-                    Bound::High => at.clone().less(&buffer.shape[k]),
-                });
-            }
+            inside = copying::within(inside, bounds, k, &at, &buffer.shape[k]);
             values.push((v.clone(), at));
         }
         let mut new_bindings = Vec::new();
@@ -319,7 +265,7 @@ impl Moving<'_> {
                 (None, _) => i.domain.min.clone(),
             });
         }
-        let moved = Block { reads: None, writes: None, ..b.clone() };
+        let moved = Block { reads: None, writes: None, ..(**b).clone() };
         let moved = Stmt::block(new_bindings, inside, moved);
         Subst::refresh().stmt(&Stmt::nest(nest.into_iter(), moved))
     }
@@ -331,67 +277,52 @@ fn compute_at(
     l: &LoopRef,
     placement: Placement,
 ) -> Result<Edited> {
-    let (cursor, b) = the_block(func, block)?;
+    let stage = Stage::of(func, block)?;
     let target = loop_cursor(func, l)?;
-    let span = cursor.stmt.span();
-    let refuse = |why: String| Error::refused(why).at(span);
-    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
-        return Err(Error::internal("a block cursor is no block"));
-    };
-    let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
-        return Err(refuse(format!("the block `{}` does not consist of one store", b.name)));
-    };
-    if !b.allocs.is_empty() || !b.matches.is_empty() {
-        return Err(refuse(format!("the block `{}` allocates or views buffers", b.name)));
+    let (name, buffer) = (&block.name, &stage.buffer);
+    if let Some(what) = not_repeatable(&stage.value) {
+        return Err(stage.at.refuse(format!("computes `{what}`")));
     }
-    if let Some(what) = not_repeatable(value) {
-        return Err(refuse(format!("the block `{}` computes `{what}`", b.name)));
-    }
-    let body = scope_of(func, &cursor, buffer)?;
-    let (own, at) = (cursor_in(&body, &cursor.stmt)?, cursor_in(&body, &target.stmt));
+    let body = scope_of(func, &stage.at, buffer)?;
+    let (own, at) = (cursor_in(&body, &stage.at.stmt)?, cursor_in(&body, &target.stmt));
     let at = at.map_err(|_| {
-        refuse(format!("the loop `{}` is in another scope than `{}`", l.var.name(), b.name))
+        let l = l.var.name();
+        Error::refused(format!("the loop `{l}` is in another scope than `{name}`"))
     })?;
-    let in_scope = |s: &Cursor| s.around.iter().all(|s| as_block(s).is_none());
-    if !in_scope(&at) || own.around.iter().any(|s| s.ptr_eq(&at.stmt)) {
-        return Err(refuse(format!(
-            "the loop `{}` is around the block `{}` or in another scope",
-            l.var.name(),
-            b.name
+    let in_scope = at.around.iter().all(|s| as_block(s).is_none());
+    if !in_scope || own.inside(&at.stmt) {
+        return Err(Error::refused(format!(
+            "the loop `{}` is around the block `{name}` or in another scope",
+            l.var
         )));
     }
-    let moving =
-        Moving { cursor: &cursor, b: &b, own: &own, bindings, predicate, buffer, indices, value };
+    let moving = Moving { stage: &stage, own: &own };
     moving.gives_every_cell()?;
     let readers = moving.readers(&body, &at, l)?;
     // What one iteration reads, in terms of what is outside of it.
-    let Some((_, _, inner)) = as_loop(&target.stmt) else {
-        return Err(Error::internal("a loop cursor is no loop"));
-    };
-    let mut around = target.around.clone();
-    around.push(target.stmt.clone());
+    let (_, _, inner) = the_loop(&target.stmt)?;
+    let around = target.with_own();
     let known = known_around(&around);
     let region =
         hull(inner, buffer, false).ok_or_else(|| Error::internal("the readers read nothing"))?;
     let (region, bounds) = fit(&region, &known);
-    if bounds.is_empty() && !within(&Footprint::of(inner, buffer).reads, &region, &known) {
-        return Err(refuse(format!(
-            "it is not known which cells of `{}` an iteration of `{}` reads",
-            buffer.name,
+    let reads = || Footprint::of(inner, buffer).reads;
+    if bounds.is_empty() && !footprint::within(&reads(), &region, &known) {
+        return Err(Error::refused(format!(
+            "it is not known which cells of `{buffer}` an iteration of `{}` reads",
             l.var.name()
         )));
     }
     let moved = moving.over_box(&region, &bounds, placement);
-    apart(&moved, &around, buffer)?;
+    alone(&moved, &around, buffer)?;
     // Not behind the first reader, directly in the loop.
     let reader = &readers[0];
     let elements = elements(inner);
-    let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.around.iter().any(|a| a.ptr_eq(e));
+    let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.inside(e);
     let last = elements.iter().position(holds).unwrap_or(0);
     let position = placement.candidates(0, last).map_err(|e| e.at(target.stmt.span()))?[0];
     let node = elements[position].clone();
     let change = Change {
-        scope: None,
         swap: vec![(removed(&own), Stmt::nop())],
         insert: vec![(InsertionPoint { node, before: true, around }, moved)],
         ..Change::default()

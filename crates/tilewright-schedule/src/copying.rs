@@ -15,7 +15,7 @@ use tilewright_ir::{
     Var,
 };
 
-use crate::cursor::{as_block, as_loop, find, fresh_block_name, with_block};
+use crate::cursor::{as_block, as_loop, find, in_scope, with_block};
 use tilewright_analysis::footprint::{uses_pointer, view_of};
 
 /// A copy to be inserted.
@@ -29,45 +29,51 @@ pub(crate) struct InsertionPoint {
 impl InsertionPoint {
     /// Whether no loop of the scope is around it.
     pub fn in_scope_directly(&self) -> bool {
-        let inner = self.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
-        self.around[inner..].iter().all(|s| as_loop(s).is_none())
+        in_scope(&self.around).iter().all(|s| as_loop(s).is_none())
     }
 }
 
-/// Accesses of `from` go to `to`, at indices less `offsets`.
+/// Where accesses go that are redirected.
+#[derive(Clone, Copy)]
+pub(crate) enum Place<'a> {
+    /// To their indices less these.
+    Less(&'a [Expr]),
+    /// All to one cell.
+    Cell(&'a [Expr]),
+}
+
+/// Accesses of `from` go to `to`.
 pub(crate) struct Redirect<'a> {
     pub from: &'a Buffer,
     pub to: &'a Buffer,
-    pub offsets: &'a [Expr],
+    pub place: Place<'a>,
 }
 
 impl Redirect<'_> {
-    fn shift(&self, k: usize, e: &Expr) -> Expr {
-        match self.offsets.get(k) {
-            Some(offset) if offset.as_int() != Some(0) => {
-                let moved = e.clone() - &offset.clone().cast(e.dtype().scalar());
-                simplify(&moved, &Ranges::default())
+    fn moved(&self, ranges: impl Iterator<Item = Range>) -> Vec<Range> {
+        match self.place {
+            Place::Cell(at) => at.iter().cloned().map(Range::point).collect(),
+            Place::Less(offsets) => ranges
+                .zip(offsets)
+                .map(|(r, offset)| match offset.as_int() {
+                    Some(0) => r,
+                    _ => {
+                        let min = r.min.clone() - &offset.clone().cast(r.min.dtype().scalar());
+                        Range { min: simplify(&min, &Ranges::default()), extent: r.extent }
+                    }
+                })
+                .collect(),
+        }
+    }
+
+    fn region(&self, r: &Region) -> Region {
+        match r.buffer == *self.from {
+            true => {
+                let ranges = self.moved(r.ranges.iter().cloned());
+                Region { buffer: self.to.clone(), ranges }
             }
-            _ => e.clone(),
+            false => r.clone(),
         }
-    }
-
-    fn moved(&mut self, indices: &[Expr]) -> Vec<Expr> {
-        let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
-        indices.iter().enumerate().map(|(k, i)| self.shift(k, i)).collect()
-    }
-
-    fn region(&mut self, r: &Region) -> Region {
-        if r.buffer != *self.from {
-            return r.clone();
-        }
-        let ranges = r
-            .ranges
-            .iter()
-            .enumerate()
-            .map(|(k, r)| Range { min: self.shift(k, &r.min), extent: r.extent.clone() })
-            .collect();
-        Region { buffer: self.to.clone(), ranges }
     }
 }
 
@@ -80,7 +86,11 @@ impl Fold for Redirect<'_> {
     }
 
     fn access(&mut self, b: &Buffer, indices: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-        (b == self.from).then(|| (self.to.clone(), self.moved(indices)))
+        (b == self.from).then(|| {
+            let indices: Vec<Expr> = indices.iter().map(|i| self.expr(i)).collect();
+            let moved = self.moved(indices.into_iter().map(Range::point));
+            (self.to.clone(), moved.into_iter().map(|r| r.min).collect())
+        })
     }
 
     fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
@@ -193,6 +203,23 @@ pub(crate) enum Bound {
     High,
 }
 
+/// A condition, and those without which an index along an axis might leave an extent.
+pub(crate) fn within(
+    condition: Expr,
+    bounds: &[(usize, Bound)],
+    axis: usize,
+    at: &Expr,
+    extent: &Expr,
+) -> Expr {
+    let of_axis = bounds.iter().filter(|(k, _)| *k == axis);
+    of_axis.fold(condition, |all, (_, bound)| {
+        all.and(match bound {
+            Bound::Low => at.clone().greater_equal(0),
+            Bound::High => at.clone().less(extent),
+        })
+    })
+}
+
 /// The cache of a region and the block that copies.
 pub(crate) struct Copying {
     pub cache: Buffer,
@@ -202,39 +229,45 @@ pub(crate) struct Copying {
     pub bounds: Vec<(usize, Bound)>,
     /// The cache has the size of the region, not that of the buffer.
     pub cropped: bool,
-    pub name: Arc<str>,
+}
+
+/// A buffer like another one, of a name and a shape, in memory of its own that has no gaps.
+pub(crate) fn compact(buffer: &Buffer, name: &str, shape: Vec<Expr>) -> Buffer {
+    compact_in(buffer, name, &buffer.scope, shape)
+}
+
+/// The same in a storage scope.
+pub(crate) fn compact_in(buffer: &Buffer, name: &str, scope: &str, shape: Vec<Expr>) -> Buffer {
+    buffer.derive_storage(|d| {
+        (d.name, d.scope, d.shape) = (name.into(), scope.into(), shape);
+        (d.strides, d.elem_offset, d.offset_factor) = (Vec::new(), None, 0);
+    })
+}
+
+/// The name of a cache, and of the block that fills it.
+pub(crate) fn name_in(buffer: &Buffer, storage_scope: &str) -> String {
+    format!("{buffer}_{}", storage_scope.replace('.', "_"))
 }
 
 impl Copying {
-    pub fn new(
-        func: &TensorFunc,
-        region: &Region,
-        storage_scope: &str,
-        cropped: bool,
-        known: &[Expr],
-    ) -> Copying {
+    pub fn new(region: &Region, storage_scope: &str, cropped: bool, known: &[Expr]) -> Copying {
         let (region, bounds) = fit(region, known);
-        let base = format!("{}_{}", region.buffer.name, storage_scope.replace('.', "_"));
-        let cache = region.buffer.derive_storage(|d| {
-            d.name = base.as_str().into();
-            d.scope = storage_scope.into();
-            d.strides = Vec::new();
-            d.elem_offset = None;
-            d.offset_factor = 0;
-            if cropped {
-                d.shape = region.ranges.iter().map(|r| r.extent.clone()).collect();
-            }
-        });
+        let shape = match cropped {
+            true => region.ranges.iter().map(|r| r.extent.clone()).collect(),
+            false => region.buffer.shape.clone(),
+        };
+        let name = name_in(&region.buffer, storage_scope);
+        let cache = compact_in(&region.buffer, &name, storage_scope, shape);
         let offset = |r: &Range| match cropped {
             true => r.min.clone(),
             false => Expr::int(0, r.min.dtype()),
         };
         let offsets = region.ranges.iter().map(offset).collect();
-        Copying { cache, offsets, region, bounds, cropped, name: fresh_block_name(func, &base) }
+        Copying { cache, offsets, region, bounds, cropped }
     }
 
     /// The block that copies, in loops over the region.
-    pub fn block(&self, into_cache: bool) -> Stmt {
+    pub fn block(&self, name: &Arc<str>, into_cache: bool) -> Stmt {
         let cropped = self.cropped;
         let mut loops = Vec::new();
         let mut iters = Vec::new();
@@ -252,27 +285,13 @@ impl Copying {
             bindings.push(if cropped { ax.expr() } else { cell.clone() });
             outside.push(if cropped { simple(r.min.clone() + &v) } else { v.expr() });
             inside.push(v.expr());
-            for (axis, bound) in &self.bounds {
-                if *axis == k {
-                    predicate = predicate.and(match bound {
-                        Bound::Low => cell.clone().greater_equal(0),
-                        Bound::High => cell.clone().less(full),
-                    });
-                }
-            }
+            predicate = within(predicate, &self.bounds, k, &cell, full);
             loops.push((ax, Range::upto(r.extent.clone())));
         }
-        let buffer = &self.region.buffer;
-        let ((from, at), (to, there)) = match into_cache {
-            true => ((buffer, outside), (&self.cache, inside)),
-            false => ((&self.cache, inside), (buffer, outside)),
-        };
-        let block = Block {
-            iters,
-            reads: Some(vec![Region::cell(from, &at)]),
-            writes: Some(vec![Region::cell(to, &there)]),
-            ..Block::new(self.name.clone(), Stmt::store(to, there, Expr::load(from, at)))
-        };
+        let (buffer, cache) = ((&self.region.buffer, outside), (&self.cache, inside));
+        let (from, to) = if into_cache { (buffer, cache) } else { (cache, buffer) };
+        let value = Expr::load(from.0, from.1.clone());
+        let block = cell_block(name, iters, (from.0, &from.1), to, value);
         Stmt::nest(loops.into_iter(), Stmt::block(bindings, predicate, block))
     }
 
@@ -287,8 +306,7 @@ impl Copying {
         let buffer = &self.region.buffer;
         if let Some(view) = view_of(&func.body, buffer) {
             return Err(Error::refused(format!(
-                "`{}` is a view of the memory of `{}`, which a cache would not serve",
-                view.name, buffer.name
+                "`{view}` is a view of the memory of `{buffer}`, which a cache would not serve"
             )));
         }
         for s in nodes {
@@ -301,14 +319,29 @@ impl Copying {
             });
             if self.is_part() && (uses_pointer(s, buffer) || !strided.is_empty()) {
                 return Err(Error::refused(format!(
-                    "the block uses the pointer or the strides of `{}`, and its cache would be \
-                     smaller",
-                    buffer.name
+                    "the block uses the pointer or the strides of `{buffer}`, and its cache would \
+                     be smaller"
                 ))
                 .at(s.span()));
             }
         }
         Ok(())
+    }
+}
+
+/// A block that stores a value, made of one cell, in another cell.
+pub(crate) fn cell_block(
+    name: &Arc<str>,
+    iters: Vec<IterVar>,
+    from: (&Buffer, &[Expr]),
+    (to, there): (&Buffer, Vec<Expr>),
+    value: Expr,
+) -> Block {
+    Block {
+        iters,
+        reads: Some(vec![Region::cell(from.0, from.1)]),
+        writes: Some(vec![Region::cell(to, &there)]),
+        ..Block::new(name.clone(), Stmt::store(to, there, value))
     }
 }
 
@@ -328,26 +361,18 @@ pub(crate) fn hull(s: &Stmt, buffer: &Buffer, write: bool) -> Option<Region> {
 }
 
 /// One box around several of a buffer.
-pub(crate) fn join(regions: Vec<Region>) -> Option<Region> {
-    let mut all = regions.into_iter();
-    let first = all.next()?;
-    // The inference joins the accesses of a block, so it is asked about a block that has them all.
-    let rest: Vec<Region> = all.collect();
-    if rest.is_empty() {
-        return Some(first);
+pub(crate) fn join(mut regions: Vec<Region>) -> Option<Region> {
+    if regions.len() < 2 {
+        return regions.pop();
     }
-    let mut block = Block::new("", Stmt::nop());
-    let whole = Region::whole(&first.buffer);
-    let list: Vec<Stmt> = std::iter::once(first.clone())
-        .chain(rest)
-        .map(|r| {
-            let mut b = Block::new("", Stmt::nop());
-            b.reads = Some(vec![r]);
-            b.writes = Some(Vec::new());
-            Stmt::block(Vec::new(), Expr::bool(true), b)
-        })
-        .collect();
-    block.body = Stmt::seq(list);
+    // The inference joins the accesses of a block, so it is asked about a block that has them all.
+    let whole = Region::whole(&regions[0].buffer);
+    let list = regions.into_iter().map(|r| {
+        let empty = Block::new("", Stmt::nop());
+        let b = Block { reads: Some(vec![r]), writes: Some(Vec::new()), ..empty };
+        Stmt::block(Vec::new(), Expr::bool(true), b)
+    });
+    let block = Block::new("", Stmt::seq(list));
     let joined = infer(&block).0.into_iter().find(|r| r.buffer == whole.buffer);
     Some(joined.unwrap_or(whole))
 }

@@ -31,8 +31,8 @@ use tilewright_ir::{
     StmtKind, TensorFunc, Var,
 };
 
-use crate::cache::the_block;
-use crate::cursor::{Cursor, as_loop, fresh_block_name, loop_cursor, replace_in};
+use crate::cursor::{BlockCursor, Cursor, as_loop, loop_cursor, replace, replace_in, the_block};
+use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
@@ -51,25 +51,37 @@ primitives! {
 }
 
 /// Where a condition holds: `from <= var < end`.
-struct Bounds {
-    from: i64,
-    end: Dim,
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// The first value.
+    pub from: i64,
+    /// The one after the last.
+    pub end: Dim,
 }
 
 fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<BlockRef>> {
-    let (cursor, b) = the_block(func, block)?;
+    let cursor = the_block(func, block)?;
     let outer = loop_cursor(func, l)?;
-    let first = nest_from(&cursor, &b, &outer.stmt, l)?;
-    let padded = Padded::of(&cursor, &b, &cursor.around[first..])?;
+    let first = nest_from(&cursor, &outer.stmt, l)?;
+    let padded = Padded::of(&cursor, &cursor.around[first..])?;
     padded.writes_each_cell_once()?;
     unseen(func, &cursor, first, padded.buffer)?;
-    let bounds = box_of(&padded.cond, &b.iters).map_err(|e| e.at(cursor.stmt.span()))?;
+    let iters = &cursor.block.iters;
+    let vars: Vec<&Var> = iters.iter().map(|i| &i.var).collect();
+    let bounds = box_of(&padded.cond, &vars, |k| {
+        let domain = &iters[k].domain;
+        let size = Dim::of(&domain.extent).filter(|_| domain.min.as_int() == Some(0));
+        size.ok_or_else(|| {
+            let (extent, var) = (&domain.extent, vars[k].name());
+            Error::refused(format!("the extent {extent} of `{var}` is no size from zero"))
+        })
+    })?;
 
-    let name = fresh_block_name(func, &format!("{}_pad_const", b.name));
+    let name = fresh_block_name(func, &format!("{block}_pad_const"));
     let fill = padded.fill(name.clone());
     let copy = padded.copy(&bounds)?;
     let element = padded.own_nest().first().unwrap_or(&cursor.stmt);
-    let rest = crate::cursor::replace(&outer.stmt, element, &copy);
+    let rest = replace(&outer.stmt, element, &copy);
     let new = replace_in(func, &outer.stmt, &Stmt::seq([fill, rest]));
     Ok((new, BlockRef { func: block.func.clone(), name }))
 }
@@ -78,18 +90,16 @@ fn decompose(func: &TensorFunc, block: &BlockRef, l: &LoopRef) -> Result<Edited<
 ///
 /// # Errors
 /// `Refused` where it is not around it, or where other statements than loops stand between them.
-fn nest_from(cursor: &Cursor, b: &Block, outer: &Stmt, l: &LoopRef) -> Result<usize> {
+fn nest_from(cursor: &BlockCursor, outer: &Stmt, l: &LoopRef) -> Result<usize> {
     let Some(first) = cursor.around.iter().position(|s| s.ptr_eq(outer)) else {
-        let what = format!("the block `{}` is not in the loop `{}`", b.name, l.var.name());
-        return Err(Error::refused(what).at(cursor.stmt.span()));
+        return Err(cursor.refuse(format!("is not in the loop `{}`", l.var.name())));
     };
     let plain = |s: &&Stmt| as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_));
     match cursor.around[first..].iter().find(plain) {
         None => Ok(first),
         Some(s) => Err(Error::refused(format!(
             "between the loop `{}` and the block `{}` stand not only loops",
-            l.var.name(),
-            b.name
+            l.var, cursor.block.name
         ))
         .at(s.span())),
     }
@@ -101,8 +111,7 @@ fn simplified(e: &Expr) -> Expr {
 
 /// A block that stores `if_then_else(cond, inside, pad)`.
 struct Padded<'a> {
-    cursor: &'a Cursor,
-    block: &'a Block,
+    cursor: &'a BlockCursor,
     /// The statements around the block from the given loop on.
     nest: &'a [Stmt],
     buffer: &'a Buffer,
@@ -116,16 +125,10 @@ struct Padded<'a> {
 }
 
 impl<'a> Padded<'a> {
-    fn of(cursor: &'a Cursor, b: &'a Block, nest: &'a [Stmt]) -> Result<Padded<'a>> {
-        let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
-            return Err(Error::internal("a block cursor is no block"));
-        };
-        let of_block = |why: &str| refuse(cursor, format!("the block `{}` {why}", b.name));
-        let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
-            return Err(of_block("does not consist of one store"));
-        };
-        if b.init.is_some() || !b.allocs.is_empty() || !b.matches.is_empty() {
-            return Err(of_block("has an initialisation, allocations or views"));
+    fn of(cursor: &'a BlockCursor, nest: &'a [Stmt]) -> Result<Padded<'a>> {
+        let (buffer, indices, value) = cursor.store()?;
+        if cursor.block.init.is_some() {
+            return Err(cursor.refuse("has an initialisation"));
         }
         let ones = cursor
             .around
@@ -134,41 +137,27 @@ impl<'a> Padded<'a> {
             .filter(|(_, r, _)| r.min.as_int() == Some(0) && r.extent.as_int() == Some(1))
             .map(|(v, ..)| (v.clone(), Expr::int(0, v.dtype())));
         let mut ones = Subst::vars(ones);
-        let bindings: Vec<Expr> = bindings.iter().map(|e| simplified(&ones.expr(e))).collect();
-        let predicate = ones.expr(predicate);
+        let bindings: Vec<Expr> =
+            cursor.bindings.iter().map(|e| simplified(&ones.expr(e))).collect();
+        let predicate = ones.expr(&cursor.predicate);
         // A condition that always holds is padding of no cells.
         let is_choice =
             |e: &Expr| matches!(e.kind(), ExprKind::IfThenElse(..) | ExprKind::Select(..));
-        let decided = decided(value, &b.iters, &bindings, cursor);
+        let decided = decided(value, &cursor.block.iters, &bindings, cursor);
         let value = if is_choice(&decided) { &decided } else { value };
         let (ExprKind::IfThenElse(cond, inside, pad) | ExprKind::Select(cond, inside, pad)) =
             value.kind()
         else {
-            return Err(of_block("does not store an `if_then_else`"));
+            return Err(cursor.refuse("does not store an `if_then_else`"));
         };
         if !pad.effects().constant() || pad.effects().intrinsics {
-            return Err(refuse(cursor, format!("the pad value `{pad}` is not a constant")));
+            return Err(Error::refused(format!("the pad value `{pad}` is not a constant")));
         }
         if value.loads_from(|b| *b == *buffer || b.data == buffer.data) {
-            return Err(of_block(&format!("reads `{}`, which it writes", buffer.name)));
+            return Err(cursor.refuse(format!("reads `{buffer}`, which it writes")));
         }
         let [cond, inside, pad] = [cond, inside, pad].map(Expr::clone);
-        Ok(Padded {
-            cursor,
-            block: b,
-            nest,
-            buffer,
-            indices,
-            bindings,
-            predicate,
-            cond,
-            inside,
-            pad,
-        })
-    }
-
-    fn refuse(&self, why: &str) -> Error {
-        refuse(self.cursor, format!("the block `{}` {why}", self.block.name))
+        Ok(Padded { cursor, nest, buffer, indices, bindings, predicate, cond, inside, pad })
     }
 
     /// The loops that serve the block alone.
@@ -179,17 +168,16 @@ impl<'a> Padded<'a> {
 
     /// Checks that no cell is written for two values of the block's variables.
     fn writes_each_cell_once(&self) -> Result<()> {
-        for iter in &self.block.iters {
+        for iter in &self.cursor.block.iters {
             if iter.kind != IterKind::Spatial {
                 let why = format!("has `{}`, which is not spatial", iter.var.name());
-                return Err(self.refuse(&why));
+                return Err(self.cursor.refuse(why));
             }
             let point = iter.domain.extent.as_int() == Some(1);
             if !point && !self.indices.iter().any(|i| i.as_var() == Some(&iter.var)) {
-                return Err(self.refuse(&format!(
+                return Err(self.cursor.refuse(format!(
                     "may write a cell for several values of `{}`, which is not an index of `{}`",
-                    iter.var.name(),
-                    self.buffer.name
+                    iter.var, self.buffer.name
                 )));
             }
         }
@@ -203,7 +191,7 @@ impl<'a> Padded<'a> {
             reads: None,
             writes: None,
             body: Stmt::store(self.buffer, self.indices.to_vec(), self.pad.clone()),
-            ..self.block.clone()
+            ..(*self.cursor.block).clone()
         };
         let fill = Stmt::block(self.bindings.clone(), self.predicate.clone(), fill);
         let loops = self.nest.iter().filter(|s| as_loop(s).is_some());
@@ -214,7 +202,7 @@ impl<'a> Padded<'a> {
     /// The copy, in the loops that serve the block alone: each variable from its lower bound.
     fn copy(&self, bounds: &[Option<Bounds>]) -> Result<Stmt> {
         let mut made = Shrunk::default();
-        for (k, bound) in (0..self.block.iters.len()).zip(bounds) {
+        for (k, bound) in bounds.iter().enumerate() {
             self.shrink(&mut made, k, bound.as_ref())?;
         }
         let Shrunk { mut moved, ranges, iters, bindings, predicate, extents } = made;
@@ -224,11 +212,10 @@ impl<'a> Padded<'a> {
             self.indices.iter().map(|i| simplify(&moved.expr(i), &ranges)).collect(),
             simplify_indices(&moved.expr(&self.inside), &ranges),
         );
-        let copy = Block { iters, reads: None, writes: None, body: store, ..self.block.clone() };
-        let copy = Stmt::spanned(
-            Stmt::block(bindings, predicate, copy).kind().clone(),
-            self.cursor.stmt.span(),
-        );
+        let block = (*self.cursor.block).clone();
+        let copy = Block { iters, reads: None, writes: None, body: store, ..block };
+        let at = BlockCursor { bindings, predicate, ..self.cursor.clone() };
+        let copy = at.with_block(copy);
         Ok(self.own_nest().iter().rev().fold(copy, |body, s| match as_loop(s) {
             Some((var, range, _)) => {
                 let extent = extents.iter().find(|(v, _)| v == var);
@@ -241,7 +228,7 @@ impl<'a> Padded<'a> {
 
     /// Adds the variable at a position to the copy: within its bounds, if there are some.
     fn shrink(&self, made: &mut Shrunk, k: usize, bound: Option<&Bounds>) -> Result<()> {
-        let (iter, at) = (&self.block.iters[k], &self.bindings[k]);
+        let (iter, at) = (&self.cursor.block.iters[k], &self.bindings[k]);
         let Some(bound) = bound else {
             made.ranges.bind_loop(&iter.var, &iter.domain);
             made.iters.push(iter.clone());
@@ -252,13 +239,12 @@ impl<'a> Padded<'a> {
         let &Bounds { from, end } = own.as_ref().map_or(bound, |(_, within)| within);
         let count = end - from.dim();
         if count == 0 {
-            let why = format!("the condition `{}` never holds", self.cond);
-            return Err(refuse(self.cursor, why));
+            return Err(Error::refused(format!("the condition `{}` never holds", self.cond)));
         }
-        let is_loop = |v: &Var| self.cursor.around.iter().filter_map(as_loop).any(|(l, ..)| l == v);
+        let is_loop = |v: &Var| self.cursor.around.iter().any(|s| s.loop_var() == Some(v));
         if let Some(v) = end.vars().iter().find(|v| is_loop(v)) {
-            let why = format!("is padded up to the loop variable `{}`", v.name());
-            return Err(self.refuse(&why));
+            let why = format!("is padded up to the loop variable `{v}`");
+            return Err(self.cursor.refuse(why));
         }
         let dtype = iter.var.dtype();
         let extent = count.typed(dtype);
@@ -298,7 +284,7 @@ impl<'a> Padded<'a> {
         let mut loops = self.own_nest().iter().filter_map(as_loop);
         let (_, r, _) = loops.find(|(x, r, _)| **x == v && r.min.as_int() == Some(0))?;
         let n = Dim::of(&r.extent)?;
-        let all = Dim::of(&self.block.iters[k].domain.extent)?;
+        let all = Dim::of(&self.cursor.block.iters[k].domain.extent)?;
         let last = n + usize::try_from(shift).ok()?;
         let within = || Bounds { from: bound.from.max(shift), end: bound.end.min(last) };
         all.at_least(last).then(|| (v, within()))
@@ -317,10 +303,6 @@ struct Shrunk {
     predicate: Vec<Expr>,
     /// The extents of loops that become shorter.
     extents: Vec<(Var, Expr)>,
-}
-
-fn refuse(cursor: &Cursor, why: String) -> Error {
-    Error::refused(why).at(cursor.stmt.span())
 }
 
 /// The value of a block, with the conditions that are left open where the loops around it say what its
@@ -381,23 +363,25 @@ fn unseen(func: &TensorFunc, cursor: &Cursor, first: usize, buffer: &Buffer) -> 
     Ok(())
 }
 
-/// The bounds that a condition sets to each variable, where they are tighter than its domain.
-fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
-    let mut out: Vec<Option<Bounds>> = iters.iter().map(|_| None).collect();
+/// The bounds that a condition sets to each of some variables, which run from zero to an extent, where they are
+/// tighter than that.
+///
+/// # Errors
+/// `Refused` where a part of the condition is no bound of one variable, the extent of a variable is
+/// none, or the condition never holds.
+pub fn box_of(
+    cond: &Expr,
+    vars: &[&Var],
+    extent: impl Fn(usize) -> Result<Dim>,
+) -> Result<Vec<Option<Bounds>>> {
+    let mut out: Vec<Option<Bounds>> = vars.iter().map(|_| None).collect();
     for part in cond.conjuncts().into_iter().filter(|part| !part.is_true()) {
-        let (k, from, end) = bound_of(&part, iters).ok_or_else(|| {
+        let (k, from, end) = bound_of(&part, vars).ok_or_else(|| {
             Error::refused(format!(
                 "the condition `{part}` is no constant bound of one iteration variable"
             ))
         })?;
-        let iter = &iters[k];
-        let (Some(0), Some(n)) = (iter.domain.min.as_int(), Dim::of(&iter.domain.extent)) else {
-            return Err(Error::refused(format!(
-                "the extent {} of `{}` is no size from zero",
-                iter.domain.extent,
-                iter.var.name()
-            )));
-        };
+        let n = extent(k)?;
         let old = out[k].get_or_insert(Bounds { from: 0, end: n });
         old.from = old.from.max(from.unwrap_or(0));
         old.end = old.end.min(end.unwrap_or(n));
@@ -405,19 +389,17 @@ fn box_of(cond: &Expr, iters: &[IterVar]) -> Result<Vec<Option<Bounds>>> {
             return Err(Error::refused(format!("the condition `{cond}` never holds")));
         }
     }
-    for (b, iter) in out.iter_mut().zip(iters) {
-        let whole = |b: &Bounds| b.from == 0 && Dim::of(&iter.domain.extent) == Some(b.end);
-        if b.as_ref().is_some_and(whole) {
-            *b = None;
-        }
+    for (k, b) in out.iter_mut().enumerate() {
+        let whole = |b: &mut Bounds| b.from == 0 && extent(k).is_ok_and(|n| n == b.end);
+        b.take_if(whole);
     }
     Ok(out)
 }
 
 /// Which variable a comparison bounds: its first value, or the one after its last.
-fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<Dim>)> {
+fn bound_of(e: &Expr, vars: &[&Var]) -> Option<(usize, Option<i64>, Option<Dim>)> {
     let ExprKind::Binary(op, a, b) = e.kind() else { return None };
-    let k = iters.iter().position(|i| a.mentions(&i.var) || b.mentions(&i.var))?;
+    let k = vars.iter().position(|v| a.mentions(v) || b.mentions(v))?;
     // Brought to `factor * var + sizes + constant >= 0`.
     let (greater, less, apart) = match op {
         BinOp::Ge => (a, b, 0),
@@ -427,7 +409,7 @@ fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<D
         _ => return None,
     };
     let mut form = Linear::of(greater)?.plus(&Linear::of(less)?, -1)?;
-    let at = form.terms.iter().position(|(atom, _)| atom.as_var() == Some(&iters[k].var))?;
+    let at = form.terms.iter().position(|(atom, _)| atom.as_var() == Some(vars[k]))?;
     let (_, factor) = form.terms.remove(at);
     form.constant -= apart;
     let constant = form.constant;
@@ -439,7 +421,7 @@ fn bound_of(e: &Expr, iters: &[IterVar]) -> Option<(usize, Option<i64>, Option<D
         (false, -1) => {
             form.constant += 1;
             let end = form.to_expr()?;
-            let other = iters.iter().any(|i| end.mentions(&i.var));
+            let other = vars.iter().any(|v| end.mentions(v));
             Some((k, None, Some(Dim::of(&end).filter(|_| !other)?)))
         }
         _ => None,
@@ -453,13 +435,8 @@ mod tests {
     #[test]
     fn conditions_as_boxes() {
         let (i, j) = (Var::index("i"), Var::index("j"));
-        let iter = |v: &Var, n| IterVar {
-            var: v.clone(),
-            domain: Range::upto(Expr::i32(n)),
-            kind: IterKind::Spatial,
-        };
-        let iters = [iter(&i, 20), iter(&j, 10)];
-        let text = |e: Expr| match box_of(&e, &iters) {
+        let extent = |k: usize| Ok([20, 10][k].dim());
+        let text = |e: Expr| match box_of(&e, &[&i, &j], extent) {
             Ok(list) => list
                 .iter()
                 .map(|b| b.as_ref().map_or("-".into(), |b| format!("{}..{}", b.from, b.end)))

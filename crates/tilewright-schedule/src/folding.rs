@@ -82,13 +82,7 @@ impl Padding<'_> {
         let inside = match as_block(&nest.inside).filter(|_| !nest.iters.is_empty()) {
             None => stores.stmt(&nest.inside),
             Some(b) => {
-                let cell_iters: Vec<IterVar> = box_ranges
-                    .iter()
-                    .map(|(c, domain)| {
-                        let var = Var::new(format!("v_{}", c.name()), c.dtype());
-                        IterVar { var, domain: domain.clone(), kind: IterKind::Spatial }
-                    })
-                    .collect();
+                let cell_iters = self.layout.iters();
                 let names = cell_iters.iter().map(|i| i.var.expr());
                 let mut to_iters = Subst::vars(self.layout.cells.iter().cloned().zip(names));
                 let mut over = |s: &Stmt| to_iters.stmt(&stores.stmt(s));
@@ -113,9 +107,7 @@ impl Padding<'_> {
         };
         let (outer, inner) = (&nest.loops[..nest.used.start], &nest.loops[nest.used.end..]);
         let loops = outer.iter().chain(&box_ranges).chain(inner);
-        let around =
-            |body, (v, r): &(Var, Range)| Stmt::for_loop(v, r.clone(), ForKind::Serial, body);
-        Some(loops.rev().fold(inside, around))
+        Some(Stmt::nest(loops.cloned(), inside))
     }
 
     /// The loop variables by the cells, if the loops write every logical cell exactly once.
@@ -307,7 +299,8 @@ impl Stores<'_> {
         let value = self.back.expr(&value);
         let padding = &p.known.padding;
         let data = vec![!padding.clone()];
-        let value = Tidy::new(p.engine, p.layout.ranges(), data).expr(&value);
+        let cells = p.layout.cells.clone();
+        let value = Tidy::of(p.engine, p.layout.ranges(), cells, data).expr(&value);
         Expr::if_then_else(padding.clone(), p.value.clone(), value)
     }
 }

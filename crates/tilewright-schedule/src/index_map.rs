@@ -28,11 +28,11 @@ use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, Range, Result, Var};
+use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, IterVar, Range, Result, Var};
 use tilewright_ir::{extent, interval};
 use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
 
-use crate::value::{Lambda, LambdaBody, LambdaItem};
+use crate::value::{Lambda, LambdaItem};
 
 /// A function from logical indices to physical ones.
 #[derive(Clone, Debug)]
@@ -50,8 +50,6 @@ pub struct IndexMap {
 pub struct Layout {
     /// The map.
     pub map: IndexMap,
-    /// Logical extents.
-    pub logical: Vec<Expr>,
     /// Physical extents: the smallest box from zero that holds the image.
     pub physical: Vec<Expr>,
     /// Names for the physical indices, in which padding and inverse are written.
@@ -150,23 +148,6 @@ impl IndexMap {
         self.indices.iter().map(|e| subst.expr(e)).collect()
     }
 
-    /// First this map, then another one over its physical indices.
-    ///
-    /// # Errors
-    /// `Input` where the numbers of indices do not fit.
-    pub fn then(&self, next: &IndexMap) -> Result<IndexMap> {
-        if next.params.len() != self.indices.len() {
-            return Err(Error::input(format!(
-                "a map of {} indices cannot follow one that gives {}",
-                next.params.len(),
-                self.indices.len()
-            )));
-        }
-        let indices = next.apply(&self.indices);
-        let separators = next.separators.clone();
-        Ok(IndexMap { params: self.params.clone(), indices, separators })
-    }
-
     /// The map as a lambda that can be printed; names of parameters are made different.
     pub fn to_lambda(&self) -> Lambda {
         let mut names: HashSet<String> = HashSet::new();
@@ -178,37 +159,15 @@ impl IndexMap {
             }
             params.push(Var::new(name, v.dtype()));
         }
-        let renamed = self.params.iter().cloned().zip(params.iter().map(Var::expr));
-        let mut named = Subst::vars(renamed);
-        let mut items: Vec<LambdaItem> =
-            self.indices.iter().map(|e| LambdaItem::Expr(named.expr(e))).collect();
-        for at in self.separators.iter().rev() {
-            items.insert((*at).min(items.len()), LambdaItem::Separator);
-        }
-        let text = |item: &LambdaItem| match item {
-            LambdaItem::Expr(e) => e.to_string(),
-            _ => "AXIS_SEPARATOR".to_owned(),
-        };
-        let list = |l: Vec<String>| l.join(", ");
-        let text = format!(
-            "lambda {}: [{}]",
-            list(params.iter().map(|p| p.name().to_string()).collect()),
-            list(items.iter().map(text).collect())
-        );
-        Lambda::new(text, move |dtypes| {
-            if dtypes.len() != params.len() {
-                return Err(Error::input(format!("the map takes {} indices", params.len())));
+        let map = self.clone();
+        Lambda::over_vars(params, move |at| {
+            let at = at.iter().zip(&map.params).map(|(e, p)| e.clone().cast(p.dtype()));
+            let indices = map.apply(&at.collect::<Vec<_>>());
+            let mut items: Vec<LambdaItem> = indices.into_iter().map(LambdaItem::Expr).collect();
+            for at in map.separators.iter().rev() {
+                items.insert((*at).min(items.len()), LambdaItem::Separator);
             }
-            let new: Vec<Var> =
-                params.iter().zip(dtypes).map(|(p, d)| Var::new(p.name().clone(), *d)).collect();
-            let values = new.iter().zip(&params).map(|(n, p)| n.expr().cast(p.dtype()));
-            let mut subst = Subst::vars(params.iter().cloned().zip(values));
-            let item = |item: &LambdaItem| match item {
-                LambdaItem::Expr(e) => LambdaItem::Expr(subst.expr(e)),
-                other => other.clone(),
-            };
-            let items = items.iter().map(item).collect();
-            Ok(LambdaBody { params: new, items })
+            items
         })
     }
 
@@ -256,13 +215,8 @@ impl IndexMap {
         let engine = Engine::new()?.with_sizes(self.indices.iter().flat_map(free_vars));
         let domain = engine.domain_of(&ranges, &self.defined());
         let cells = self.cells();
-        let layout = |physical, known| Layout {
-            map: self.clone(),
-            logical: shape.to_vec(),
-            physical,
-            cells: cells.clone(),
-            known,
-        };
+        let layout =
+            |physical, known| Layout { map: self.clone(), physical, cells: cells.clone(), known };
         let relation = domain.map(&self.indices)?;
         let exact = self.by_engine(&engine, &ranges, &cells);
         let why = match exact {
@@ -316,7 +270,7 @@ impl IndexMap {
             .values
             .iter()
             .filter(|(v, _)| !self.params.contains(v))
-            .map(|(v, x)| format!("{}={x}", v.name()))
+            .map(|(v, x)| format!("{v}={x}"))
             .collect();
         let sizes =
             if sizes.is_empty() { String::new() } else { format!(" ({})", sizes.join(", ")) };
@@ -464,15 +418,18 @@ impl IndexMap {
 }
 
 impl Layout {
-    /// Whether every cell of the box is reached; `None` where it is not known.
-    pub fn is_padded(&self) -> Option<bool> {
-        self.known.as_ref().ok().map(|k| !k.padding.is_false())
-    }
-
     /// The cells with the range of each.
     pub fn ranges(&self) -> Vec<(Var, Range)> {
         let range = |(c, e): (&Var, &Expr)| (c.clone(), Range::upto(e.clone().cast(c.dtype())));
         self.cells.iter().zip(&self.physical).map(range).collect()
+    }
+
+    /// Iteration variables over the cells, named after them.
+    pub(crate) fn iters(&self) -> Vec<IterVar> {
+        let iter = |(c, domain): (Var, Range)| {
+            IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain)
+        };
+        self.ranges().into_iter().map(iter).collect()
     }
 }
 
@@ -498,6 +455,7 @@ fn by_symbol(e: &Expr, wanted: BinOp) -> Option<(Var, Expr)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::LambdaBody;
     use expect_test::{Expect, expect};
 
     fn lambda(text: &str, build: impl Fn(&[Var]) -> Vec<Expr> + Send + Sync + 'static) -> Lambda {

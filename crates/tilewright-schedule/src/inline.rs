@@ -14,15 +14,16 @@ use std::sync::Arc;
 
 use tilewright_analysis::index::{Ranges, simplify_indices};
 use tilewright_ir::visit::{
-    Subst, fold_block_children, fold_expr_children, fold_stmt_children, free_vars, walk_expr,
+    Subst, fold_block_children, fold_expr_children, fold_stmt_children, walk_expr,
 };
 use tilewright_ir::{
     Block, Buffer, CallTarget, Error, Expr, ExprKind, Fold, IterKind, Region, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
 
-use crate::cache::the_block;
-use crate::cursor::{Cursor, as_block, as_loop, find, with_block};
+use crate::cursor::{
+    BlockCursor, Cursor, as_block, find, in_scope, replace, replace_in, the_block,
+};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
@@ -49,33 +50,87 @@ primitives! {
     reverse_compute_inline(block: &BlockRef), edit |f| reverse_inline(f, block);
 }
 
-/// A block that is one store, spatial, without anything of its own.
-struct Stage {
-    cursor: Cursor,
-    block: Arc<Block>,
-    buffer: Buffer,
-    indices: Vec<Expr>,
-    value: Expr,
+/// A block that is one store, without buffers of its own.
+pub(crate) struct Stage {
+    pub at: BlockCursor,
+    pub buffer: Buffer,
+    pub indices: Vec<Expr>,
+    pub value: Expr,
 }
 
-fn stage(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
-    let (cursor, b) = the_block(func, block)?;
-    let refuse =
-        |why: &str| Error::refused(format!("the block `{}` {why}", b.name)).at(cursor.stmt.span());
-    let StmtKind::Store { buffer, indices, value } = b.body.kind() else {
-        return Err(refuse("does not consist of one store"));
-    };
-    if b.init.is_some() || b.iters.iter().any(|i| i.kind != IterKind::Spatial) {
-        return Err(refuse("is not spatial"));
+impl Stage {
+    /// # Errors
+    /// `Refused` where there is no such block, or it is another one.
+    pub fn of(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
+        let at = the_block(func, block)?;
+        let (buffer, indices, value) = at.store()?;
+        let (buffer, indices, value) = (buffer.clone(), indices.to_vec(), value.clone());
+        Ok(Stage { at, buffer, indices, value })
     }
-    if !b.allocs.is_empty() || !b.matches.is_empty() {
-        return Err(refuse("allocates or views buffers"));
+
+    /// One without a reduction, whose value can be computed again.
+    fn spatial(func: &TensorFunc, block: &BlockRef) -> Result<Stage> {
+        let stage = Stage::of(func, block)?;
+        let at = &stage.at;
+        if at.block.init.is_some() || at.pairs().any(|(i, _)| i.kind != IterKind::Spatial) {
+            return Err(at.refuse("is not spatial"));
+        }
+        match not_repeatable(&stage.value) {
+            None => Ok(stage),
+            Some(what) => Err(at.refuse(format!("computes `{what}`, which may differ each time"))),
+        }
     }
-    if let Some(what) = not_repeatable(value) {
-        return Err(refuse(&format!("computes `{what}`, which may differ each time")));
+
+    /// What is known around its scope; `own` is the block in that.
+    pub fn known_outside(&self, own: &Cursor) -> Vec<Expr> {
+        known_around(&self.at.around[..self.at.around.len() - own.around.len()])
     }
-    let (buffer, indices, value) = (buffer.clone(), indices.clone(), value.clone());
-    Ok(Stage { cursor, block: b, buffer, indices, value })
+
+    /// Values that the loops of a scope have do not exist elsewhere.
+    pub fn check_vars(&self) -> Result<()> {
+        let bound = in_scope(&self.at.around).iter().find_map(|s| match s.kind() {
+            StmtKind::For { var, .. } | StmtKind::Let { var, .. } => {
+                Some(var).filter(|v| self.value.mentions(v))
+            }
+            _ => None,
+        });
+        match bound {
+            None => Ok(()),
+            Some(v) => Err(Error::refused(format!(
+                "the value of the block `{}` uses `{v}`, which is not one of its variables",
+                self.at.block.name
+            ))),
+        }
+    }
+
+    /// Refuses readers that are none, and those where what the value is made of is another one.
+    pub fn read_by(&self, body: &Stmt, own: &Cursor, readers: &[Cursor]) -> Result<()> {
+        if readers.is_empty() {
+            return Err(Error::refused(format!("nothing reads `{}`", self.buffer.name)));
+        }
+        for x in self.value.loaded_buffers().iter().filter(|x| **x != self.buffer) {
+            if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
+                return Err(Error::refused(format!(
+                    "`{x}` is written where the value of the block `{}` would be computed from it",
+                    self.at.block.name
+                ))
+                .at(r.stmt.span()));
+            }
+            nothing_between(body, own, readers, x, |(_, w)| w, "is written")?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a block that reads what it writes.
+    fn reads_others(&self) -> Result<()> {
+        match self.value.loads_from(|b| *b == self.buffer) {
+            false => Ok(()),
+            true => {
+                let name = &self.buffer.name;
+                Err(self.at.refuse(format!("reads `{name}`, which it writes")))
+            }
+        }
+    }
 }
 
 /// Most nodes that one statement may get in the place of loads.
@@ -131,18 +186,17 @@ pub(crate) fn solve(b: &Block, indices: &[Expr], buffer: &Buffer) -> Result<Vec<
         let v = i.as_var().filter(|v| b.iters.iter().any(|x| x.var == **v) && !vars.contains(v));
         vars.push(v.cloned().ok_or_else(|| {
             Error::refused(format!(
-                "the block `{}` accesses `{}` at `{i}`, not at an iteration variable of its own \
-                 for each axis",
-                b.name, buffer.name
+                "the block `{}` accesses `{buffer}` at `{i}`, not at an iteration variable of its \
+                 own for each axis",
+                b.name
             ))
         })?);
     }
     for iter in &b.iters {
         if !vars.contains(&iter.var) && iter.domain.extent.as_int() != Some(1) {
             return Err(Error::refused(format!(
-                "the block `{}` accesses a cell of `{}` for several values of `{}`",
+                "the block `{}` accesses a cell of `{buffer}` for several values of `{}`",
                 b.name,
-                buffer.name,
                 iter.var.name()
             )));
         }
@@ -158,17 +212,13 @@ pub(crate) fn scope_of(func: &TensorFunc, cursor: &Cursor, buffer: &Buffer) -> R
     };
     if !allocs.contains(buffer) {
         return Err(Error::refused(format!(
-            "`{}` is not allocated by the scope of the block, and others may see it",
-            buffer.name
-        ))
-        .at(cursor.stmt.span()));
+            "`{buffer}` is not allocated by the scope of the block, and others may see it"
+        )));
     }
     if uses_pointer(&func.body, buffer) {
         return Err(Error::refused(format!(
-            "the memory of `{}` is used through a pointer or a view",
-            buffer.name
-        ))
-        .at(cursor.stmt.span()));
+            "the memory of `{buffer}` is used through a pointer or a view"
+        )));
     }
     Ok(body)
 }
@@ -203,13 +253,6 @@ pub(crate) fn users(
         .collect()
 }
 
-fn shares_loop(a: &Cursor, b: &Cursor) -> bool {
-    a.around.iter().filter_map(as_loop).any(|(v, r, _)| {
-        r.extent.as_int().is_none_or(|n| n > 1)
-            && b.around.iter().filter_map(as_loop).any(|(x, ..)| x == v)
-    })
-}
-
 /// Refuses where an access of a buffer by others comes between two statements, in the order of
 /// the text or by way of a loop.
 pub(crate) fn nothing_between(
@@ -232,11 +275,10 @@ pub(crate) fn nothing_between(
         let (w_at, from_at) = (at(&w.stmt), at(&from.stmt));
         let before = w_at < from_at;
         let after = to.iter().all(|t| at(&t.stmt) < w_at);
-        let looped = shares_loop(&w, from) || to.iter().any(|t| shares_loop(&w, t));
+        let looped = w.shares_loop(from) || to.iter().any(|t| w.shares_loop(t));
         if looped || !(before || after) {
             return Err(Error::refused(format!(
-                "`{}` {does} between the block `{}` and where its result is used",
-                buffer.name,
+                "`{buffer}` {does} between the block `{}` and where its result is used",
                 as_block(&from.stmt).map_or("", |b| &*b.name)
             ))
             .at(w.stmt.span()));
@@ -252,72 +294,36 @@ pub(crate) fn cursor_in(body: &Stmt, s: &Stmt) -> Result<Cursor> {
         .ok_or_else(|| Error::internal("a block is not in its scope"))
 }
 
-/// Values that the loops of a scope have do not exist elsewhere.
-fn check_vars(st: &Stage) -> Result<()> {
-    let free = free_vars(&st.value);
-    let inner = st.cursor.around.iter().rposition(|s| as_block(s).is_some()).map_or(0, |k| k + 1);
-    for s in &st.cursor.around[inner..] {
-        let bound = match s.kind() {
-            StmtKind::For { var, .. } | StmtKind::Let { var, .. } => var,
-            _ => continue,
-        };
-        if free.contains(bound) {
-            return Err(Error::refused(format!(
-                "the value of the block `{}` uses `{}`, which is not one of its variables",
-                st.block.name,
-                bound.name()
-            ))
-            .at(st.cursor.stmt.span()));
-        }
-    }
-    Ok(())
+/// What comes first of a statement and others, in the order of the text, where that is another one.
+pub(crate) fn earlier(body: &Stmt, own: &Stmt, others: &[Cursor]) -> Option<Cursor> {
+    let order = find(body, |s| s.ptr_eq(own) || others.iter().any(|o| o.stmt.ptr_eq(s)));
+    order.into_iter().next().filter(|first| !first.stmt.ptr_eq(own))
 }
 
 fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
-    let st = stage(func, block)?;
-    let span = st.cursor.stmt.span();
-    let vars = solve(&st.block, &st.indices, &st.buffer).map_err(|e| e.at(span))?;
-    let body = scope_of(func, &st.cursor, &st.buffer)?;
-    let inputs = st.value.loaded_buffers();
-    if inputs.contains(&st.buffer) {
-        return Err(Error::refused(format!(
-            "the block `{}` reads `{}`, which it writes",
-            st.block.name, st.buffer.name
-        ))
-        .at(span));
-    }
-    check_vars(&st)?;
-    let own = cursor_in(&body, &st.cursor.stmt)?;
-    let known = known_around(&st.cursor.around[..st.cursor.around.len() - own.around.len()]);
+    let st = Stage::spatial(func, block)?;
+    let vars = solve(&st.at.block, &st.indices, &st.buffer)?;
+    let body = scope_of(func, &st.at, &st.buffer)?;
+    st.reads_others()?;
+    st.check_vars()?;
+    let own = cursor_in(&body, &st.at.stmt)?;
     only_writer(&body, &st, &own)?;
-    cover(&Footprint::of(&body, &st.buffer).writes, &Region::whole(&st.buffer), &known)
-        .map_err(|e| e.context("the buffer must be filled as a whole").at(span))?;
+    let whole = Region::whole(&st.buffer);
+    cover(&Footprint::of(&body, &st.buffer).writes, &whole, &st.known_outside(&own))
+        .map_err(|e| e.context("the buffer must be filled as a whole"))?;
     let readers = users(&body, &st.buffer, |(r, _)| r);
-    if readers.is_empty() {
-        return Err(Error::refused(format!("nothing reads `{}`", st.buffer.name)).at(span));
-    }
-    let text = find(&body, |s| s.ptr_eq(&own.stmt) || readers.iter().any(|r| r.stmt.ptr_eq(s)));
-    if text.first().is_some_and(|first| !first.stmt.ptr_eq(&own.stmt)) {
+    if let Some(first) = earlier(&body, &own.stmt, &readers) {
         return Err(Error::refused(format!(
-            "`{}` is read before the block `{}` writes it",
-            st.buffer.name, st.block.name
+            "`{}` is read before the block `{block}` writes it",
+            st.buffer.name
         ))
-        .at(text[0].stmt.span()));
+        .at(first.stmt.span()));
     }
-    for x in &inputs {
-        if let Some(r) = readers.iter().find(|r| touches(&r.stmt, x).1) {
-            return Err(Error::refused(format!(
-                "`{}` is written where the value of the block `{}` would be computed from it",
-                x.name, st.block.name
-            ))
-            .at(r.stmt.span()));
-        }
-        nothing_between(&body, &own, &readers, x, |(_, w)| w, "is written")?;
-    }
+    st.read_by(&body, &own, &readers)?;
     let loads = readers.iter().map(|r| loads_as_text(&r.stmt, &st.buffer)).max().unwrap_or(0);
-    check_size(&st.value, loads, &st.block.name).map_err(|e| e.at(span))?;
+    check_size(&st.value, loads, &block.name)?;
     let mut point = Subst::default();
-    for iter in &st.block.iters {
+    for iter in &st.at.block.iters {
         if !vars.contains(&iter.var) {
             point.vars.insert(iter.var.clone(), iter.domain.min.clone().cast(iter.var.dtype()));
         }
@@ -341,8 +347,7 @@ fn compute_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
             "the block `{name}` reads `{}` and also works through pointers, so that what it reads \
              cannot be told",
             st.buffer.name
-        ))
-        .at(span));
+        )));
     }
     Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
 }
@@ -362,7 +367,7 @@ fn only_writer(body: &Stmt, st: &Stage, own: &Cursor) -> Result<()> {
         None => Ok(()),
         Some(w) => Err(Error::refused(format!(
             "`{}` is not written by the block `{}` alone",
-            st.buffer.name, st.block.name
+            st.buffer.name, st.at.block.name
         ))
         .at(w.stmt.span())),
     }
@@ -430,46 +435,34 @@ fn is_pointer(e: &Expr) -> bool {
 }
 
 fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
-    let consumer = stage(func, block)?;
-    let span = consumer.cursor.stmt.span();
-    check_vars(&consumer)?;
+    let consumer = Stage::spatial(func, block)?;
+    consumer.check_vars()?;
     // The buffer that disappears: internal, and written by a block of the same scope.
-    let mut why = Error::refused(format!(
-        "the block `{}` reads no buffer that its scope allocates",
-        consumer.block.name
-    ));
+    let mut why = consumer.at.refuse("reads no buffer that its scope allocates");
     let mut found = None;
-    let scope = consumer.cursor.scope().and_then(as_block).cloned();
+    let scope = consumer.at.scope().and_then(as_block);
     for b in consumer.value.loaded_buffers() {
-        if !scope.as_ref().is_some_and(|s| s.allocs.contains(&b)) {
+        if !scope.is_some_and(|s| s.allocs.contains(&b)) {
             continue;
         }
-        let producer = scope_of(func, &consumer.cursor, &b).and_then(|body| {
-            Ok((b.clone(), body.clone(), producer_of(func, block, &body, &consumer, &b)?))
+        let producer = scope_of(func, &consumer.at, &b).and_then(|body| {
+            let producer = producer_of(func, block, &body, &consumer, &b)?;
+            Ok((b, body, producer))
         });
         match producer {
             Ok(p) => found = found.or(Some(p)),
             Err(e) => why = e,
         }
     }
-    let Some((buffer, body, producer)) = found else { return Err(why.at(span)) };
+    let Some((buffer, body, producer)) = found else { return Err(why) };
     let out = &consumer.buffer;
-    let from = cursor_in(&body, &producer.cursor.stmt)?;
-    let to = cursor_in(&body, &consumer.cursor.stmt)?;
-    if touches(&producer.cursor.stmt, out) != (false, false) {
-        return Err(Error::refused(format!(
-            "the block `{}` uses `{}`, which would be written too early",
-            producer.block.name, out.name
-        ))
-        .at(span));
+    let from = cursor_in(&body, &producer.at.stmt)?;
+    let to = cursor_in(&body, &consumer.at.stmt)?;
+    if touches(&producer.at.stmt, out) != (false, false) {
+        let why = format!("uses `{out}`, which would be written too early");
+        return Err(producer.at.refuse(why));
     }
-    if consumer.value.loaded_buffers().contains(out) {
-        return Err(Error::refused(format!(
-            "the block `{}` reads `{}`, which it writes",
-            consumer.block.name, out.name
-        ))
-        .at(span));
-    }
+    consumer.reads_others()?;
     let list = std::slice::from_ref(&to);
     nothing_between(&body, &from, list, out, |(r, w)| r || w, "is used")?;
     for x in consumer.value.loaded_buffers().iter().filter(|x| **x != buffer) {
@@ -477,9 +470,9 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     }
     // The producer's store, seen from the consumer.
     let at = read_at(&consumer, &buffer)?;
-    let vars = solve(&consumer.block, &at, &buffer).map_err(|e| e.at(span))?;
+    let vars = solve(&consumer.at.block, &at, &buffer)?;
     let mut subst = Subst::refresh();
-    for iter in &consumer.block.iters {
+    for iter in &consumer.at.block.iters {
         let value = match vars.iter().position(|v| *v == iter.var) {
             Some(k) => producer.indices[k].clone(),
             None => iter.domain.min.clone(),
@@ -487,7 +480,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         subst.vars.insert(iter.var.clone(), value.cast(iter.var.dtype()));
     }
     let loads = loads_as_text(&to.stmt, &buffer);
-    check_size(&producer.value, loads, &producer.block.name).map_err(|e| e.at(span))?;
+    check_size(&producer.value, loads, &producer.at.block.name)?;
     let mut replace = Inline {
         gone: removed(&to),
         buffer: &buffer,
@@ -498,44 +491,36 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
     let value = replace.expr(&value);
     let indices: Vec<Expr> = consumer.indices.iter().map(|i| subst.expr(i)).collect();
     // Where the consumer does not read, as in padding, the producer may not run.
-    let known =
-        known_around(&consumer.cursor.around[..consumer.cursor.around.len() - to.around.len()]);
     let (was, becomes) = (
-        written(&body, &consumer.cursor, out, &consumer.indices),
-        written(&body, &producer.cursor, out, &indices),
+        written(&body, &consumer.at, out, &consumer.indices),
+        written(&body, &producer.at, out, &indices),
     );
-    if !fed(out, &was, &becomes, &known)? {
-        return Err(Error::refused(format!(
-            "the block `{}` does not run for every cell of `{}` that the block `{}` writes",
-            producer.block.name, out.name, consumer.block.name
-        ))
-        .at(span));
+    if !fed(out, &was, &becomes, &consumer.known_outside(&to))? {
+        return Err(producer.at.refuse(format!(
+            "does not run for every cell of `{out}` that the block `{block}` writes"
+        )));
     }
     let new = Block {
         reads: None,
         writes: None,
         body: Stmt::spanned(
             StmtKind::Store { buffer: out.clone(), indices, value },
-            producer.block.body.span(),
+            producer.at.block.body.span(),
         ),
-        ..(*producer.block).clone()
+        ..(*producer.at.block).clone()
     };
-    let new = with_block(&producer.cursor.stmt, new);
-    let body = crate::cursor::replace(&func.body, &producer.cursor.stmt, &new);
-    let body = replace.stmt(&body);
-    Ok((without_root(TensorFunc { body, ..func.clone() }), ()))
+    let func = replace_in(func, &producer.at.stmt, &producer.at.with_block(new));
+    Ok((without_root(TensorFunc { body: replace.stmt(&func.body), ..func }), ()))
 }
 
 /// The cells of a buffer that a block would write at these indices.
-fn written(body: &Stmt, cursor: &Cursor, buffer: &Buffer, indices: &[Expr]) -> Vec<Cells> {
-    let Some(b) = as_block(&cursor.stmt) else { return Vec::new() };
+fn written(body: &Stmt, at: &BlockCursor, buffer: &Buffer, indices: &[Expr]) -> Vec<Cells> {
     // A buffer that nothing else uses.
     let probe = buffer.derive_storage(|_| {});
     let value = Expr::constant(0.0, buffer.dtype());
     let store = Stmt::store(&probe, indices.to_vec(), value);
-    let alone = Block { reads: None, writes: None, body: store, ..(**b).clone() };
-    let body = crate::cursor::replace(body, &cursor.stmt, &with_block(&cursor.stmt, alone));
-    Footprint::of(&body, &probe).writes
+    let alone = Block { reads: None, writes: None, body: store, ..(*at.block).clone() };
+    Footprint::of(&replace(body, &at.stmt, &at.with_block(alone)), &probe).writes
 }
 
 /// The indices at which a consumer reads a buffer, everywhere the same.
@@ -548,11 +533,8 @@ fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
     });
     let first = places.first().cloned().unwrap_or_default();
     if places.iter().any(|x| !tilewright_analysis::index::same_all(x, &first)) {
-        return Err(Error::refused(format!(
-            "the block `{}` reads several cells of `{}`",
-            consumer.block.name, buffer.name
-        ))
-        .at(consumer.cursor.stmt.span()));
+        let name = &buffer.name;
+        return Err(consumer.at.refuse(format!("reads several cells of `{name}`")));
     }
     Ok(first)
 }
@@ -565,38 +547,30 @@ fn producer_of(
     consumer: &Stage,
     buffer: &Buffer,
 ) -> Result<Stage> {
-    let refuse = |why: String| Error::refused(why).at(consumer.cursor.stmt.span());
+    let refuse = |why: &str| Error::refused(format!("`{buffer}` is {why}"));
     let writers = users(body, buffer, |(_, w)| w);
-    let writer = match &writers[..] {
-        [one] => one,
-        _ => return Err(refuse(format!("`{}` is not written by one block", buffer.name))),
-    };
+    let [writer] = &writers[..] else { return Err(refuse("not written by one block")) };
     let Some(b) = as_block(&writer.stmt) else {
-        return Err(refuse(format!("`{}` is written outside of blocks", buffer.name)));
+        return Err(refuse("written outside of blocks"));
     };
     let name = BlockRef { func: block.func.clone(), name: b.name.clone() };
-    let producer = stage(func, &name)?;
-    if !producer.cursor.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
-        return Err(refuse(format!("`{}` is written inside of another block", buffer.name)));
+    let producer = Stage::spatial(func, &name).map_err(|e| e.at(writer.stmt.span()))?;
+    if !producer.at.stmt.ptr_eq(&writer.stmt) || producer.buffer != *buffer {
+        return Err(refuse("written inside of another block"));
     }
     let readers = users(body, buffer, |(r, _)| r);
-    if let Some(other) = readers.iter().find(|r| !r.stmt.ptr_eq(&consumer.cursor.stmt)) {
-        return Err(Error::refused(format!("`{}` is read by others, too", buffer.name))
-            .at(other.stmt.span()));
+    if let Some(other) = readers.iter().find(|r| !r.stmt.ptr_eq(&consumer.at.stmt)) {
+        return Err(refuse("read by others, too").at(other.stmt.span()));
     }
-    let order = find(body, |s| s.ptr_eq(&writer.stmt) || s.ptr_eq(&consumer.cursor.stmt));
-    if order.first().is_some_and(|s| !s.stmt.ptr_eq(&writer.stmt)) {
-        return Err(refuse(format!("`{}` is read before it is written", buffer.name)));
+    if earlier(body, &writer.stmt, std::slice::from_ref(&consumer.at)).is_some() {
+        return Err(refuse("read before it is written"));
     }
-    let own = cursor_in(body, &consumer.cursor.stmt)?;
-    let outside = consumer.cursor.around.len() - own.around.len();
-    let known = known_around(&consumer.cursor.around[..outside]);
+    let known = consumer.known_outside(&cursor_in(body, &consumer.at.stmt)?);
     let cells = Footprint::of(body, buffer);
     let all = Region::whole(buffer);
     cover(&cells.writes, &all, &known)
         .map_err(|e| e.context(format!("the block `{}` must fill the buffer", b.name)))?;
-    cover(&cells.reads, &all, &known).map_err(|e| {
-        e.context(format!("the block `{}` must read the whole buffer", consumer.block.name))
-    })?;
+    cover(&cells.reads, &all, &known)
+        .map_err(|e| e.context(format!("the block `{block}` must read the whole buffer")))?;
     Ok(producer)
 }

@@ -1,5 +1,6 @@
 //! Schedules: how the loops of a tensor function run, and how its buffers lie in memory.
 //!
+//! * `apart`: accesses that must not meet.
 //! * [`argument`]: the types of what primitives take and return.
 //! * [`block_layout`]: iteration spaces of blocks.
 //! * [`buffer_arg`]: which buffer of a block is meant.
@@ -30,6 +31,7 @@
 //! * [`transform_layout`]: how buffers lie in memory.
 //! * [`value`]: the values of scripts and traces.
 
+mod apart;
 pub mod argument;
 pub mod block_layout;
 pub mod buffer_arg;

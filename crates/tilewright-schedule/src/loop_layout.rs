@@ -25,16 +25,19 @@
 //! What loops that were taken apart have in common, such as threads, is then shared among all their
 //! iterations at once.
 
-use tilewright_analysis::dependence::{accesses, keeps_order, refuse};
+use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessRelation, Engine};
+use tilewright_sets::Engine;
 
-use crate::cursor::{around, as_loop, block_cursor, find, loop_cursor, ranges_around, replace_in};
+use crate::apart::apart;
+use crate::cursor::{
+    around, find, loop_cursor, loop_ranges, ranges_around, replace_in, the_block, within,
+};
 use crate::index_map::IndexMap;
-use crate::loops::guard_blocks;
+use crate::loops::{Nest, guard_blocks, serial};
 use crate::primitive::primitives;
 use crate::relayout::{Tidy, simplify_under};
 use crate::schedule::Edited;
@@ -55,10 +58,11 @@ primitives! {
     /// # Errors
     /// `Refused` where there is no such block.
     get_inner_loops(block: &BlockRef) -> Vec<LoopRef>, ask |sch| {
-        let cursor = block_cursor(sch.func(&block.func)?, &block.name)?;
-        let inside = find(&cursor.stmt, |s| as_loop(s).is_some());
-        let loops = inside.iter().filter_map(|s| as_loop(&s.stmt));
-        Ok(loops.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
+        let mut loops = Vec::new();
+        the_block(sch.func(&block.func)?, block)?.stmt.for_each(|s| {
+            loops.extend(s.loop_var().map(|var| LoopRef::new(&block.func, var)));
+        });
+        Ok(loops)
     };
 
     /// Splits the body of a loop in two: the statements before position `at`, and the rest, each
@@ -79,54 +83,21 @@ primitives! {
     join_loops([rest] loops: &[LoopRef]) -> LoopRef, edit |f| join_loops(f, loops);
 }
 
-/// Variable, range and body of a serial loop without annotations.
-fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range, &'a Stmt)> {
-    let StmtKind::For { var, range, kind, annotations, body } = s.kind() else {
-        return Err(Error::internal("a loop cursor is no loop"));
-    };
-    let refuse = |why: &str| {
-        Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name()))
-            .at(s.span()))
-    };
-    match kind {
-        ForKind::Serial if annotations.is_empty() => Ok((var, range, body)),
-        ForKind::Serial => refuse("it has annotations"),
-        _ => refuse("it is not a serial loop"),
-    }
-}
-
 fn transform_loops(
     func: &TensorFunc,
     loops: &[LoopRef],
     lambda: &Lambda,
 ) -> Result<Edited<Vec<LoopRef>>> {
-    let Some(first) = loops.first() else {
-        return Err(Error::internal("no loops"));
-    };
-    let outer = loop_cursor(func, first)?;
-    let mut ranges: Vec<(Var, Range)> = Vec::new();
-    let mut body = outer.stmt.clone();
-    for l in loops {
-        if as_loop(&body).is_none_or(|(v, ..)| *v != l.var) {
-            let outside =
-                ranges.last().map_or_else(|| l.var.name().clone(), |(v, _)| v.name().clone());
-            return Err(Error::refused(format!(
-                "the loop `{}` is not directly inside the loop `{outside}`",
-                l.var.name()
-            ))
-            .at(body.span()));
-        }
-        let (v, r, inner) = serial(&body, "transformed")?;
-        ranges.push((v.clone(), r.clone()));
-        body = inner.clone();
-    }
+    let Nest { outer, loops: old, body } =
+        Nest::of(func, loops, |s| serial(s, "transformed").map(drop))?;
+    let ranges = loop_ranges(&old);
     let engine = Engine::new()?;
     let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
     let boxes: Vec<(DType, Range)> = ranges.iter().map(|(v, r)| (v.dtype(), r.clone())).collect();
     let map = IndexMap::bind_over(lambda, &boxes)?;
     let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
     let new_order = map.apply(&at);
-    let nest = ranges.iter().fold(around(&engine, &outer), |d, (v, r)| d.with_var(v, r));
+    let nest = within(around(&engine, &outer), &old);
     let relation = nest.map(&new_order)?;
     if let Some(c) = relation.collision()? {
         return Err(Error::refused("the index map is not injective").note(c.to_string()));
@@ -134,8 +105,7 @@ fn transform_loops(
     let cells = map.cells();
     let image = relation.image(&cells)?;
     let inverse = relation.inverse(&cells)?;
-    keeps_order(&nest, &accesses(&body, &nest)?, &vars, (&at, &new_order))
-        .map_err(|e| e.at(outer.stmt.span()))?;
+    keeps_order(&nest, &accesses(&body, &nest)?, &vars, (&at, &new_order))?;
     let cell_ranges: Vec<(Var, Range)> = cells
         .iter()
         .zip(&image.shape)
@@ -150,16 +120,13 @@ fn transform_loops(
     let subst: Vec<(Var, Expr)> = vars.iter().zip(inverse).map(back).collect();
     let body = Subst::vars(subst).stmt(&body);
     let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
-    let mut tidy = Tidy::within(&engine, known, cells.clone(), guards);
+    let mut tidy = Tidy::of(&engine, known, cells.clone(), guards);
     let mut body = tidy.stmt(&body);
     if !guard.is_true() {
         body = guard_blocks(&body, &guard);
     }
-    let new = cell_ranges
-        .iter()
-        .rev()
-        .fold(body, |body, (c, r)| Stmt::for_loop(c, r.clone(), ForKind::Serial, body));
-    let refs = cells.into_iter().map(|var| LoopRef { func: first.func.clone(), var });
+    let new = Stmt::nest(cell_ranges.into_iter(), body);
+    let refs = cells.iter().map(|var| LoopRef::new(&loops[0].func, var));
     Ok((replace_in(func, &outer.stmt, &new), refs.collect()))
 }
 
@@ -214,43 +181,30 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
     let cursor = loop_cursor(func, l)?;
     let (var, range, body) = serial(&cursor.stmt, "split in two")?;
     let StmtKind::Seq(list) = body.kind() else {
-        return Err(Error::refused(format!(
-            "the body of the loop `{}` is one statement",
-            var.name()
-        ))
-        .at(cursor.stmt.span()));
+        let what = format!("the body of the loop `{var}` is one statement");
+        return Err(Error::refused(what));
     };
     if at == 0 || at >= list.len() {
         return Err(Error::refused(format!(
-            "the body of the loop `{}` has {} statements and cannot be split at {at}",
-            var.name(),
+            "the body of the loop `{var}` has {} statements and cannot be split at {at}",
             list.len()
-        ))
-        .at(cursor.stmt.span()));
+        )));
     }
     let (first, rest) = (Stmt::seq(list[..at].to_vec()), Stmt::seq(list[at..].to_vec()));
     let engine = Engine::new()?;
     let inside = around(&engine, &cursor).with_var(var, range);
     let (a, b) = (accesses(&first, &inside)?, accesses(&rest, &inside)?);
-    for x in &a {
-        for y in b.iter().filter(|y| y.buffer == x.buffer && (x.write || y.write)) {
-            // The first part of a later iteration would run before the rest of an earlier one.
-            let all: Vec<Var> = y.at.domain.vars().cloned().collect();
-            let (other, names) = y.at.elsewhere_in(&all);
-            let Some(earlier) = names.get(var) else { continue };
-            let when = [earlier.expr().less(var.expr())];
-            let proof = AccessRelation::independent(&x.at, &other, &when);
-            refuse(&proof, x, y, std::slice::from_ref(var), &names)
-                .map_err(|e| e.at(cursor.stmt.span()))?;
-        }
-    }
+    // The first part of a later iteration would run before the rest of an earlier one.
+    apart(&a, &b, std::slice::from_ref(var), |names| {
+        let earlier = names.get(var).unwrap_or(var);
+        vec![earlier.expr().less(var.expr())]
+    })?;
     let mut copy = Subst::refresh();
     let new_var = var.fresh();
     copy.vars.insert(var.clone(), new_var.expr());
     let head = Stmt::for_loop(&new_var, range.clone(), ForKind::Serial, copy.stmt(&first));
     let new = Stmt::seq([head, cursor.stmt.with_body(rest)]);
-    let part = |var| LoopRef { func: l.func.clone(), var };
-    let out = (part(new_var), part(var.clone()));
+    let out = (LoopRef::new(&l.func, &new_var), LoopRef::new(&l.func, var));
     Ok((replace_in(func, &cursor.stmt, &new), out))
 }
 
@@ -264,12 +218,11 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         _ => None,
     });
     let at = sequence.and_then(|(_, list)| list.iter().position(|s| s.ptr_eq(&cursor.stmt)));
-    let apart = |name: &str, s: &Stmt| {
+    let not_behind = |name: &str| {
         Error::refused(format!("the loop `{name}` does not come directly behind another one"))
-            .at(s.span())
     };
     let (Some((around_all, list)), Some(at)) = (sequence, at) else {
-        return Err(apart(loops[1].var.name(), &cursor.stmt));
+        return Err(not_behind(loops[1].var.name()));
     };
     let engine = Engine::new()?;
     let outside = around(&engine, &cursor);
@@ -278,9 +231,8 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let mut parts: Vec<(Expr, Stmt)> = Vec::new();
     let mut before = Expr::int(0, joined.dtype());
     for (k, l) in loops.iter().enumerate() {
-        let Some(stmt) = list.get(at + k).filter(|s| as_loop(s).is_some_and(|l2| *l2.0 == l.var))
-        else {
-            return Err(apart(l.var.name(), &cursor.stmt));
+        let Some(stmt) = list.get(at + k).filter(|s| s.loop_var() == Some(&l.var)) else {
+            return Err(not_behind(l.var.name()));
         };
         let (var, range, body) = serial(stmt, "joined with others")?;
         let zero = Expr::int(0, range.extent.dtype());
@@ -310,11 +262,10 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let left = list[..at].iter().cloned();
     let right = list[at + loops.len()..].iter().cloned();
     let new = Stmt::seq(left.chain([all]).chain(right));
-    let joined = LoopRef { func: first.func.clone(), var: joined };
-    Ok((replace_in(func, around_all, &new), joined))
+    Ok((replace_in(func, around_all, &new), LoopRef::new(&first.func, &joined)))
 }
 
 /// Where in a statement the loops are that have these variables.
 pub(crate) fn is_loop_over(s: &Stmt, var: &Var) -> bool {
-    !find(s, |s| as_loop(s).is_some_and(|(v, ..)| v == var)).is_empty()
+    !find(s, |s| s.loop_var() == Some(var)).is_empty()
 }

@@ -8,7 +8,7 @@
 use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_analysis::domain::sizes;
 use tilewright_ir::stmt::MAX_NESTING;
-use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, extent,
@@ -16,10 +16,12 @@ use tilewright_ir::{
 use tilewright_sets::{Engine, Proof};
 
 use crate::argument::BlockOrLoop;
-use crate::cursor::{Cursor, around, as_block, as_loop, loop_cursor, replace_in};
+use crate::cursor::{
+    Cursor, InFunction, around, as_block, as_loop, find, loop_cursor, replace_in, the_loop, within,
+};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
-use crate::value::{InFunction, LoopRef};
+use crate::value::LoopRef;
 use tilewright_analysis::footprint::known_around;
 
 primitives! {
@@ -94,18 +96,11 @@ pub(crate) fn edit_loop(
     edit: impl FnOnce(&mut ForKind, &mut Attrs) -> Result<()>,
 ) -> Result<Edited> {
     let cursor = loop_cursor(func, l)?;
-    let StmtKind::For { var, range, kind, annotations, body } = cursor.stmt.kind() else {
+    let mut new = cursor.stmt.kind().clone();
+    let StmtKind::For { kind, annotations, .. } = &mut new else {
         return Err(Error::internal("a loop cursor is no loop"));
     };
-    let (mut kind, mut annotations) = (kind.clone(), annotations.clone());
-    edit(&mut kind, &mut annotations)?;
-    let new = StmtKind::For {
-        var: var.clone(),
-        range: range.clone(),
-        kind,
-        annotations,
-        body: body.clone(),
-    };
+    edit(kind, annotations)?;
     let new = Stmt::spanned(new, cursor.stmt.span());
     Ok((replace_in(func, &cursor.stmt, &new), ()))
 }
@@ -121,49 +116,89 @@ fn set_kind(func: &TensorFunc, l: &LoopRef, to: ForKind) -> Result<Edited> {
 fn add_unit_loop(func: &TensorFunc, target: &BlockOrLoop) -> Result<Edited<LoopRef>> {
     let stmt = target.cursor(func)?.stmt;
     if func.root().is_some() && stmt.ptr_eq(&func.body) {
-        return Err(Error::refused("no loop may be around the root block").at(stmt.span()));
+        return Err(Error::refused("no loop may be around the root block"));
     }
     let var = Var::index("u");
     let new = Stmt::serial(&var, Expr::i32(1), stmt.clone());
     let func_name = target.func().ok_or_else(|| Error::internal("a target in no function"))?;
-    let out = LoopRef { func: func_name.clone(), var };
-    Ok((replace_in(func, &stmt, &new), out))
+    Ok((replace_in(func, &stmt, &new), LoopRef::new(func_name, &var)))
 }
 
-/// A plain serial loop without annotations, from zero: variable, extent and body.
-fn plain_loop<'a>(stmt: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a Stmt)> {
-    let StmtKind::For { var, range, kind, annotations, body } = stmt.kind() else {
-        return Err(Error::internal("a loop cursor is no loop"));
+/// Variable, range and body of a serial loop without annotations.
+pub(crate) fn serial<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Range, &'a Stmt)> {
+    let (var, range, body) = the_loop(s)?;
+    let why = match s.kind() {
+        StmtKind::For { kind: ForKind::Serial, annotations, .. } if annotations.is_empty() => {
+            return Ok((var, range, body));
+        }
+        StmtKind::For { kind: ForKind::Serial, .. } => "it has annotations",
+        _ => "it is not a serial loop",
     };
-    let refuse = |why: String| {
-        Err(Error::refused(format!("the loop `{}` cannot be {what}: {why}", var.name()))
-            .at(stmt.span()))
-    };
-    match kind {
-        ForKind::Serial if annotations.is_empty() => {}
-        ForKind::Serial => return refuse("it has annotations".into()),
-        _ => return refuse("it is not a serial loop".into()),
+    Err(Error::refused(format!("the loop `{var}` cannot be {what}: {why}")).at(s.span()))
+}
+
+/// The same from zero, with the extent.
+fn from_zero<'a>(s: &'a Stmt, what: &str) -> Result<(&'a Var, &'a Expr, &'a Stmt)> {
+    let (var, range, body) = serial(s, what)?;
+    match range.min.as_int() {
+        Some(0) => Ok((var, &range.extent, body)),
+        _ => Err(Error::refused(format!(
+            "the loop `{var}` cannot be {what}: it starts at {}, not at 0",
+            range.min
+        ))
+        .at(s.span())),
     }
-    if range.min.as_int() != Some(0) {
-        return refuse(format!("it starts at {}, not at 0", range.min));
+}
+
+/// Loops that are directly inside one another, outermost first.
+pub(crate) struct Nest {
+    /// The outermost one.
+    pub outer: Cursor,
+    /// The loops.
+    pub loops: Vec<Stmt>,
+    /// What is inside of the innermost one.
+    pub body: Stmt,
+}
+
+impl Nest {
+    /// # Errors
+    /// `Refused` where the loops are not nested so, or the check refuses one.
+    pub fn of(
+        func: &TensorFunc,
+        list: &[LoopRef],
+        check: impl Fn(&Stmt) -> Result<()>,
+    ) -> Result<Nest> {
+        let outer = list.cursor(func)?;
+        let (mut loops, mut body) = (Vec::new(), outer.stmt.clone());
+        for (k, l) in list.iter().enumerate() {
+            if body.loop_var() != Some(&l.var) {
+                let outside = list[k.saturating_sub(1)].var.name();
+                return Err(Error::refused(format!(
+                    "the loop `{}` is not directly inside the loop `{outside}`",
+                    l.var
+                ))
+                .at(body.span()));
+            }
+            check(&body)?;
+            let inner = the_loop(&body)?.2.clone();
+            loops.push(std::mem::replace(&mut body, inner));
+        }
+        Ok(Nest { outer, loops, body })
     }
-    Ok((var, &range.extent, body))
 }
 
 fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edited<Vec<LoopRef>>> {
     let cursor = loop_cursor(func, l)?;
-    let (var, n, body) = plain_loop(&cursor.stmt, "split")?;
-    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
+    let (var, n, body) = from_zero(&cursor.stmt, "split")?;
     if factors.is_empty() {
-        return Err(refuse("a split needs at least one factor".into()));
+        return Err(Error::refused("a split needs at least one factor"));
     }
     if factors.len() > MAX_NESTING {
-        return Err(refuse(format!(
+        return Err(Error::refused(format!(
             "{} factors are more than the {MAX_NESTING} loops that may be around each other",
             factors.len()
         )));
     }
-    let at_loop = |e: Error| e.at(cursor.stmt.span());
     let number = |f: &Expr| match f.as_int() {
         Some(v) => extent::constant(i128::from(v), var.dtype()),
         None => Ok(f.clone().cast(var.dtype())),
@@ -171,22 +206,19 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
     let mut product = Expr::int(1, var.dtype());
     for f in factors.iter().flatten() {
         if f.as_int().is_some_and(|v| v <= 0) {
-            return Err(refuse(format!("the factor {f} is not positive")));
+            return Err(Error::refused(format!("the factor {f} is not positive")));
         }
-        product = extent::times(&product, &number(f)?).map_err(at_loop)?;
+        product = extent::times(&product, &number(f)?)?;
     }
     let open = factors.iter().filter(|f| f.is_none()).count();
     if open > 1 {
-        return Err(refuse(format!("{open} factors are open, at most one may be")));
+        return Err(Error::refused(format!("{open} factors are open, at most one may be")));
     }
-    let ceil = extent::ceil_div(n, &product).map_err(at_loop)?;
-    let covered = match open {
-        1 => extent::times(&product, &ceil).map_err(at_loop)?,
-        _ => product,
-    };
+    let ceil = extent::ceil_div(n, &product)?;
+    let covered = if open == 1 { extent::times(&product, &ceil)? } else { product };
     // One type for all of the loops, which holds the last value that they count to.
     let dtype = match covered.as_int() {
-        Some(c) => extent::index_type(var.dtype(), i128::from(c) - 1).map_err(at_loop)?,
+        Some(c) => extent::index_type(var.dtype(), i128::from(c) - 1)?,
         None => extent::wider(var.dtype(), covered.dtype()),
     };
     let given: Vec<&Expr> = factors.iter().flatten().collect();
@@ -196,25 +228,23 @@ fn split(func: &TensorFunc, l: &LoopRef, factors: &[Option<Expr>]) -> Result<Edi
         .collect::<Result<_>>()?;
     let exact = match (n.as_int(), covered.as_int()) {
         (Some(n), Some(c)) if c < n => {
-            return Err(refuse(format!(
-                "the factors cover {c} of the {n} iterations of the loop `{}`",
-                var.name()
+            return Err(Error::refused(format!(
+                "the factors cover {c} of the {n} iterations of the loop `{var}`"
             )));
         }
         (Some(n), Some(c)) => c == n,
         _ => covers(func, &cursor, &given, &covered, open == 1)?,
     };
     let vars: Vec<Var> =
-        (0..factors.len()).map(|k| Var::new(format!("{}_{k}", var.name()), dtype)).collect();
+        (0..factors.len()).map(|k| Var::new(format!("{var}_{k}"), dtype)).collect();
     let value = vars.iter().zip(&factors).fold(Expr::int(0, dtype), |sum, (v, f)| sum * f + v);
     let mut body = Subst::vars([(var.clone(), value.clone().cast(var.dtype()))]).stmt(body);
     if !exact {
         body = guard_blocks(&body, &value.less(n));
     }
-    let new =
-        vars.iter().zip(&factors).rev().fold(body, |body, (v, f)| Stmt::serial(v, f.clone(), body));
-    let out = vars.into_iter().map(|var| LoopRef { func: l.func.clone(), var }).collect();
-    Ok((replace_in(func, &cursor.stmt, &new), out))
+    let out = vars.iter().map(|var| LoopRef::new(&l.func, var)).collect();
+    let loops = vars.into_iter().zip(factors.into_iter().map(Range::upto));
+    Ok((replace_in(func, &cursor.stmt, &Stmt::nest(loops, body)), out))
 }
 
 /// Checks that factors of which some are no constants cover a loop, or divide it where one is left
@@ -226,15 +256,13 @@ fn covers(
     covered: &Expr,
     open: bool,
 ) -> Result<bool> {
-    let Some((var, range, _)) = as_loop(&cursor.stmt) else {
-        return Err(Error::internal("a loop cursor is no loop"));
-    };
+    let (var, range, _) = the_loop(&cursor.stmt)?;
     let symbolic: Vec<&&Expr> = given.iter().filter(|f| f.as_int().is_none()).collect();
     // The open factor is the number of iterations divided by constants, rounded up.
     if open && symbolic.is_empty() {
         return Ok(false);
     }
-    let refuse = |why: String| Err(Error::refused(why).at(cursor.stmt.span()));
+    let refuse = |why: String| Err(Error::refused(why));
     let known = known_around(&cursor.around);
     let domain = known.iter().fold(sizes(func)?, |d, cond| d.with_guard(cond));
     for f in symbolic {
@@ -270,41 +298,23 @@ pub(crate) fn guard_blocks(stmt: &Stmt, cond: &Expr) -> Stmt {
             let (bindings, block) = (bindings.clone(), block.clone());
             Some(Stmt::spanned(StmtKind::Block { bindings, predicate, block }, s.span()))
         }
-        _ if has_block(s) => None,
+        _ if !find(s, |s| as_block(s).is_some()).is_empty() => None,
         _ => Some(Stmt::guard(cond.clone(), s.clone())),
     })
 }
 
-fn has_block(s: &Stmt) -> bool {
-    !crate::cursor::find(s, |s| crate::cursor::as_block(s).is_some()).is_empty()
-}
-
 fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
-    let outer = loop_cursor(func, &loops[0])?;
-    let mut at = outer.stmt.clone();
+    let nest = Nest::of(func, loops, |s| from_zero(s, "fused").map(drop))?;
     let mut parts: Vec<(Var, Expr)> = Vec::new();
-    for (k, l) in loops.iter().enumerate() {
-        let nested = as_loop(&at).is_some_and(|(v, ..)| *v == l.var);
-        if !nested {
-            let outside = loops[k.saturating_sub(1)].var.name();
+    for s in &nest.loops {
+        let (var, extent, _) = from_zero(s, "fused")?;
+        if let Some((v, _)) = parts.iter().find(|(v, _)| extent.mentions(v)) {
             return Err(Error::refused(format!(
-                "the loop `{}` is not directly inside the loop `{outside}`",
-                l.var.name()
+                "the extent {extent} of the loop `{var}` depends on the loop `{v}`"
             ))
-            .at(at.span()));
-        }
-        let (var, extent, body) = plain_loop(&at, "fused")?;
-        let bound = tilewright_ir::visit::free_vars(extent);
-        if let Some((v, _)) = parts.iter().find(|(v, _)| bound.contains(v)) {
-            return Err(Error::refused(format!(
-                "the extent {extent} of the loop `{}` depends on the loop `{}`",
-                var.name(),
-                v.name()
-            ))
-            .at(at.span()));
+            .at(s.span()));
         }
         parts.push((var.clone(), extent.clone()));
-        at = body.clone();
     }
     let dtype = parts.iter().map(|p| p.0.dtype()).max_by_key(|d| d.bits).unwrap_or(DType::I32);
     let name: Vec<&str> = parts.iter().map(|(v, _)| &**v.name()).collect();
@@ -312,8 +322,7 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let mut counts = vec![Expr::int(1, dtype)];
     for (_, n) in parts.iter().rev() {
         let inner = counts.last().cloned().unwrap_or(Expr::int(1, dtype));
-        let all = extent::times(&inner, &n.clone().cast(dtype)).map_err(|e| e.at(at.span()))?;
-        counts.push(all);
+        counts.push(extent::times(&inner, &n.clone().cast(dtype))?);
     }
     let dtype = counts.iter().fold(dtype, |t, n| extent::wider(t, n.dtype()));
     let fused = Var::new(format!("{}_fused", name.join("_")), dtype);
@@ -329,11 +338,11 @@ fn fuse(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         }
         values.push((var.clone(), value.cast(var.dtype())));
     }
-    let body = Subst::vars(values).stmt(&at);
+    let body = Subst::vars(values).stmt(&nest.body);
     let all = counts.pop().map_or(Expr::int(1, dtype), |n| n.cast(dtype));
     let new = Stmt::for_loop(&fused, Range::upto(all), ForKind::Serial, body);
-    let out = LoopRef { func: loops[0].func.clone(), var: fused };
-    Ok((replace_in(func, &outer.stmt, &new), out))
+    let out = LoopRef::new(&loops[0].func, &fused);
+    Ok((replace_in(func, &nest.outer.stmt, &new), out))
 }
 
 /// The outermost blocks of a statement, or a statement outside of them that does something.
@@ -367,25 +376,24 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     }
     let outer = cursors.iter().min_by_key(|s| s.around.len()).map(|s| s.stmt.clone());
     let outer = outer.ok_or_else(|| Error::internal("no loop to reorder"))?;
-    let named = |s: &Stmt| loops.iter().position(|l| as_loop(s).is_some_and(|(v, ..)| *v == l.var));
+    let named = |s: &Stmt| loops.iter().position(|l| s.loop_var() == Some(&l.var));
 
     // The nest from the outermost named loop to the innermost one.
     let mut nest = vec![outer.clone()];
     let mut left = loops.len() - usize::from(named(&outer).is_some());
     while left > 0 {
-        let Some((_, _, body)) = nest.last().and_then(as_loop) else {
-            let at = nest.last().and_then(Stmt::span);
+        let last = &nest[nest.len() - 1];
+        let Some((_, _, body)) = as_loop(last) else {
             return Err(Error::refused(
                 "the loops are not directly inside one another: other statements stand between",
             )
-            .at(at));
+            .at(last.span()));
         };
         let body = body.clone();
         left -= usize::from(named(&body).is_some());
         nest.push(body);
     }
-    let inside = nest.last().and_then(as_loop).map(|(_, _, body)| body.clone());
-    let inside = inside.ok_or_else(|| Error::internal("the innermost loop has no body"))?;
+    let inside = the_loop(&nest[nest.len() - 1])?.2.clone();
 
     let refuse = |why: String, s: &Stmt| Err(Error::refused(why).at(s.span()));
     match outer_blocks(&inside) {
@@ -405,32 +413,16 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     }
 
     // The named loops take the places of the named loops, in the new order.
-    let mut order = loops.iter();
-    let mut new = Vec::new();
-    for s in &nest {
-        let at = match named(s) {
-            None => s.clone(),
-            Some(_) => {
-                let l = order.next().ok_or_else(|| Error::internal("a loop is missing"))?;
-                let cursor =
-                    cursors.iter().find(|x| named(&x.stmt).is_some_and(|k| loops[k] == *l));
-                cursor
-                    .map(|s| s.stmt.clone())
-                    .ok_or_else(|| Error::internal("a loop is missing"))?
-            }
-        };
-        new.push(at);
-    }
+    let mut order = cursors.iter().map(|c| &c.stmt);
+    let place = |s| if named(s).is_some() { order.next().unwrap_or(s) } else { s };
+    let new: Vec<Stmt> = nest.iter().map(place).cloned().collect();
     let mut bound: Vec<&Var> = Vec::new();
     for s in new.iter().rev() {
         if let Some((var, range, _)) = as_loop(s) {
-            let mut used = free_vars(&range.min);
-            used.extend(free_vars(&range.extent));
-            if let Some(v) = bound.iter().find(|v| used.contains(**v)) {
+            let used = |v: &&&Var| range.min.mentions(v) || range.extent.mentions(v);
+            if let Some(v) = bound.iter().find(used) {
                 let why = format!(
-                    "the bounds of the loop `{}` depend on the loop `{}`, which would be inside",
-                    var.name(),
-                    v.name()
+                    "the bounds of the loop `{var}` depend on the loop `{v}`, which would be inside"
                 );
                 return refuse(why, s);
             }
@@ -441,10 +433,10 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
     let cursor = cursors.iter().find(|s| s.stmt.ptr_eq(&outer));
     let around = cursor.map_or_else(|| engine.domain(), |cursor| around(&engine, cursor));
     let order = |nest: &[Stmt]| -> Vec<Expr> {
-        nest.iter().filter_map(as_loop).map(|(v, ..)| v.expr()).collect()
+        nest.iter().filter_map(Stmt::loop_var).map(Var::expr).collect()
     };
-    let vars: Vec<Var> = nest.iter().filter_map(as_loop).map(|(v, ..)| v.clone()).collect();
-    let domain = nest.iter().filter_map(as_loop).fold(around, |d, (v, r, _)| d.with_var(v, r));
+    let vars: Vec<Var> = nest.iter().filter_map(Stmt::loop_var).cloned().collect();
+    let domain = within(around, &nest);
     keeps_order(&domain, &accesses(&inside, &domain)?, &vars, (&order(&nest), &order(&new)))
         .map_err(|e| e.at(outer.span()))?;
     let stmt = new.iter().rev().fold(inside, |body, s| s.with_body(body));

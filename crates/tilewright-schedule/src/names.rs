@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tilewright_ir::visit::fold_block_children;
 use tilewright_ir::{Block, Error, Fold, Result, Stmt, TensorFunc};
 
-use crate::cursor::{as_block, as_loop, block_cursor, find, loop_cursor};
+use crate::cursor::{as_block, block_cursor, blocks, find, the_loop};
 use crate::schedule::Schedule;
 use crate::value::{BlockRef, LoopRef};
 
@@ -61,16 +61,13 @@ impl Schedule {
 
     /// The loop over a variable of this name in the function that the script means.
     pub(crate) fn loop_named(&self, name: &str) -> Result<LoopRef> {
-        let is_meant = |s: &Stmt| as_loop(s).is_some_and(|(v, ..)| &**v.name() == name);
+        let is_meant = |s: &Stmt| s.loop_var().is_some_and(|v| &**v.name() == name);
         let func = self.owner(is_meant)?;
         let cursors = find(&self.func(&func)?.body, is_meant);
-        match (cursors.len(), cursors.first().and_then(|s| as_loop(&s.stmt))) {
-            (1, Some((var, ..))) => {
-                let l = LoopRef { func: func.clone(), var: var.clone() };
-                loop_cursor(self.func(&func)?, &l).map(|_| l)
-            }
-            (0, _) => Err(Error::refused(format!("there is no loop `{name}`"))),
-            (n, _) => Err(Error::refused(format!("{n} loops are called `{name}`"))),
+        match &cursors[..] {
+            [] => Err(Error::refused(format!("there is no loop `{name}`"))),
+            [one] => Ok(LoopRef::new(&func, the_loop(&one.stmt)?.0)),
+            all => Err(Error::refused(format!("{} loops are called `{name}`", all.len()))),
         }
     }
 }
@@ -104,6 +101,18 @@ impl UniqueNames {
             }
         }
     }
+}
+
+/// The names of the blocks of a function, all of which are taken.
+pub(crate) fn block_names(func: &TensorFunc) -> UniqueNames {
+    let mut names = UniqueNames::default();
+    blocks(func).iter().for_each(|b| names.reserve(b.name.clone()));
+    names
+}
+
+/// A name for a new block that no block of the function has: `base`, `base_1`, ...
+pub(crate) fn fresh_block_name(func: &TensorFunc, base: &str) -> Arc<str> {
+    block_names(func).take(base)
 }
 
 /// The function with a different name for each block, by which schedules find them.

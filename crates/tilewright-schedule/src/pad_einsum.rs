@@ -17,15 +17,16 @@
 use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
-use tilewright_ir::visit::free_vars;
+use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Region, Result,
-    Stmt, StmtKind, TensorFunc, TypeKind, Var, extent,
+    BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, Range, Result, Stmt,
+    TensorFunc, TypeKind, Var, extent,
 };
 
-use crate::cache::the_block;
-use crate::copying::Change;
-use crate::cursor::{Cursor, fresh_block_name};
+use crate::copying::{Change, cell_block, compact};
+use crate::cursor::{BlockCursor, as_loop, the_block, the_loop};
+use crate::names::fresh_block_name;
+use crate::padding::same_extent;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
@@ -52,14 +53,10 @@ struct Axis {
 }
 
 fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Edited> {
-    let (cursor, b) = the_block(func, block)?;
-    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
-        return Err(Error::internal("a block cursor is no block"));
-    };
-    let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
-    let shape_of_block = |why: &str| refused(&cursor, &b, why);
+    let cursor = the_block(func, block)?;
+    let b = &cursor.block;
     if padding.len() != b.iters.len() {
-        return Err(refuse(format!(
+        return Err(Error::refused(format!(
             "{} multiples for the {} iteration variables of `{}`",
             padding.len(),
             b.iters.len(),
@@ -67,25 +64,20 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         )));
     }
     if let Some(p) = padding.iter().find(|p| **p <= 0) {
-        return Err(refuse(format!("the multiple {p} is not positive")));
+        return Err(Error::refused(format!("the multiple {p} is not positive")));
     }
-    let StmtKind::Store { buffer: out, indices, value } = b.body.kind() else {
-        return Err(shape_of_block("does not consist of one store"));
-    };
-    if !predicate.is_true() {
-        return Err(shape_of_block("runs under a predicate"));
+    let (out, indices, value) = cursor.store()?;
+    if !cursor.predicate.is_true() {
+        return Err(cursor.refuse("runs under a predicate"));
     }
-    if !b.allocs.is_empty() || !b.matches.is_empty() {
-        return Err(shape_of_block("allocates or views buffers"));
-    }
-    let loops = own_loops(&cursor, &b, bindings)?;
-    let axes = axes_of(&cursor, &b, bindings, padding)?;
-    check_added(&b, out, indices, value, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
-    let inputs = padded_inputs(value, out, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
-    let out_pads = pads_of(out, indices, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
+    let loops = own_loops(&cursor)?;
+    let axes = axes_of(&cursor, padding)?;
+    check_added(b, out, indices, value, &axes)?;
+    let inputs = padded_inputs(value, out, &axes)?;
+    let out_pads = pads_of(out, indices, &axes)?;
     let pads_output = out_pads.iter().any(Option::is_some);
     if pads_output {
-        check_output(&b, out, indices, &axes).map_err(|e| e.at(cursor.stmt.span()))?;
+        check_output(&cursor, out, indices, &axes)?;
     }
 
     // The padded copies.
@@ -118,8 +110,8 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         to.push((out.clone(), pad));
     }
     // The nest with its new extents.
-    let mut rename = Rename(&to);
-    let mut new = (*b).clone();
+    let mut rename = Subst::buffers(to);
+    let mut new = (**b).clone();
     for (iter, axis) in new.iters.iter_mut().zip(&axes) {
         iter.domain = Range::upto(axis.padded.clone());
     }
@@ -127,77 +119,66 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     new.writes = None;
     new.init = b.init.as_ref().map(|s| rename.stmt(s));
     new.body = rename.stmt(&b.body);
-    let mut nest = Stmt::block(bindings.clone(), predicate.clone(), new);
-    for (s, v, range) in loops.iter().rev() {
-        let axis = axes.iter().zip(bindings).find(|(_, e)| e.as_var() == Some(v));
+    let mut nest = Stmt::block(cursor.bindings.clone(), cursor.predicate.clone(), new);
+    for s in loops.iter().rev() {
+        let (v, range, _) = the_loop(s)?;
+        let axis = axes.iter().zip(&cursor.bindings).find(|(_, e)| e.as_var() == Some(v));
         let extent =
             axis.map_or_else(|| range.extent.clone(), |(a, _)| a.padded.clone().cast(v.dtype()));
         nest = s.with_loop(Range { min: range.min.clone(), extent }, nest);
     }
     stmts.push(nest);
     stmts.extend(back);
-    let scope = cursor.scope().cloned();
-    let outer = loops[0].0.clone();
     let change = Change {
-        scope: scope.as_ref(),
+        scope: cursor.scope(),
         allocs,
-        swap: vec![(outer, Stmt::seq(stmts))],
+        swap: vec![(loops[0].clone(), Stmt::seq(stmts))],
         ..Change::default()
     };
     Ok((change.apply(func), ()))
 }
 
-fn refused(cursor: &Cursor, b: &Block, why: &str) -> Error {
-    Error::refused(format!("the block `{}` {why}", b.name)).at(cursor.stmt.span())
-}
-
 /// The loops around a block that it alone is in and that are bound to its variables, outermost first.
-fn own_loops(cursor: &Cursor, b: &Block, bindings: &[Expr]) -> Result<Vec<(Stmt, Var, Range)>> {
-    let shape_of_block = |why: &str| refused(cursor, b, why);
+fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
     // The loops, from the block outwards, as long as they hold nothing else.
-    let mut loops: Vec<(Stmt, Var, Range)> = Vec::new();
-    for s in cursor.around.iter().rev() {
-        let StmtKind::For { var, range, .. } = s.kind() else { break };
-        loops.push((s.clone(), var.clone(), range.clone()));
-    }
-    loops.reverse();
+    let outside = cursor.around.iter().rposition(|s| as_loop(s).is_none()).map_or(0, |k| k + 1);
+    let loops = &cursor.around[outside..];
     let bound = |e: &Expr, iter: &IterVar| {
         let v = e.as_var()?;
-        let (_, _, range) = loops.iter().find(|(_, x, _)| x == v)?;
+        let (_, range, _) = loops.iter().filter_map(as_loop).find(|(x, ..)| *x == v)?;
         let zero = range.min.as_int() == Some(0) && iter.domain.min.as_int() == Some(0);
         (zero && same_extent(&range.extent, &iter.domain.extent)).then(|| v.clone())
     };
     let mut vars: Vec<Var> = Vec::new();
-    for (iter, e) in b.iters.iter().zip(bindings) {
+    for (iter, e) in cursor.pairs() {
         match bound(e, iter) {
             Some(v) if !vars.contains(&v) => vars.push(v),
             _ if e.as_int() == Some(0) && iter.domain.extent.as_int() == Some(1) => {}
             _ => {
-                return Err(shape_of_block(&format!(
+                return Err(cursor.refuse(format!(
                     "binds `{}` to `{e}`, which is not a loop of its own directly around the \
                      block with the same extent",
-                    iter.var.name()
+                    iter.var
                 )));
             }
         }
     }
-    let Some(first) = loops.iter().position(|(_, v, _)| vars.contains(v)) else {
-        return Err(shape_of_block("is not in a loop"));
+    let is_used = |s: &Stmt| s.loop_var().is_some_and(|v| vars.contains(v));
+    let Some(first) = loops.iter().position(is_used) else {
+        return Err(cursor.refuse("is not in a loop"));
     };
-    loops.drain(..first);
-    if let Some((_, v, _)) = loops.iter().find(|(_, v, _)| !vars.contains(v)) {
-        return Err(shape_of_block(&format!(
-            "is in the loop `{}`, which it does not use",
-            v.name()
-        )));
+    let loops = &loops[first..];
+    if let Some(v) = loops.iter().filter_map(Stmt::loop_var).find(|v| !vars.contains(v)) {
+        let why = format!("is in the loop `{v}`, which it does not use");
+        return Err(cursor.refuse(why));
     }
     Ok(loops)
 }
 
 /// The iteration variables of a block, with the extents that they are rounded up to.
-fn axes_of(cursor: &Cursor, b: &Block, bindings: &[Expr], padding: &[i64]) -> Result<Vec<Axis>> {
-    let shape_of_block = |why: &str| refused(cursor, b, why);
-    let axes: Vec<Axis> = b
+fn axes_of(cursor: &BlockCursor, padding: &[i64]) -> Result<Vec<Axis>> {
+    let axes: Vec<Axis> = cursor
+        .block
         .iters
         .iter()
         .zip(padding)
@@ -207,22 +188,20 @@ fn axes_of(cursor: &Cursor, b: &Block, bindings: &[Expr], padding: &[i64]) -> Re
             if extent::wider(iter.var.dtype(), padded.dtype()) != iter.var.dtype() {
                 return Err(Error::refused(format!(
                     "`{}`, which is {}, would have {padded} values",
-                    iter.var.name(),
+                    iter.var,
                     iter.var.dtype()
-                ))
-                .at(cursor.stmt.span()));
+                )));
             }
             Ok(Axis { iter: iter.clone(), grows: !same_extent(&padded, extent), padded })
         })
         .collect::<Result<_>>()?;
     if let Some(a) = axes.iter().find(|a| a.grows && a.iter.kind == IterKind::Opaque) {
-        return Err(shape_of_block(&format!("has the opaque variable `{}`", a.iter.var.name())));
+        return Err(cursor.refuse(format!("has the opaque variable `{}`", a.iter.var.name())));
     }
-    if let Some((a, e)) = axes.iter().zip(bindings).find(|(a, e)| a.grows && e.as_var().is_none()) {
-        return Err(shape_of_block(&format!(
-            "binds `{}` to `{e}`, not to a loop",
-            a.iter.var.name()
-        )));
+    let mut pairs = axes.iter().zip(&cursor.bindings);
+    if let Some((a, e)) = pairs.find(|(a, e)| a.grows && e.as_var().is_none()) {
+        let var = a.iter.var.name();
+        return Err(cursor.refuse(format!("binds `{var}` to `{e}`, not to a loop")));
     }
     Ok(axes)
 }
@@ -248,8 +227,7 @@ fn padded_inputs(
                 };
                 if !other.iter().zip(&pads).all(|(a, b)| same(a, b)) {
                     return Err(Error::refused(format!(
-                        "two accesses of `{}` would be padded in two ways",
-                        buffer.name
+                        "two accesses of `{buffer}` would be padded in two ways"
                     )));
                 }
             }
@@ -257,10 +235,6 @@ fn padded_inputs(
     }
     inputs.retain(|(_, pads)| pads.iter().any(Option::is_some));
     Ok(inputs)
-}
-
-fn same_extent(a: &Expr, b: &Expr) -> bool {
-    same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
 }
 
 /// The smallest multiple that is not less.
@@ -284,20 +258,17 @@ fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<Vec<Optio
             let Some(axis) = axes.iter().find(|a| a.grows && vars.contains(&a.iter.var)) else {
                 return Ok(None);
             };
-            if i.as_var() != Some(&axis.iter.var) {
+            let IterVar { var, domain, .. } = &axis.iter;
+            if i.as_var() != Some(var) {
                 return Err(Error::refused(format!(
-                    "`{}` is accessed at `{i}`, not at `{}` alone, which is to be padded",
-                    buffer.name,
-                    axis.iter.var.name()
+                    "`{buffer}` is accessed at `{i}`, not at `{var}` alone, which is to be padded"
                 )));
             }
-            if !same_extent(extent, &axis.iter.domain.extent) {
+            if !same_extent(extent, &domain.extent) {
                 return Err(Error::refused(format!(
-                    "an axis of `{}` has the extent {extent}, and `{}`, by which it is accessed, \
-                     the extent {}",
-                    buffer.name,
-                    axis.iter.var.name(),
-                    axis.iter.domain.extent
+                    "an axis of `{buffer}` has the extent {extent}, and `{var}`, by which it is \
+                     accessed, the extent {}",
+                    domain.extent
                 )));
             }
             Ok(Some(axis.padded.clone().cast(extent.dtype())))
@@ -307,7 +278,7 @@ fn pads_of(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<Vec<Optio
 
 /// A padded output is copied back as a whole, so the block must write it as a whole and need
 /// nothing of what was in it.
-fn check_output(b: &Block, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<()> {
+fn check_output(cursor: &BlockCursor, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Result<()> {
     let mut seen: Vec<&Var> = Vec::new();
     for (i, extent) in indices.iter().zip(&out.shape) {
         let axis = i.as_var().and_then(|v| axes.iter().find(|a| a.iter.var == *v));
@@ -317,20 +288,16 @@ fn check_output(b: &Block, out: &Buffer, indices: &[Expr], axes: &[Axis]) -> Res
                 && same_extent(extent, &a.iter.domain.extent)
         });
         if !whole {
-            return Err(Error::refused(format!(
-                "the block `{}` does not write every cell of `{}`: index `{i}` of an axis of \
-                 extent {extent}",
-                b.name, out.name
+            return Err(cursor.refuse(format!(
+                "does not write every cell of `{out}`: index `{i}` of an axis of extent {extent}"
             )));
         }
         seen.extend(axis.map(|a| &a.iter.var));
     }
-    let StmtKind::Store { value, .. } = b.body.kind() else { return Ok(()) };
-    if b.init.is_none() && loads(value).iter().any(|(x, _)| x == out) {
-        return Err(Error::refused(format!(
-            "the block `{}` reads `{}` without an initialisation",
-            b.name, out.name
-        )));
+    let (_, _, value) = cursor.store()?;
+    if cursor.block.init.is_none() && value.loads_from(|b| b == out) {
+        let why = format!("reads `{out}` without an initialisation");
+        return Err(cursor.refuse(why));
     }
     Ok(())
 }
@@ -355,10 +322,9 @@ fn check_added(
     if let Some(a) = again.iter().find(|a| a.iter.kind != IterKind::Reduce && b.init.is_some()) {
         return Err(Error::refused(format!(
             "the block `{}` would begin its sums again in the padding of `{}`, which is no index of \
-             `{}`",
+             `{out}`",
             b.name,
-            a.iter.var.name(),
-            out.name
+            a.iter.var.name()
         )));
     }
     let added: Vec<&Var> = again.iter().map(|a| &a.iter.var).collect();
@@ -374,17 +340,15 @@ fn check_added(
         ExprKind::Binary(BinOp::Sub, acc, term) if accumulator(acc) => term,
         _ => {
             return Err(Error::refused(format!(
-                "the block `{}` does not add up, and what the padding of `{}` adds must be zero",
-                b.name,
-                first.name()
+                "the block `{}` does not add up, and what the padding of `{first}` adds must be zero",
+                b.name
             )));
         }
     };
     for v in added {
         if !is_zero(term, v, out) {
             return Err(Error::refused(format!(
-                "`{term}` is not known to be zero where `{}` is in the padding",
-                v.name()
+                "`{term}` is not known to be zero where `{v}` is in the padding"
             ))
             .note("a product of floats is zero for certain where both sides are"));
         }
@@ -414,18 +378,9 @@ fn is_zero(e: &Expr, v: &Var, out: &Buffer) -> bool {
 }
 
 fn padded_buffer(buffer: &Buffer, pads: &[Option<Expr>]) -> Buffer {
-    buffer.derive_storage(|d| {
-        d.name = format!("{}_pad", buffer.name).into();
-        d.shape = d
-            .shape
-            .iter()
-            .zip(pads)
-            .map(|(old, new)| new.clone().unwrap_or_else(|| old.clone()))
-            .collect();
-        d.strides = Vec::new();
-        d.elem_offset = None;
-        d.offset_factor = 0;
-    })
+    let pairs = buffer.shape.iter().zip(pads);
+    let shape = pairs.map(|(old, new)| new.as_ref().unwrap_or(old).clone()).collect();
+    compact(buffer, &format!("{buffer}_pad"), shape)
 }
 
 /// A block that stores, under a condition, for every cell of `to` within the extents, the value
@@ -447,21 +402,10 @@ fn copy_block(
         .collect();
     let at: Vec<Expr> = axes.iter().map(|(_, v, _)| v.expr()).collect();
     let (from, value) = value(&at);
-    let mut block = Block::new(name, Stmt::store(to, at.clone(), value));
-    block.reads = Some(vec![Region::cell(&from, &at)]);
-    block.writes = Some(vec![Region::cell(to, &at)]);
     let range = |e: &Expr| Range::upto(e.clone());
-    block.iters = axes.iter().map(|(_, v, e)| IterVar::spatial(v, range(e))).collect();
+    let iters = axes.iter().map(|(_, v, e)| IterVar::spatial(v, range(e))).collect();
+    let block = cell_block(&name, iters, (&from, &at), (to, at.clone()), value);
     let bindings = axes.iter().map(|(i, ..)| i.expr()).collect();
     let loops = axes.iter().map(|(i, _, e)| (i.clone(), range(e)));
     Stmt::nest(loops, Stmt::block(bindings, when, block))
-}
-
-/// Other buffers at the same indices.
-struct Rename<'a>(&'a [(Buffer, Buffer)]);
-
-impl Fold for Rename<'_> {
-    fn buffer_use(&mut self, b: &Buffer) -> Buffer {
-        self.0.iter().find(|(from, _)| from == b).map_or_else(|| b.clone(), |(_, to)| to.clone())
-    }
 }

@@ -14,13 +14,14 @@ use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Param, Result,
-    Stmt, StmtKind, TensorFunc, Var, Visit, extent,
+    Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, Result, Stmt, StmtKind,
+    TensorFunc, Var, Visit, extent,
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::cursor::{as_block, as_loop, find, fresh_block_name, replace_in};
+use crate::cursor::{as_block, as_loop, blocks, find, replace_in};
 use crate::index_map::{Known, Layout};
+use crate::names::fresh_block_name;
 use crate::value::{LambdaItem, Value};
 
 /// The padding of one buffer.
@@ -82,8 +83,7 @@ pub(crate) fn pad_value(
         (ExprKind::Undef, ..) => Expr::undef(dtype),
         _ if e.dtype() == dtype => e,
         _ => {
-            let what =
-                format!("the pad value `{e}` is {}, but `{}` is {dtype}", e.dtype(), old.name);
+            let what = format!("the pad value `{e}` is {}, but `{old}` is {dtype}", e.dtype());
             return Err(Error::refused(what));
         }
     };
@@ -161,8 +161,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
     free.sort();
     if let Some(v) = free.iter().find(|v| !layout.cells.contains(v) && !outside.contains(v)) {
         return Err(Error::refused(format!(
-            "the pad value depends on `{}`, which is not known everywhere",
-            v.name()
+            "the pad value depends on `{v}`, which is not known everywhere"
         )));
     }
     let Ok(known) = &layout.known else { return Ok(()) };
@@ -180,8 +179,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
     for (indices, guards) in c.loads {
         if indices.len() != layout.cells.len() {
             return Err(Error::refused(format!(
-                "the pad value reads `{}` with {} indices, but it has {} physical axes",
-                old.name,
+                "the pad value reads `{old}` with {} indices, but it has {} physical axes",
                 indices.len(),
                 layout.cells.len()
             )));
@@ -193,7 +191,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
             inside = inside.and(i.clone().greater_equal(0)).and(i.clone().less(extent));
         }
         let text: Vec<String> = indices.iter().map(Expr::to_string).collect();
-        let text = format!("`{}[{}]`", old.name, text.join(", "));
+        let text = format!("`{old}[{}]`", text.join(", "));
         match when(&guards).prove(&inside) {
             Proof::Yes => {}
             Proof::No { witness } => {
@@ -213,26 +211,16 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &Layout, old: &Buffer) -> Re
 
 /// Scalar parameters, and the variables that shapes of parameters bind.
 fn known_everywhere(func: &TensorFunc) -> Vec<Var> {
-    let mut out = Vec::new();
-    for p in &func.params {
-        match p {
-            Param::Scalar(v) => out.push(v.clone()),
-            Param::Buffer { buffer, .. } => {
-                buffer.shape.iter().for_each(|e| out.extend(free_vars(e)));
-            }
-        }
-    }
-    out
+    let shapes = func.buffers().flat_map(|b| &b.shape);
+    func.scalars().cloned().chain(shapes.flat_map(free_vars)).collect()
 }
 
 /// The buffer and what views it by `T.match_buffer` in a block.
 pub(crate) fn views(func: &TensorFunc, buffer: &Buffer) -> Vec<Buffer> {
     let mut all = vec![buffer.clone()];
-    for s in find(&func.body, |s| as_block(s).is_some_and(|b| !b.matches.is_empty())) {
-        for m in as_block(&s.stmt).iter().flat_map(|b| &b.matches) {
-            if all.contains(&m.source.buffer) {
-                all.push(m.buffer.clone());
-            }
+    for m in blocks(func).iter().flat_map(|b| &b.matches) {
+        if all.contains(&m.source.buffer) {
+            all.push(m.buffer.clone());
         }
     }
     all
@@ -300,14 +288,7 @@ impl Padding<'_> {
         body: impl FnOnce(&mut Subst, Vec<Expr>) -> Stmt,
     ) -> Stmt {
         let cells = &self.layout.cells;
-        let iters: Vec<IterVar> = self
-            .layout
-            .ranges()
-            .into_iter()
-            .map(|(c, domain)| {
-                IterVar::spatial(&Var::new(format!("v_{}", c.name()), c.dtype()), domain)
-            })
-            .collect();
+        let iters = self.layout.iters();
         let at: Vec<Expr> = iters.iter().map(|i| i.var.expr()).collect();
         let mut to_iters = Subst::vars(cells.iter().cloned().zip(at.iter().cloned()));
         let body = body(&mut to_iters, at);

@@ -8,7 +8,7 @@ use tilewright_transform::hoist::Hoist;
 use tilewright_transform::overcompute::{self, Floats};
 use tilewright_transform::{extents, hoist, merge, partition};
 
-use crate::cursor::{block_cursor, loop_cursor};
+use crate::cursor::{loop_cursor, the_block};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
@@ -49,12 +49,12 @@ primitives! {
     ) -> Vec<LoopRef>, edit |f| {
         let cursor = loop_cursor(f, l)?;
         let mut parts = Vec::new();
-        let new = changed(f, &cursor.stmt, |why| {
+        let new = changed(f, |why| {
             let (new, vars) = partition::partition_loop(f, &cursor.stmt, factors, why)?;
             parts = vars;
             Ok(new)
         })?;
-        Ok((new, parts.into_iter().map(|var| LoopRef { func: l.func.clone(), var }).collect()))
+        Ok((new, parts.iter().map(|var| LoopRef::new(&l.func, var)).collect()))
     };
 
     /// Lets loops over the same range, in one sequence, run together as the first of them.
@@ -111,15 +111,13 @@ fn on_block(
     block: &BlockRef,
     pass: impl FnOnce(&TensorFunc, &Stmt, &mut Remarks) -> Result<TensorFunc>,
 ) -> Result<Edited> {
-    let cursor = block_cursor(func, &block.name)?;
-    let new = changed(func, &cursor.stmt, |why| pass(func, &cursor.stmt, why))?;
-    Ok((new, ()))
+    let cursor = the_block(func, block)?;
+    Ok((changed(func, |why| pass(func, &cursor.stmt, why))?, ()))
 }
 
 /// What a pass makes of a function, if that is something else.
 fn changed(
     func: &TensorFunc,
-    at: &Stmt,
     pass: impl FnOnce(&mut Remarks) -> Result<TensorFunc>,
 ) -> Result<TensorFunc> {
     let mut why = Remarks::new();
@@ -129,6 +127,6 @@ fn changed(
         true => Err(why
             .into_iter()
             .next()
-            .unwrap_or_else(|| Error::refused("there is nothing to change").at(at.span()))),
+            .unwrap_or_else(|| Error::refused("there is nothing to change"))),
     }
 }

@@ -16,6 +16,9 @@
 //! determine each other: the map takes only variables that are in the indices, and sends no two
 //! of their values to one cell.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, accessed, free_vars, walk_block};
@@ -28,9 +31,10 @@ use tilewright_sets::Engine;
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
-use crate::copying::{Change, InsertionPoint};
-use crate::cursor::{Cursor, as_loop, fresh_block_name};
+use crate::copying::{Change, InsertionPoint, Place, Redirect, cell_block, compact_in, name_in};
+use crate::cursor::{BlockCursor, loop_ranges};
 use crate::index_map::IndexMap;
+use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda};
@@ -73,50 +77,40 @@ fn reindex(
     index_map: &Lambda,
 ) -> Result<Edited<BlockRef>> {
     let storage_scope = &*scope_or_own(func, block, which, side, storage_scope)?;
-    let (cursor, b, buffer, place) = match side {
+    let (cursor, buffer, place) = match side {
         Side::Read => {
             let p = read_place(func, block, which, std::slice::from_ref(block))?;
-            (p.cursor, p.block, p.buffer, p.place)
+            (p.at, p.buffer, p.place)
         }
         Side::Write => {
             let p = write_place(func, block, which, &[])?;
-            (p.cursor, p.block, p.buffer, p.place)
+            (p.at, p.buffer, p.place)
         }
     };
-    let span = cursor.stmt.span();
-    let at = one_cell(&b, &buffer, side).map_err(|e| e.at(span))?;
-    each_instance(&cursor, &b, &buffer, side, &at).map_err(|e| e.at(span))?;
+    let b = &*cursor.block;
+    let at = one_cell(&cursor, &buffer, side)?;
+    each_instance(&cursor, &buffer, side, &at)?;
     if uses_pointer(&b.body, &buffer) || view_of(&func.body, &buffer).is_some() {
         return Err(Error::refused(format!(
-            "the memory of `{}` is also used through a pointer or a view",
-            buffer.name
-        ))
-        .at(span));
+            "the memory of `{buffer}` is also used through a pointer or a view"
+        )));
     }
-    let indices = bind(&b, index_map).map_err(|e| e.at(span))?;
-    let shape = cache_shape(&b, &buffer, &at, &indices).map_err(|e| e.at(span))?;
-    let name = format!("{}_{}", buffer.name, storage_scope.replace('.', "_"));
-    let cache = buffer.derive_storage(|d| {
-        d.name = name.as_str().into();
-        d.scope = storage_scope.into();
-        d.shape = shape;
-        d.strides = Vec::new();
-        d.elem_offset = None;
-        d.offset_factor = 0;
-        d.axis_separators = Vec::new();
-    });
+    let indices = bind(b, index_map)?;
+    let shape = cache_shape(&cursor, &buffer, &at, &indices)?;
+    let name = name_in(&buffer, storage_scope);
+    let cache = compact_in(&buffer, &name, storage_scope, shape);
+    let cache = cache.derive(|d| d.axis_separators.clear());
     let name = fresh_block_name(func, &name);
     let (from, to) = match side {
         Side::Read => ((&buffer, &at[..]), (&cache, &indices[..])),
         Side::Write => ((&cache, &indices[..]), (&buffer, &at[..])),
     };
-    let copy = copy_block(&cursor, &b, &place, &at, from, to, &name).map_err(|e| e.at(span))?;
-    let mut to_cache = ToCache { from: &buffer, to: &cache, indices: &indices };
-    let scope = cursor.scope().cloned();
+    let copy = copy_block(&cursor, &place, &at, from, to, &name)?;
+    let redirect = Redirect { from: &buffer, to: &cache, place: Place::Cell(&indices) };
     let change = Change {
-        scope: scope.as_ref(),
+        scope: cursor.scope(),
         allocs: vec![cache.clone()],
-        swap: vec![(cursor.stmt.clone(), to_cache.stmt(&cursor.stmt))],
+        redirect: vec![(cursor.stmt.clone(), redirect)],
         insert: vec![(place, copy)],
         ..Change::default()
     };
@@ -125,60 +119,42 @@ fn reindex(
 }
 
 /// The one cell that a block accesses, in terms of its iteration variables.
-fn one_cell(b: &Block, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
-    let (reads, writes) = declared_or_inferred(b);
-    let list = match side {
-        Side::Read => reads,
-        Side::Write => writes,
-    };
+fn one_cell(cursor: &BlockCursor, buffer: &Buffer, side: Side) -> Result<Vec<Expr>> {
+    let (reads, writes) = declared_or_inferred(&cursor.block);
+    let list = if side == Side::Read { reads } else { writes };
     let region = list.into_iter().find(|r| r.buffer == *buffer);
-    let several = || {
-        Error::refused(format!(
-            "the block `{}` does not access a single cell of `{}`",
-            b.name, buffer.name
-        ))
+    let region = region.filter(|r| r.ranges.iter().all(Range::is_point));
+    let at: Option<Vec<Expr>> = region.map(|r| r.ranges.into_iter().map(|r| r.min).collect());
+    let alone = |at: &Vec<Expr>| {
+        let mut seen = Seen { buffer, at, other: false };
+        walk_block(&mut seen, &cursor.block);
+        !seen.other
     };
-    let region = region.ok_or_else(several)?;
-    if !region.ranges.iter().all(Range::is_point) {
-        return Err(several());
-    }
-    let at: Vec<Expr> = region.ranges.into_iter().map(|r| r.min).collect();
-    let mut seen = Seen { buffer, at: &at, other: false };
-    walk_block(&mut seen, b);
-    if seen.other { Err(several()) } else { Ok(at) }
+    at.filter(alone)
+        .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{buffer}`")))
 }
 
 /// Checks that the copy, which runs for each instance of the block, may access the buffer for each:
 /// where the block reads its cell under a condition only, the cell must lie in the buffer
 /// otherwise too; where it writes under a condition only, the cache holds nothing otherwise.
-fn each_instance(
-    cursor: &Cursor,
-    b: &Block,
-    buffer: &Buffer,
-    side: Side,
-    at: &[Expr],
-) -> Result<()> {
+fn each_instance(cursor: &BlockCursor, buffer: &Buffer, side: Side, at: &[Expr]) -> Result<()> {
+    let b = &*cursor.block;
     let known = [known_around(&cursor.around), known_around(std::slice::from_ref(&cursor.stmt))];
     let known = known.concat();
     let footprint = Footprint::of(&b.body, buffer);
     if side == Side::Write {
-        let ranges = at.iter().cloned().map(Range::point).collect();
-        let cell = Region { buffer: buffer.clone(), ranges };
         // What is written through a pointer is as the block declares it.
         let opaque = !accessed(&b.body).1.contains(buffer);
         if opaque {
             return Ok(());
         }
-        must_write(b, &footprint.writes, &cell, &known)?;
-        let reduced = b.iters.iter().filter(|i| i.kind == IterKind::Reduce);
+        must_write(b, &footprint.writes, &Region::cell(buffer, at), &known)?;
         // Not by the loops around: inside of them there is something to reduce.
         let domain = Engine::new()?.domain();
-        for iter in reduced.filter(|_| b.init.is_some()) {
+        for (iter, _) in cursor.of_kind(IterKind::Reduce).filter(|_| b.init.is_some()) {
             if !domain.proves(&iter.domain.extent.clone().greater(0)) {
-                return Err(Error::refused(format!(
-                    "the block `{}` may have nothing to reduce, and then its cache holds nothing",
-                    b.name
-                )));
+                let why = "may have nothing to reduce, and then its cache holds nothing";
+                return Err(cursor.refuse(why));
             }
         }
         return Ok(());
@@ -191,10 +167,8 @@ fn each_instance(
         let end = extent.clone().cast(i.dtype());
         if !domain.proves(&i.clone().greater_equal(0)) || !domain.proves(&i.clone().less(end)) {
             let cell = Expr::load(buffer, at.to_vec());
-            return Err(Error::refused(format!(
-                "the block `{}` reads `{cell}` under a condition, and its copy might read out of \
-                 range",
-                b.name
+            return Err(cursor.refuse(format!(
+                "reads `{cell}` under a condition, and its copy might read out of range"
             )));
         }
     }
@@ -233,15 +207,18 @@ fn bind(b: &Block, map: &Lambda) -> Result<Vec<Expr>> {
 }
 
 /// The shape of the cache; refuses a map that does not fit the cells one to one.
-fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Result<Vec<Expr>> {
-    let used: Vec<&IterVar> =
-        b.iters.iter().filter(|i| at.iter().any(|e| free_vars(e).contains(&i.var))).collect();
+fn cache_shape(
+    cursor: &BlockCursor,
+    buffer: &Buffer,
+    at: &[Expr],
+    indices: &[Expr],
+) -> Result<Vec<Expr>> {
+    let used = |i: &&IterVar| at.iter().any(|e| e.mentions(&i.var));
+    let used: Vec<&IterVar> = cursor.block.iters.iter().filter(used).collect();
     for e in indices {
         if let Some(v) = free_vars(e).iter().find(|v| !used.iter().any(|i| i.var == **v)) {
             return Err(Error::refused(format!(
-                "the map uses `{}`, on which the cell of `{}` does not depend",
-                v.name(),
-                buffer.name
+                "the map uses `{v}`, on which the cell of `{buffer}` does not depend"
             )));
         }
     }
@@ -266,11 +243,9 @@ fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Res
     }
     // Two instances that share a cell of the buffer would have two in the cache.
     if let Some(c) = domain.map(at)?.collision()? {
-        return Err(Error::refused(format!(
-            "the block `{}` accesses one cell of `{}` for several values of its variables",
-            b.name, buffer.name
-        ))
-        .note(c.to_string()));
+        let name = &buffer.name;
+        let why = format!("accesses one cell of `{name}` for several values of its variables");
+        return Err(cursor.refuse(why).note(c.to_string()));
     }
     for e in indices {
         if !domain.proves(&e.clone().greater_equal(0)) {
@@ -282,39 +257,27 @@ fn cache_shape(b: &Block, buffer: &Buffer, at: &[Expr], indices: &[Expr]) -> Res
 
 /// The block that copies one cell for each instance of the block that there is at its place.
 fn copy_block(
-    cursor: &Cursor,
-    b: &Block,
+    cursor: &BlockCursor,
     place: &InsertionPoint,
     at: &[Expr],
     from: (&Buffer, &[Expr]),
     to: (&Buffer, &[Expr]),
-    name: &str,
+    name: &Arc<str>,
 ) -> Result<Stmt> {
-    let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
-        return Err(Error::internal("a block cursor is no block"));
-    };
     let inner = &cursor.around[place.around.len().min(cursor.around.len())..];
-    let loops: Vec<(&Var, &Range)> =
-        inner.iter().filter_map(as_loop).map(|(v, r, _)| (v, r)).collect();
-    let used = |i: &IterVar| at.iter().any(|e| free_vars(e).contains(&i.var));
-    let mut needed: Vec<Var> = Vec::new();
-    for (i, e) in b.iters.iter().zip(bindings) {
-        if used(i) {
-            needed.extend(free_vars(e));
-        }
-    }
-    let extra = |v: &Var| loops.iter().any(|(x, _)| *x == v) && !needed.contains(v);
+    let loops = loop_ranges(inner);
+    let used = |(i, _): &(&IterVar, &Expr)| at.iter().any(|e| e.mentions(&i.var));
+    let needed: HashSet<Var> =
+        cursor.pairs().filter(used).flat_map(|(_, e)| free_vars(e)).collect();
+    let extra = |v: &Var| loops.iter().any(|(x, _)| x == v) && !needed.contains(v);
     if inner.iter().any(|s| matches!(s.kind(), StmtKind::If { .. } | StmtKind::Let { .. })) {
-        return Err(Error::refused(format!(
-            "the block `{}` runs under a condition or a binding that its copy would not have",
-            b.name
-        )));
+        let why = "runs under a condition or a binding that its copy would not have";
+        return Err(cursor.refuse(why));
     }
-    if let Some(v) = free_vars(predicate).into_iter().find(extra) {
+    if let Some(v) = free_vars(&cursor.predicate).into_iter().find(extra) {
         return Err(Error::refused(format!(
-            "the predicate of `{}` depends on the loop `{}`, over which the copy does not run",
-            b.name,
-            v.name()
+            "the predicate of `{}` depends on the loop `{v}`, over which the copy does not run",
+            cursor.block.name
         )));
     }
     let mut outside = Subst::default();
@@ -323,18 +286,17 @@ fn copy_block(
     for (v, r) in loops.iter().filter(|(v, _)| needed.contains(v)) {
         if free_vars(&r.extent).iter().chain(&free_vars(&r.min)).any(extra) {
             return Err(Error::refused(format!(
-                "the loop `{}` depends on a loop over which the copy does not run",
-                v.name()
+                "the loop `{v}` depends on a loop over which the copy does not run"
             )));
         }
         let fresh = v.fresh();
         let range = Range { min: outside.expr(&r.min), extent: outside.expr(&r.extent) };
-        outside.vars.insert((*v).clone(), fresh.expr());
+        outside.vars.insert(v.clone(), fresh.expr());
         new_loops.push((fresh, range));
     }
     let mut iters = Vec::new();
     let mut new_bindings = Vec::new();
-    for (i, e) in b.iters.iter().zip(bindings).filter(|(i, _)| used(i)) {
+    for (i, e) in cursor.pairs().filter(used) {
         let var = i.var.fresh();
         inside.vars.insert(i.var.clone(), var.expr());
         iters.push(IterVar::spatial(&var, i.domain.clone()));
@@ -342,35 +304,8 @@ fn copy_block(
     }
     let mut own = |at: &[Expr]| at.iter().map(|e| inside.expr(e)).collect::<Vec<_>>();
     let (at, there) = (own(from.1), own(to.1));
-    let block = Block {
-        iters,
-        reads: Some(vec![Region::cell(from.0, &at)]),
-        writes: Some(vec![Region::cell(to.0, &there)]),
-        ..Block::new(name, Stmt::store(to.0, there, Expr::load(from.0, at)))
-    };
-    let body = Stmt::block(new_bindings, outside.expr(predicate), block);
+    let value = Expr::load(from.0, at.clone());
+    let block = cell_block(name, iters, (from.0, &at), (to.0, there), value);
+    let body = Stmt::block(new_bindings, outside.expr(&cursor.predicate), block);
     Ok(Stmt::nest(new_loops.into_iter(), body))
-}
-
-/// Accesses of the buffer, all at one cell, go to the cell of the cache.
-struct ToCache<'a> {
-    from: &'a Buffer,
-    to: &'a Buffer,
-    indices: &'a [Expr],
-}
-
-impl Fold for ToCache<'_> {
-    fn access(&mut self, b: &Buffer, _: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-        (b == self.from).then(|| (self.to.clone(), self.indices.to_vec()))
-    }
-    fn block(&mut self, b: &std::sync::Arc<Block>) -> std::sync::Arc<Block> {
-        let mut new = (**b).clone();
-        for r in [&mut new.reads, &mut new.writes].into_iter().flatten().flatten() {
-            if r.buffer == *self.from {
-                r.buffer = self.to.clone();
-                r.ranges = self.indices.iter().cloned().map(Range::point).collect();
-            }
-        }
-        tilewright_ir::visit::fold_block_children(self, &std::sync::Arc::new(new))
-    }
 }

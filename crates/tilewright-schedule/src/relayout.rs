@@ -36,8 +36,7 @@ pub(crate) fn relayout(
 ) -> Result<TensorFunc> {
     if !old.strides.is_empty() {
         return Err(Error::refused(format!(
-            "`{}` has explicit strides, which a new layout would not keep",
-            old.name
+            "`{old}` has explicit strides, which a new layout would not keep"
         )));
     }
     let mut r = Relayout {
@@ -352,14 +351,8 @@ pub(crate) struct Tidy<'a> {
 }
 
 impl<'a> Tidy<'a> {
-    /// Simplifies what depends on the variables of `ranges`.
-    pub fn new(engine: &'a Engine, ranges: Vec<(Var, Range)>, guards: Vec<Expr>) -> Self {
-        let vars = ranges.iter().map(|(v, _)| v.clone()).collect();
-        Tidy { engine, vars, ranges, guards, known: Vec::new() }
-    }
-
-    /// The same for what depends on `vars`, which are among those with ranges.
-    pub fn within(
+    /// Simplifies what depends on `vars`.
+    pub fn of(
         engine: &'a Engine,
         ranges: Vec<(Var, Range)>,
         vars: Vec<Var>,

@@ -17,22 +17,23 @@
 
 use std::collections::HashMap;
 
-use tilewright_analysis::dependence::{self, PlacedAccess, before, refuse};
+use tilewright_analysis::dependence::{self, PlacedAccess, before};
 use tilewright_analysis::footprint::{self, Footprint, known_around};
 use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::declared_or_inferred;
-use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    Block, Buffer, Error, Expr, Fold, ForKind, IterKind, IterVar, Range, Region, Result, Stmt,
-    StmtKind, TensorFunc, Var,
+    AtOnce, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt, StmtKind,
+    TensorFunc, Var,
 };
 use tilewright_sets::{Domain, Engine, Proof};
 
-use crate::cache::the_block;
+use crate::apart::apart;
 use crate::compute::{Placement, Position, elements};
 use crate::copying::{Change, InsertionPoint, fit, hull};
-use crate::cursor::{Cursor, as_loop, loop_cursor};
+use crate::cursor::{
+    BlockCursor, Cursor, as_loop, loop_cursor, loop_ranges, the_block, the_loop, within,
+};
 use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
@@ -62,17 +63,13 @@ fn reverse_compute_at(
     l: &LoopRef,
     placement: Placement,
 ) -> Result<Edited> {
-    let (own, b) = the_block(func, block)?;
+    let own = the_block(func, block)?;
     let target = loop_cursor(func, l)?;
-    let span = own.stmt.span();
-    let moving = Moving::new(&own, &b, &target).map_err(|e| e.at(span))?;
-    let nest = moving.nest(&placement).map_err(|e| e.at(span))?;
-    moving.same_instances(&nest).map_err(|e| e.at(span))?;
-    moving.crosses_nothing(&nest).map_err(|e| e.at(span))?;
-    let Some((_, _, inner)) = as_loop(&target.stmt) else {
-        return Err(Error::internal("a loop cursor is no loop"));
-    };
-    let body = elements(inner);
+    let moving = Moving::new(&own, &target)?;
+    let nest = moving.nest(&placement)?;
+    moving.same_instances(&nest)?;
+    moving.crosses_nothing(&nest)?;
+    let body = elements(the_loop(&target.stmt)?.2);
     let writes = |s: &Stmt| moving.produced.iter().any(|x| footprint::touches(s, x).1);
     let first = body.iter().rposition(writes).map_or(0, |k| k + 1);
     let mut wrong = None;
@@ -82,8 +79,7 @@ fn reverse_compute_at(
             wrong = wrong.or(Some(e));
             continue;
         }
-        let mut around = target.around.clone();
-        around.push(target.stmt.clone());
+        let around = target.with_own();
         let (node, before) = match body.get(at) {
             Some(next) => (next.clone(), true),
             None => (body[at - 1].clone(), false),
@@ -95,14 +91,12 @@ fn reverse_compute_at(
         };
         return Ok((change.apply(func), ()));
     }
-    Err(wrong.unwrap_or_else(|| Error::internal("no position was tried")).at(span))
+    Err(wrong.unwrap_or_else(|| Error::internal("no position was tried")))
 }
 
 /// A block on its way from its loops to the loop of what it reads.
 struct Moving<'a> {
-    block: &'a Block,
-    bindings: &'a [Expr],
-    predicate: &'a Expr,
+    own: &'a BlockCursor,
     /// The loop around its body.
     target: &'a Stmt,
     /// From the statement beside the block's loops down to the loop.
@@ -130,15 +124,10 @@ struct Nest {
 }
 
 impl<'a> Moving<'a> {
-    fn new(own: &'a Cursor, block: &'a Block, target: &'a Cursor) -> Result<Self> {
+    fn new(own: &'a BlockCursor, target: &'a Cursor) -> Result<Self> {
         let refuse = |why: String| Err(Error::refused(why));
-        let StmtKind::Block { bindings, predicate, .. } = own.stmt.kind() else {
-            return Err(Error::internal("a block cursor is no block"));
-        };
-        let Some((var, _, inner)) = as_loop(&target.stmt) else {
-            return Err(Error::internal("a loop cursor is no loop"));
-        };
-        let l = var.name();
+        let (var, _, inner) = the_loop(&target.stmt)?;
+        let (l, block, name) = (var.name(), &own.block, &own.block.name);
         let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
         let step = |s: &'a Cursor| s.around.get(common).unwrap_or(&s.stmt);
         let (from, to) = (step(own), step(target));
@@ -149,61 +138,43 @@ impl<'a> Moving<'a> {
         let at = |s: &Stmt| list.iter().position(|x| x.ptr_eq(s));
         let (Some(from_at), Some(to_at)) = (at(from), at(to)) else {
             return refuse(format!(
-                "the loop `{l}` is around the block `{}`, or in another branch",
-                block.name
+                "the loop `{l}` is around the block `{name}`, or in another branch"
             ));
         };
         if to_at > from_at {
-            return refuse(format!("the loop `{l}` comes after the block `{}`", block.name));
+            return refuse(format!("the loop `{l}` comes after the block `{name}`"));
         }
-        let path: Vec<Stmt> =
-            target.around[common..].iter().chain([&target.stmt]).cloned().collect();
+        let path = target.with_own().split_off(common);
         if let Some(s) =
             path.iter().find(|s| !matches!(s.kind(), StmtKind::For { .. } | StmtKind::Seq(_)))
         {
             return Err(Error::refused(format!(
-                "the loop `{l}` is in another scope than the block `{}`, or under a condition",
-                block.name
+                "the loop `{l}` is in another scope than the block `{name}`, or under a condition"
             ))
             .at(s.span()));
         }
         let gone = removed(own);
         if !gone.ptr_eq(from) {
-            return refuse(format!(
-                "the loops of the block `{}` hold other statements",
-                block.name
-            ));
+            return refuse(format!("the loops of the block `{name}` hold other statements"));
         }
-        let mut old = Vec::new();
-        for s in &own.around[common..] {
-            match as_loop(s) {
-                Some((v, r, _)) => old.push((v.clone(), r.clone())),
-                None => {
-                    return refuse(format!("the block `{}` runs under a condition", block.name));
-                }
-            }
+        let own_loops = &own.around[common..];
+        if own_loops.iter().any(|s| as_loop(s).is_none()) {
+            return Err(own.refuse("runs under a condition"));
         }
-        if let Some(i) = block.iters.iter().find(|i| i.kind == IterKind::Opaque) {
-            return refuse(format!("`{}` of `{}` is opaque", i.var.name(), block.name));
-        }
+        own.nothing_opaque()?;
         let (reads, _) = declared_or_inferred(block);
         let mut produced: Vec<Buffer> = reads.into_iter().map(|r| r.buffer).collect();
         produced.retain(|x| footprint::touches(inner, x).1);
         if produced.is_empty() {
-            return refuse(format!(
-                "the loop `{l}` writes nothing that the block `{}` reads",
-                block.name
-            ));
+            return refuse(format!("the loop `{l}` writes nothing that the block `{name}` reads"));
         }
         Ok(Moving {
-            block,
-            bindings,
-            predicate,
+            own,
             target: &target.stmt,
             path,
             between: list[to_at + 1..from_at].to_vec(),
             gone,
-            old,
+            old: loop_ranges(own_loops),
             known: known_around(&own.around[..common]),
             produced,
             engine: Engine::new()?,
@@ -212,7 +183,7 @@ impl<'a> Moving<'a> {
 
     /// The loops on the way to the new place, with how they run.
     fn outer(&self) -> Vec<(Var, Range)> {
-        self.path.iter().filter_map(as_loop).map(|(v, r, _)| (v.clone(), r.clone())).collect()
+        loop_ranges(&self.path)
     }
 
     /// The box that an iteration of the loop writes of each buffer.
@@ -226,11 +197,12 @@ impl<'a> Moving<'a> {
     /// The values of an iteration variable that read a box: where an index is the variable and a
     /// constant, what the index says; else the tightest range that loses none.
     fn range_of(&self, i: &IterVar, written: &[Region]) -> Result<Range> {
-        let own = |v: &Var| self.block.iters.iter().any(|i| i.var == *v);
+        let block = &self.own.block;
+        let own = |v: &Var| block.iters.iter().any(|i| i.var == *v);
         let mut guards = Vec::new();
         let mut best: Option<Range> = None;
         for w in written {
-            let reads = Footprint::of(&self.block.body, &w.buffer).reads;
+            let reads = Footprint::of(&block.body, &w.buffer).reads;
             let pairs = reads.iter().flat_map(|r| r.indices.iter().zip(&w.ranges));
             // What varies inside of the block is for the check of the order.
             for (at, cells) in pairs.filter(|(at, _)| free_vars(at).iter().all(own)) {
@@ -260,7 +232,7 @@ impl<'a> Moving<'a> {
         if !guards.iter().any(uses) {
             return Ok(i.domain.clone());
         }
-        let iters = self.block.iters.iter().map(|i| (i.var.clone(), i.domain.clone()));
+        let iters = block.iters.iter().map(|i| (i.var.clone(), i.domain.clone()));
         let outer = self.outer();
         let all: Vec<(Var, Range)> = outer.iter().cloned().chain(iters).collect();
         let kept: Vec<Var> = outer.into_iter().map(|(v, _)| v).collect();
@@ -279,23 +251,9 @@ impl<'a> Moving<'a> {
         let mut bounds = Vec::new();
         // Reductions in the order in which their loops stood.
         let mut reduced: Vec<(usize, usize)> = Vec::new();
-        for (k, (i, e)) in self.block.iters.iter().zip(self.bindings).enumerate() {
+        for (k, (i, e)) in self.own.pairs().enumerate() {
             if i.kind == IterKind::Reduce {
-                let own = self.old.iter().position(|(v, r)| {
-                    let cast = |e: &Expr| e.clone().cast(v.dtype());
-                    let same = |a: &Expr, b: &Expr| same_expr(&cast(a), &cast(b));
-                    e.as_var() == Some(v)
-                        && same(&r.min, &i.domain.min)
-                        && same(&r.extent, &i.domain.extent)
-                });
-                let Some(own) = own else {
-                    return Err(Error::refused(format!(
-                        "`{}` of `{}` is bound to `{e}`, not to a loop of its own",
-                        i.var.name(),
-                        self.block.name
-                    )));
-                };
-                reduced.push((own, k));
+                reduced.push((self.own.own_loop(i, e, &self.old)?, k));
                 values.push(i.var.expr());
                 continue;
             }
@@ -316,7 +274,7 @@ impl<'a> Moving<'a> {
         }
         reduced.sort_unstable();
         for (_, k) in reduced {
-            let i = &self.block.iters[k];
+            let i = &self.own.block.iters[k];
             let ax = Var::new(format!("ax{}", loops.len()), i.var.dtype());
             values[k] = ax.expr();
             loops.push((ax, i.domain.clone()));
@@ -325,31 +283,26 @@ impl<'a> Moving<'a> {
         let domain = self.engine.domain_of(&all, &self.known);
         bounds.retain(|e| !domain.proves(e));
         let predicate = Expr::all(bounds);
-        let stmt = Stmt::block(values.clone(), predicate.clone(), self.block.clone());
-        let stmt = loops
-            .iter()
-            .rev()
-            .fold(stmt, |s, (v, r)| Stmt::for_loop(v, r.clone(), ForKind::Serial, s));
+        let stmt = Stmt::block(values.clone(), predicate.clone(), (*self.own.block).clone());
+        let stmt = Stmt::nest(loops.iter().cloned(), stmt);
         Ok(Nest { loops, values, predicate, stmt })
     }
 
     /// The block must run for the same values of its variables as before, and once for each.
     fn same_instances(&self, nest: &Nest) -> Result<()> {
-        let vars: Vec<Var> = self.block.iters.iter().map(|i| i.var.fresh()).collect();
+        let block = &self.own.block;
+        let vars: Vec<Var> = block.iters.iter().map(|i| i.var.fresh()).collect();
         let guarded = |ranges: &[(Var, Range)], predicate: &Expr| {
             let guards: Vec<Expr> = self.known.iter().chain([predicate]).cloned().collect();
             self.engine.domain_of(ranges, &guards)
         };
         let all: Vec<(Var, Range)> = self.outer().into_iter().chain(nest.loops.clone()).collect();
-        let before = guarded(&self.old, self.predicate).map(self.bindings)?;
+        let before = guarded(&self.old, &self.own.predicate).map(&self.own.bindings)?;
         let after = guarded(&all, &nest.predicate).map(&nest.values)?;
         for (which, map) in [("runs", &before), ("would run", &after)] {
             if let Some(c) = map.collision()? {
-                return Err(Error::refused(format!(
-                    "the block `{}` {which} several times for the same values of its variables",
-                    self.block.name
-                ))
-                .note(c.to_string()));
+                let why = format!("{which} several times for the same values of its variables");
+                return Err(self.own.refuse(why).note(c.to_string()));
             }
         }
         let (before, after) = (before.range(&vars)?, after.range(&vars)?);
@@ -358,9 +311,9 @@ impl<'a> Moving<'a> {
                 let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
                 format!("{}={x}", i.var.name())
             };
-            self.block.iters.iter().zip(&vars).map(value).collect::<Vec<_>>().join(", ")
+            block.iters.iter().zip(&vars).map(value).collect::<Vec<_>>().join(", ")
         };
-        let name = &self.block.name;
+        let name = &block.name;
         for (proof, what) in [
             (before.is_subset(&after), "no iteration of the loop would run"),
             (after.is_subset(&before), "an iteration of the loop would run, without need,"),
@@ -385,8 +338,7 @@ impl<'a> Moving<'a> {
 
     /// The loops around a statement on the path, as a domain.
     fn domain(&self, depth: usize) -> Domain {
-        let loops = self.path[..depth].iter().filter_map(as_loop);
-        loops.fold(self.engine.domain_of(&[], &self.known), |d, (v, r, _)| d.with_var(v, r))
+        within(self.engine.domain_of(&[], &self.known), &self.path[..depth])
     }
 
     /// What the block touches in its new place.
@@ -394,23 +346,15 @@ impl<'a> Moving<'a> {
         dependence::accesses(&nest.stmt, &self.domain(self.path.len()))
     }
 
-    /// Refuses where two accesses, one of them a write, may meet under conditions that `when`
-    /// gives for the names of the second one's variables.
+    /// Refuses where two accesses meet, as [`apart`] does.
     fn apart(
         &self,
         ours: &[PlacedAccess],
         others: &[PlacedAccess],
         when: impl Fn(&HashMap<Var, Var>) -> Vec<Expr>,
     ) -> Result<()> {
-        let vars: Vec<Var> = self.outer().into_iter().map(|(v, _)| v).collect();
-        for a in ours {
-            for b in others.iter().filter(|b| b.buffer == a.buffer && (a.write || b.write)) {
-                let all: Vec<Var> = b.at.domain.vars().cloned().collect();
-                let (other, names) = b.at.elsewhere_in(&all);
-                refuse(&a.at.independent(&other, &when(&names)), a, b, &vars, &names)?;
-            }
-        }
-        Ok(())
+        let vars: Vec<Var> = self.path.iter().filter_map(Stmt::loop_var).cloned().collect();
+        apart(ours, others, &vars, when)
     }
 
     /// What is between the loop and the block is passed by, and instances of the block with
@@ -424,14 +368,9 @@ impl<'a> Moving<'a> {
                 None => e,
             })?;
         }
-        let spatial: Vec<&Expr> = self
-            .block
-            .iters
-            .iter()
-            .zip(&nest.values)
-            .filter(|(i, _)| i.kind == IterKind::Spatial)
-            .map(|(_, e)| e)
-            .collect();
+        let values = self.own.block.iters.iter().zip(&nest.values);
+        let spatial: Vec<&Expr> =
+            values.filter(|(i, _)| i.kind == IterKind::Spatial).map(|(_, e)| e).collect();
         self.apart(&ours, &ours, |names| {
             let mut other = dependence::renaming(names);
             let differ = spatial.iter().map(|e| {
@@ -456,16 +395,11 @@ impl<'a> Moving<'a> {
                 _ => continue,
             };
             let domain = self.domain(k + 1);
+            let around = &self.path[..=k];
             let outer: Vec<Expr> =
-                self.path[..=k].iter().filter_map(as_loop).map(|(v, ..)| v.expr()).collect();
-            let at_once: Vec<&Var> = self.path[..=k]
-                .iter()
-                .filter_map(|s| match s.kind() {
-                    StmtKind::For { kind: ForKind::Serial | ForKind::Unrolled, .. } => None,
-                    StmtKind::For { var, .. } => Some(var),
-                    _ => None,
-                })
-                .collect();
+                around.iter().filter_map(Stmt::loop_var).map(Var::expr).collect();
+            let at_once = around.iter().filter(|s| AtOnce::of_loop(s).is_some());
+            let at_once: Vec<&Var> = at_once.filter_map(Stmt::loop_var).collect();
             for (j, s) in list.iter().enumerate() {
                 if self.path.get(k + 1).is_some_and(|next| next.ptr_eq(s)) {
                     continue;

@@ -25,12 +25,12 @@ use tilewright_ir::{
 };
 use tilewright_sets::{Engine, Proof};
 
-use crate::cache::the_block;
-use crate::copying::Change;
-use crate::cursor::{Cursor, as_block, as_loop, find, fresh_block_name, loop_cursor};
+use crate::copying::{Change, compact};
+use crate::cursor::{BlockCursor, as_block, as_loop, block_cursor, find, loop_cursor, loop_ranges};
 use crate::inline::removed;
+use crate::names::fresh_block_name;
 use crate::primitive::primitives;
-use crate::reduction::{First, check_once};
+use crate::reduction::{First, check_once, over_both};
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
 
@@ -42,37 +42,31 @@ primitives! {
     /// # Errors
     /// `Refused` where the loop is not one of a reduction by `+`, `*`, `min` or `max` alone, the
     /// reduction does not begin where its loops do, or a partial result would not begin.
-    rfactor(l "loop": &LoopRef, factor_axis: i64) -> BlockRef, edit |f| rfactor(f, l, factor_axis);
+    rfactor(l "loop": &LoopRef, factor_axis: i64) -> BlockRef, edit |f| {
+        let at = block_under(f, l)?;
+        rfactor(f, &at, l, factor_axis).map_err(|e| e.at(at.stmt.span()))
+    };
 }
 
 /// The only block under a loop.
-fn block_under(func: &TensorFunc, l: &LoopRef) -> Result<(Cursor, Arc<Block>)> {
-    let target = loop_cursor(func, l)?;
-    let blocks = find(&target.stmt, |s| as_block(s).is_some());
-    let outermost: Vec<&Cursor> =
-        blocks.iter().filter(|s| s.around.iter().all(|a| as_block(a).is_none())).collect();
-    match outermost[..] {
-        [one] => {
-            let name = as_block(&one.stmt).map(|b| b.name.clone());
-            let name = name.ok_or_else(|| Error::internal("a block cursor is no block"))?;
-            the_block(func, &BlockRef { func: l.func.clone(), name })
-        }
-        _ => Err(Error::refused(format!(
+fn block_under(func: &TensorFunc, l: &LoopRef) -> Result<BlockCursor> {
+    let blocks = find(&loop_cursor(func, l)?.stmt, |s| as_block(s).is_some());
+    let outermost = blocks.iter().filter(|s| s.around.iter().all(|a| as_block(a).is_none()));
+    match outermost.filter_map(|s| as_block(&s.stmt)).collect::<Vec<_>>()[..] {
+        [one] => block_cursor(func, &one.name),
+        ref all => Err(Error::refused(format!(
             "{} blocks are under the loop `{}`, not one",
-            outermost.len(),
-            l.var.name()
-        ))
-        .at(target.stmt.span())),
+            all.len(),
+            l.var
+        ))),
     }
 }
 
 /// A reduction and what its loops are for.
 struct Reduction<'a> {
-    block: &'a Block,
-    bindings: &'a [Expr],
-    predicate: &'a Expr,
+    at: &'a BlockCursor,
     /// The loops that hold nothing else, outermost first.
-    loops: Vec<&'a Stmt>,
+    loops: &'a [Stmt],
     buffer: &'a Buffer,
     indices: &'a [Expr],
     value: &'a Expr,
@@ -81,52 +75,33 @@ struct Reduction<'a> {
 }
 
 impl<'a> Reduction<'a> {
-    fn new(cursor: &'a Cursor, block: &'a Block) -> Result<Self> {
-        let refuse = |why: String| Err(Error::refused(why));
-        let StmtKind::Block { bindings, predicate, .. } = cursor.stmt.kind() else {
-            return Err(Error::internal("a block cursor is no block"));
-        };
-        let name = &block.name;
-        let StmtKind::Store { buffer, indices, value } = block.body.kind() else {
-            return refuse(format!("the block `{name}` does not consist of one store"));
-        };
-        let Some(init) = &block.init else {
-            return refuse(format!("the block `{name}` has no initialisation"));
+    fn new(at: &'a BlockCursor) -> Result<Self> {
+        let (buffer, indices, value) = at.store()?;
+        let Some(init) = &at.block.init else {
+            return Err(at.refuse("has no initialisation"));
         };
         let op = update(buffer, indices, value)
             .and_then(Combine::binary)
             .filter(|op| matches!(op, BinOp::Add | BinOp::Mul | BinOp::Min | BinOp::Max));
         let Some(op) = op.filter(|_| !reads_elsewhere(buffer, indices, value)) else {
-            return refuse(format!(
-                "the block `{name}` does not update `{}` by `+`, `*`, `min` or `max`",
-                buffer.name
-            ));
-        };
-        if !block.allocs.is_empty() || !block.matches.is_empty() {
-            return refuse(format!("the block `{name}` allocates or views buffers"));
-        }
-        if let Some(i) = block.iters.iter().find(|i| i.kind == IterKind::Opaque) {
-            return refuse(format!("`{}` of `{name}` is opaque", i.var.name()));
-        }
-        let gone = removed(cursor);
-        let from =
-            cursor.around.iter().position(|s| s.ptr_eq(&gone)).unwrap_or(cursor.around.len());
-        let loops: Vec<&Stmt> = cursor.around[from..].iter().collect();
-        if let Some(s) = loops.iter().find(|s| as_loop(s).is_none()) {
+            let buffer = &buffer.name;
             return Err(
-                Error::refused(format!("the block `{name}` runs under a condition")).at(s.span())
+                at.refuse(format!("does not update `{buffer}` by `+`, `*`, `min` or `max`"))
             );
+        };
+        at.nothing_opaque()?;
+        let gone = removed(at);
+        let from = at.around.iter().position(|s| s.ptr_eq(&gone)).unwrap_or(at.around.len());
+        let loops = &at.around[from..];
+        if let Some(s) = loops.iter().find(|s| as_loop(s).is_none()) {
+            return Err(at.refuse("runs under a condition").at(s.span()));
         }
-        Ok(Reduction { block, bindings, predicate, loops, buffer, indices, value, init, op })
-    }
-
-    fn pairs(&self, kind: IterKind) -> impl Iterator<Item = (&'a IterVar, &'a Expr)> {
-        self.block.iters.iter().zip(self.bindings).filter(move |(i, _)| i.kind == kind)
+        Ok(Reduction { at, loops, buffer, indices, value, init, op })
     }
 
     /// The variables that the bindings of one kind of iteration variables use.
     fn used(&self, kind: IterKind) -> Vec<Var> {
-        self.pairs(kind).flat_map(|(_, e)| free_vars(e)).collect()
+        self.at.of_kind(kind).flat_map(|(_, e)| free_vars(e)).collect()
     }
 
     /// What combining nothing gives.
@@ -142,18 +117,21 @@ impl<'a> Reduction<'a> {
 
     /// Conditions that hold for a cell, whatever the reduction.
     fn spatial_conditions(&self, reduced: &[Var]) -> Vec<Expr> {
-        let mut all = self.predicate.conjuncts();
-        all.retain(|e| free_vars(e).iter().all(|v| !reduced.contains(v)));
+        let mut all = self.at.predicate.conjuncts();
+        all.retain(|e| !e.mentions_any(reduced));
         all
     }
 }
 
-fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited<BlockRef>> {
-    let (cursor, block) = block_under(func, l)?;
-    let span = cursor.stmt.span();
-    let r = Reduction::new(&cursor, &block).map_err(|e| e.at(span))?;
+fn rfactor(
+    func: &TensorFunc,
+    cursor: &BlockCursor,
+    l: &LoopRef,
+    factor_axis: i64,
+) -> Result<Edited<BlockRef>> {
+    let r = Reduction::new(cursor)?;
     let outer = known_around(&cursor.around[..cursor.around.len() - r.loops.len()]);
-    let range = check(&r, l, &outer).map_err(|e| e.at(span))?;
+    let range = check(&r, l, &outer)?;
     let rank = i64::try_from(r.indices.len()).unwrap_or(i64::MAX);
     let at = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };
     let at = usize::try_from(at).ok().filter(|at| *at <= r.indices.len()).ok_or_else(|| {
@@ -161,20 +139,15 @@ fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited<Bl
             "{factor_axis} is no place for a new axis among the {rank} of `{}`",
             r.buffer.name
         ))
-        .at(span)
     })?;
-    let partial = r.buffer.derive_storage(|d| {
-        d.name = format!("{}_rf", r.buffer.name).into();
-        d.shape.insert(at, range.extent.clone().cast(l.var.dtype()));
-        d.strides = Vec::new();
-        d.elem_offset = None;
-        d.offset_factor = 0;
-        d.axis_separators = Vec::new();
-    });
-    let name = fresh_block_name(func, &format!("{}_rf", block.name));
+    let mut shape = r.buffer.shape.clone();
+    shape.insert(at, range.extent.clone().cast(l.var.dtype()));
+    let partial = compact(r.buffer, &format!("{}_rf", r.buffer.name), shape);
+    let partial = partial.derive(|d| d.axis_separators.clear());
+    let name = fresh_block_name(func, &format!("{}_rf", cursor.block.name));
     let first = factored(&r, l, &range, &partial, at, &name)?;
     let second = combined(&r, l, &range, &partial, at)?;
-    let whole = r.loops.first().copied().unwrap_or(&cursor.stmt).clone();
+    let whole = r.loops.first().unwrap_or(&cursor.stmt).clone();
     let change = Change {
         scope: cursor.scope(),
         allocs: vec![partial],
@@ -188,78 +161,63 @@ fn rfactor(func: &TensorFunc, l: &LoopRef, factor_axis: i64) -> Result<Edited<Bl
 /// Refuses where the two steps would not give the same; the values of the loop.
 fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
     let refuse = |why: String| Err(Error::refused(why));
-    let name = &r.block.name;
+    let name = &r.at.block.name;
     let (spatial, reduced) = (r.used(IterKind::Spatial), r.used(IterKind::Reduce));
     let mut found = None;
     let mut dropped = Vec::new();
-    for s in &r.loops {
-        let Some((v, range, _)) = as_loop(s) else { continue };
+    for (v, range, _) in r.loops.iter().filter_map(as_loop) {
         if spatial.contains(v) && reduced.contains(v) {
-            return refuse(format!(
-                "the loop `{}` is over spatial and reduction variables at once",
-                v.name()
-            ));
+            return Err(over_both(v));
         }
         let mut bounds = free_vars(&range.min);
         bounds.extend(free_vars(&range.extent));
         if let Some(other) = bounds.iter().find(|v| reduced.contains(v)) {
             return refuse(format!(
-                "the bounds of the loop `{}` depend on the loop `{}` of the reduction",
-                v.name(),
-                other.name()
+                "the bounds of the loop `{v}` depend on the loop `{other}` of the reduction"
             ));
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
             if range.extent.as_int().is_none_or(|n| n < 1) {
-                return refuse(format!("the loop `{}` may run for no iteration", v.name()));
+                return refuse(format!("the loop `{v}` may run for no iteration"));
             }
         }
         if *v == l.var {
             found = Some((range.clone(), bounds));
         }
     }
-    let inside = |v: &Var| r.loops.iter().filter_map(|s| as_loop(s)).any(|(x, ..)| x == v);
+    let inside = |v: &Var| r.loops.iter().any(|s| s.loop_var() == Some(v));
     let Some((range, bounds)) = found.filter(|_| reduced.contains(&l.var)) else {
         return refuse(format!(
             "the loop `{}` is not one of the reduction of the block `{name}`, or holds other \
              statements",
-            l.var.name()
+            l.var
         ));
     };
     if let Some(v) = reduced.iter().find(|v| !inside(v)) {
-        return refuse(format!("the reduction of `{name}` goes on over `{}`", v.name()));
+        return refuse(format!("the reduction of `{name}` goes on over `{v}`"));
     }
     if range.min.as_int() != Some(0) || bounds.iter().any(inside) {
-        return refuse(format!(
-            "the loop `{}` does not run from zero to a fixed end",
-            l.var.name()
-        ));
+        return refuse(format!("the loop `{}` does not run from zero to a fixed end", l.var));
     }
-    let loops: Vec<&Stmt> = r.loops.clone();
-    let mut first = First::of(&loops, &dropped);
-    for (i, e) in r.pairs(IterKind::Reduce) {
+    let mut first = First::of(r.loops, &dropped);
+    for (i, e) in r.at.of_kind(IterKind::Reduce) {
         if !first.expr_at(&e.clone().equal(i.domain.min.clone())).is_true() {
             return refuse(format!(
                 "`{}` is not known to begin at {} where the loops begin",
-                i.var.name(),
-                i.domain.min
+                i.var, i.domain.min
             ));
         }
     }
-    check_once(r.block, r.bindings, r.init, &loops, &dropped, r.predicate, outer)?;
+    check_once(r.at, r.init, r.loops, &dropped, outer)?;
     // A partial result begins where all other loops of the reduction do.
     dropped.retain(|v| *v != l.var);
-    let start = First::of(&loops, &dropped).expr_at(r.predicate);
+    let start = First::of(r.loops, &dropped).expr_at(&r.at.predicate);
     if start.is_true() {
         return Ok(range);
     }
-    let kept: Vec<(Var, Range)> = loops
-        .iter()
-        .filter_map(|s| as_loop(s))
-        .filter(|(v, ..)| !dropped.contains(v))
-        .map(|(v, range, _)| (v.clone(), range.clone()))
-        .collect();
+    let mut kept = loop_ranges(r.loops);
+    kept.retain(|(v, _)| !dropped.contains(v));
     let guards = [outer.to_vec(), r.spatial_conditions(&reduced)].concat();
     match Engine::new()?.domain_of(&kept, &guards).prove(&start) {
         Proof::Yes => Ok(range),
@@ -291,21 +249,21 @@ fn factored(
     at: usize,
     name: &Arc<str>,
 ) -> Result<Stmt> {
-    let variable = |v: &Var| Var::new(format!("v{}", v.name()), v.dtype());
+    let variable = |v: &Var| Var::new(format!("v{v}"), v.dtype());
     let own = variable(&l.var);
     let mut iters =
         vec![IterVar { var: own.clone(), domain: range.clone(), kind: IterKind::Spatial }];
     let mut bindings = vec![l.var.expr()];
     let mut named = vec![(l.var.clone(), own.expr())];
     let mut gone = Subst::default();
-    for (i, e) in r.block.iters.iter().zip(r.bindings) {
+    for (i, e) in r.at.pairs() {
         if i.kind != IterKind::Reduce || !free_vars(e).contains(&l.var) {
             iters.push(i.clone());
             bindings.push(e.clone());
             continue;
         }
         let used = free_vars(e);
-        for (v, range, _) in r.loops.iter().filter_map(|s| as_loop(s)) {
+        for (v, range, _) in r.loops.iter().filter_map(as_loop) {
             if used.contains(v) && named.iter().all(|(x, _)| x != v) {
                 let var = variable(v);
                 named.push((v.clone(), var.expr()));
@@ -326,12 +284,12 @@ fn factored(
         iters,
         reads: None,
         writes: None,
-        annotations: r.block.annotations.clone(),
+        annotations: r.at.block.annotations.clone(),
         init: Some(Stmt::store(partial, indices.clone(), r.neutral()?)),
         body: gone.stmt(&Stmt::store(partial, indices, value)),
         ..Block::new("", Stmt::nop())
     };
-    let body = Stmt::block(bindings, r.predicate.clone(), block);
+    let body = Stmt::block(bindings, r.at.predicate.clone(), block);
     let nest = r.loops.iter().rev().fold(body, |body, s| s.with_body(body));
     Ok(Subst::refresh().stmt(&nest))
 }
@@ -348,7 +306,7 @@ fn combined(
     let mut iters =
         vec![IterVar { var: own.clone(), domain: range.clone(), kind: IterKind::Reduce }];
     let mut bindings = vec![l.var.expr()];
-    for (i, e) in r.pairs(IterKind::Spatial) {
+    for (i, e) in r.at.of_kind(IterKind::Spatial) {
         iters.push(i.clone());
         bindings.push(e.clone());
     }
@@ -357,9 +315,9 @@ fn combined(
         Expr::load(partial, with_axis(r.indices, at, &own)),
     );
     let block = Block {
-        name: r.block.name.clone(),
+        name: r.at.block.name.clone(),
         iters,
-        annotations: r.block.annotations.clone(),
+        annotations: r.at.block.annotations.clone(),
         init: Some(r.init.clone()),
         ..Block::new(
             "",

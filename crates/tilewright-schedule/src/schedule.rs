@@ -14,10 +14,10 @@ use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc, data};
 use tilewright_sets::Engine;
 
-use crate::cursor::{Cursor, around, as_loop, block_cursor, find};
+use crate::cursor::{Cursor, InFunction, around, as_loop, find, the_block};
 use crate::signature::{Output, Signature};
 use crate::trace::{Instruction, Trace};
-use crate::value::{BlockRef, InFunction, Value};
+use crate::value::{BlockRef, Value};
 
 /// What the caller of a schedule allows.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +73,8 @@ impl Schedule {
     }
 
     /// Edits the function that something is in, and records that, unless iterations of a loop that
-    /// run at once would depend on each other then. The new function is checked in debug builds.
+    /// run at once would depend on each other then. A refusal that says no other place is about
+    /// that something. The new function is checked in debug builds.
     pub(crate) fn edit<T: Output>(
         &mut self,
         at: &impl InFunction,
@@ -93,6 +94,10 @@ impl Schedule {
             Ok(out)
         };
         let (new, out) = Engine::about(data::variables(old), checked)
+            .map_err(|e| match at.cursor(old) {
+                Ok(cursor) => e.at(cursor.stmt.span()),
+                Err(_) => e,
+            })
             .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
@@ -151,8 +156,7 @@ impl Schedule {
 
     /// The block by the name that it has now.
     pub fn latest(&self, mut block: BlockRef) -> BlockRef {
-        let gone =
-            |b: &BlockRef| self.func(&b.func).is_ok_and(|f| block_cursor(f, &b.name).is_err());
+        let gone = |b: &BlockRef| self.func(&b.func).is_ok_and(|f| the_block(f, b).is_err());
         while gone(&block)
             && let Some(new) = self.renamed.get(&block)
         {

@@ -19,6 +19,7 @@
 use std::collections::HashSet;
 
 use tilewright_analysis::dependence::{accesses, uses};
+use tilewright_analysis::footprint::touches;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
@@ -26,7 +27,9 @@ use tilewright_ir::{
 use tilewright_sets::Engine;
 
 use crate::buffer_arg::BufferArg;
-use crate::cursor::{Cursor, as_block, as_loop, block_cursor, find, loop_cursor};
+use crate::cursor::{
+    BlockCursor, as_block, as_loop, find, loop_cursor, loop_ranges, the_block, the_loop,
+};
 use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
 use crate::primitive::primitives;
@@ -45,7 +48,7 @@ primitives! {
 
 fn sequential(sch: &mut Schedule, block: &BlockRef, buffer: &BufferArg) -> Result<Vec<LoopRef>> {
     let mut plan = plan(sch.func(&block.func)?, block, buffer)?;
-    let as_ref = |v: &Var| LoopRef { func: block.func.clone(), var: v.clone() };
+    let as_ref = |v: &Var| LoopRef::new(&block.func, v);
     if plan.is_done() {
         return Ok(plan.nest.iter().map(|(v, _)| as_ref(v)).collect());
     }
@@ -89,8 +92,7 @@ impl Plan {
     fn stray(&self, func: &TensorFunc, block: &BlockRef) -> Result<Option<(Var, usize)>> {
         for pair in self.nest.windows(2) {
             let (outer, inner) = (&pair[0].0, &pair[1].0);
-            let l = LoopRef { func: block.func.clone(), var: outer.clone() };
-            let cursor = loop_cursor(func, &l)?;
+            let cursor = loop_cursor(func, &LoopRef::new(&block.func, outer))?;
             if let Some((.., body)) = as_loop(&cursor.stmt)
                 && let StmtKind::Seq(list) = body.kind()
                 && let Some(at) = list.iter().position(|s| is_loop_over(s, inner))
@@ -107,9 +109,7 @@ impl Plan {
         let mut at = &copy;
         let mut names = Vec::new();
         for (v, range) in self.nest.iter_mut().skip_while(|(v, _)| v != old) {
-            let Some((var, r, body)) = as_loop(at) else {
-                return Err(Error::internal("a copy of a nest has other loops"));
-            };
+            let (var, r, body) = the_loop(at)?;
             names.push((v.clone(), var.expr()));
             (*v, *range) = (var.clone(), r.clone());
             at = match body.kind() {
@@ -132,18 +132,14 @@ impl Plan {
 
 /// The loops in terms of which a block works: those inside of a named region, or else those
 /// around it.
-fn loops_of_block(cursor: &Cursor, buffer: &Buffer, own: bool) -> Vec<Stmt> {
-    let Some(block) = as_block(&cursor.stmt) else { return Vec::new() };
-    if block.iters.is_empty() {
-        let stores = |s: &Stmt| match s.kind() {
-            StmtKind::Store { .. } => {
-                let (reads, writes) = tilewright_ir::visit::accessed(s);
-                reads.contains(buffer) || writes.contains(buffer)
-            }
-            _ => false,
+fn loops_of_block(cursor: &BlockCursor, buffer: &Buffer, own: bool) -> Vec<Stmt> {
+    if cursor.block.iters.is_empty() {
+        let stores = |s: &Stmt| {
+            let is_store = matches!(s.kind(), StmtKind::Store { .. });
+            is_store && touches(s, buffer) != (false, false)
         };
         let mut inside: Vec<Stmt> = Vec::new();
-        for s in find(&block.body, stores) {
+        for s in find(&cursor.block.body, stores) {
             if own && s.around.iter().any(|s| as_block(s).is_some()) {
                 continue;
             }
@@ -166,9 +162,9 @@ fn without_blocks(b: &Block) -> Stmt {
 }
 
 fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan> {
-    let cursor = block_cursor(func, &block.name)?;
+    let cursor = the_block(func, block)?;
     let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
-    let b = as_block(&cursor.stmt).ok_or_else(|| Error::internal("a block cursor is no block"))?;
+    let b = &cursor.block;
     let buffer = buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))?;
     let engine = Engine::new()?;
 
@@ -182,14 +178,13 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let indices = of_buffer.min_by_key(|t| !t.write).map(|t| t.indices);
     let text = |w: &[Expr]| {
         let list: Vec<String> = w.iter().map(Expr::to_string).collect();
-        format!("`{}[{}]`", buffer.name, list.join(", "))
+        format!("`{buffer}[{}]`", list.join(", "))
     };
     let Some(indices) = indices else {
-        return Err(refuse(format!("the block does not access `{}`", buffer.name)));
+        return Err(refuse(format!("the block does not access `{buffer}`")));
     };
     let loops = loops_of_block(&cursor, &buffer, own);
-    let all: Vec<(Var, Range)> =
-        loops.iter().filter_map(as_loop).map(|(v, r, _)| (v.clone(), r.clone())).collect();
+    let all = loop_ranges(&loops);
     let used: HashSet<Var> = indices.iter().flat_map(free_vars).collect();
     let first = all.iter().position(|(v, _)| used.contains(v));
     let last = all.iter().rposition(|(v, _)| used.contains(v));

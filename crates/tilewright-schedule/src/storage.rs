@@ -5,9 +5,10 @@ use tilewright_ir::{Attr, Attrs, Error, Expr, Result, TensorFunc};
 
 use crate::argument::BlockOrLoop;
 use crate::buffer_arg::{BufferArg, Side};
-use crate::cache::{check_storage_scope, the_block};
-use crate::cursor::{as_block, replace_in, with_block};
+use crate::cache::check_storage_scope;
+use crate::cursor::{replace_in, the_block};
 use crate::loops::edit_loop;
+use crate::padding::views;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
@@ -66,10 +67,10 @@ fn edit_annotations(
     match target {
         BlockOrLoop::Loop(l) => edit_loop(func, l, |_, annotations| edit(annotations)),
         BlockOrLoop::Block(block) => {
-            let (cursor, b) = the_block(func, block)?;
-            let mut new = (*b).clone();
-            edit(&mut new.annotations).map_err(|e| e.at(cursor.stmt.span()))?;
-            Ok((replace_in(func, &cursor.stmt, &with_block(&cursor.stmt, new)), ()))
+            let at = the_block(func, block)?;
+            let mut new = (*at.block).clone();
+            edit(&mut new.annotations)?;
+            Ok((replace_in(func, &at.stmt, &at.with_block(new)), ()))
         }
     }
 }
@@ -81,44 +82,26 @@ fn set_scope(
     storage_scope: &str,
 ) -> Result<Edited> {
     check_storage_scope(storage_scope)?;
-    let (cursor, b) = the_block(func, block)?;
-    let buffer = which.region(&b, Side::Write)?.buffer;
-    let refuse = |why: String| Err(Error::refused(why).at(cursor.stmt.span()));
+    let buffer = which.region(&the_block(func, block)?.block, Side::Write)?.buffer;
     if func.buffers().any(|p| *p == buffer || p.data == buffer.data) {
-        return refuse(format!(
-            "`{}` is an argument of the function, and lives where the caller has put it",
-            buffer.name
-        ));
+        return Err(Error::refused(format!(
+            "`{buffer}` is an argument of the function, and lives where the caller has put it"
+        )));
     }
     if let Some(view) = view_of(&func.body, &buffer) {
-        return refuse(format!(
-            "`{}` is a view of the memory of `{}`, which would be left behind",
-            view.name, buffer.name
-        ));
+        return Err(Error::refused(format!(
+            "`{view}` is a view of the memory of `{buffer}`, which would be left behind"
+        )));
     }
     if *buffer.scope == *storage_scope {
         return Ok((func.clone(), ()));
     }
-    // Views of parts live where the whole does.
-    let mut moved = vec![buffer.clone()];
-    loop {
-        let before = moved.len();
-        func.body.for_each(|s| {
-            for m in as_block(s).iter().flat_map(|b| &b.matches) {
-                if moved.contains(&m.source.buffer) && !moved.contains(&m.buffer) {
-                    moved.push(m.buffer.clone());
-                }
-            }
-        });
-        if moved.len() == before {
-            break;
-        }
-    }
     let mut subst = Subst::default();
-    for old in &moved {
+    // Views of parts live where the whole does.
+    for old in views(func, &buffer) {
         let new = old.derive_storage(|d| d.scope = storage_scope.into());
         subst.vars.insert(old.data.clone(), Expr::var(&new.data));
-        subst.buffers.insert(old.clone(), new);
+        subst.buffers.insert(old, new);
     }
     Ok((fold_func(&mut subst, func), ()))
 }

@@ -40,7 +40,8 @@ use tilewright_sets::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
-use crate::cursor::{Cursor, as_block, as_loop, find, fresh_block_name, replace_in};
+use crate::cursor::{Cursor, InFunction, as_block, as_loop, find, replace_in};
+use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;
@@ -95,11 +96,10 @@ primitives! {
         sch.edit(&target, step, |f| {
             let cursor = target.cursor(f)?;
             // What is refused is said of the description as it is written.
-            let done = tensorize(f, &cursor, &intrinsic).or_else(|e| {
+            tensorize(f, &cursor, &intrinsic).or_else(|e| {
                 let desc = Arc::new(fold_func(&mut Exchanged, &intrinsic.desc));
                 tensorize(f, &cursor, &Intrinsic { desc, ..intrinsic }).map_err(|_| e)
-            });
-            done.map_err(|e| e.at(cursor.stmt.span()))
+            })
         })
     };
 }
@@ -147,9 +147,7 @@ impl Visit for AccessSequence {
         self.accesses.push((b.clone(), indices.to_vec()));
     }
     fn stmt(&mut self, s: &Stmt) {
-        if let Some((v, ..)) = as_loop(s) {
-            self.loops.push(v.clone());
-        }
+        self.loops.extend(s.loop_var().cloned());
         walk_stmt(self, s);
     }
 }
@@ -230,8 +228,8 @@ fn slices(
         if let Some(known) = out.get(param) {
             if known.buffer != *buffer {
                 return refuse(format!(
-                    "`{}` and `{}` are accessed where the description has `{}` alone",
-                    known.buffer.name, buffer.name, param.name
+                    "`{}` and `{buffer}` are accessed where the description has `{param}` alone",
+                    known.buffer.name
                 ));
             }
             continue;
@@ -247,15 +245,11 @@ fn slices(
         // Parameters do not overlap, and each buffer must say which one it is.
         if let Some((other, _)) = out.iter().find(|(_, s)| s.buffer == *buffer) {
             return refuse(format!(
-                "`{}` would be both `{}` and `{}` of the description",
-                buffer.name, other.name, param.name
+                "`{buffer}` would be both `{other}` and `{param}` of the description"
             ));
         }
         let Some(more) = indices.len().checked_sub(at.len()) else {
-            return refuse(format!(
-                "`{}` has fewer axes than `{}` of the description",
-                buffer.name, param.name
-            ));
+            return refuse(format!("`{buffer}` has fewer axes than `{param}` of the description"));
         };
         let mut corner = indices[..more].to_vec();
         for (i, d) in indices[more..].iter().zip(at) {
@@ -265,12 +259,9 @@ fn slices(
         for (k, e) in corner.iter().enumerate() {
             if let Some(v) = free_vars(e).iter().find(|v| nest.loops.contains(v)) {
                 return refuse(format!(
-                    "the index `{}` of `{}` moves with the loop `{}` as none of `{}` in the \
+                    "the index `{}` of `{buffer}` moves with the loop `{v}` as none of `{param}` in the \
                      description does",
-                    indices[k],
-                    buffer.name,
-                    v.name(),
-                    param.name
+                    indices[k]
                 ));
             }
         }
@@ -303,13 +294,10 @@ impl Fold for InSlices<'_> {
 fn unconditional(nest: &Stmt) -> (Stmt, Expr) {
     fn inside(s: &Stmt, loops: &mut Vec<Var>) -> Option<(Stmt, Expr)> {
         match s.kind() {
-            StmtKind::For { var, range, kind, annotations, body } => {
+            StmtKind::For { var, body, .. } => {
                 loops.push(var.clone());
                 let (body, predicate) = inside(body, loops)?;
-                let (var, range, kind) = (var.clone(), range.clone(), kind.clone());
-                let annotations = annotations.clone();
-                let nest = StmtKind::For { var, range, kind, annotations, body };
-                Some((Stmt::spanned(nest, s.span()), predicate))
+                Some((s.with_body(body), predicate))
             }
             StmtKind::Block { bindings, predicate, block } if !predicate.is_true() => {
                 let same = !predicate.mentions_any(loops.iter()) && !touches_memory(predicate);
@@ -361,8 +349,7 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, known: &[Exp
     for param in desc.buffers() {
         let Some(slice) = slices.get(param) else {
             return Err(Error::refused(format!(
-                "the description does not access its parameter `{}`",
-                param.name
+                "the description does not access its parameter `{param}`"
             )));
         };
         let more = slice.corner.len() - param.rank();
@@ -373,8 +360,8 @@ fn check_slices(desc: &TensorFunc, slices: &HashMap<Buffer, Slice>, known: &[Exp
                 c.clone().greater_equal(0).and(end.less_equal(whole.clone().cast(c.dtype())));
             if !domain.proves(&fits) {
                 return Err(Error::refused(format!(
-                    "`{}` of the instruction is not known to lie in `{}`: `{fits}`",
-                    param.name, slice.buffer.name
+                    "`{param}` of the instruction is not known to lie in `{}`: `{fits}`",
+                    slice.buffer.name
                 )));
             }
         }
@@ -394,12 +381,12 @@ fn holder(
     let used: Vec<Var> = corners.flat_map(free_vars).collect();
     // What the loops outside mean to the blocks inside.
     let mut kinds: Vec<(Var, IterKind)> = Vec::new();
-    for s in find(&cursor.stmt, |s| as_block(s).is_some()) {
-        if let StmtKind::Block { bindings, block, .. } = s.stmt.kind() {
+    cursor.stmt.for_each(|s| {
+        if let StmtKind::Block { bindings, block, .. } = s.kind() {
             let vars = block.iters.iter().zip(bindings);
             kinds.extend(vars.flat_map(|(i, e)| free_vars(e).into_iter().map(|v| (v, i.kind))));
         }
-    }
+    });
     let mut iters = Vec::new();
     let mut bindings = Vec::new();
     let mut inside = Subst::default();
@@ -411,7 +398,7 @@ fn holder(
             continue;
         };
         let kind = if all.all(|k| k == first) { first } else { IterKind::Opaque };
-        let var = Var::new(format!("v{}", v.name()), v.dtype());
+        let var = Var::new(format!("v{v}"), v.dtype());
         inside.vars.insert(v.clone(), var.expr());
         iters.push(IterVar { var, domain: range.clone(), kind });
         bindings.push(v.expr());

@@ -16,11 +16,11 @@
 //! Semantics: Apache TVM RFC 0039 (buffer physical layout) and RFC 0077 (layout transform padding).
 
 use tilewright_ir::visit::{Subst, fold_func, free_vars};
-use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Region, Result, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Result, TensorFunc, Var};
 use tilewright_sets::Engine;
 
-use crate::buffer_arg::{BufferArg, caller, check_interface};
-use crate::cursor::{as_block, block_cursor, find};
+use crate::buffer_arg::{BufferArg, caller, check_interface, is_param};
+use crate::cursor::{blocks, replace_in, the_block};
 use crate::index_map::IndexMap;
 use crate::padding::{Padding, is_written, pad_value};
 use crate::primitive::primitives;
@@ -74,17 +74,11 @@ impl Schedule {
         let caller = caller(self.module(), &block.func);
         let permissions = self.permissions().clone();
         self.edit(block, step, |func| {
-            let old = buffer_of(func, block, buffer)?;
+            let old = buffer.find(func, &the_block(func, block)?.block)?;
             check_interface(func, &old, &block.func, &permissions, caller.as_ref())?;
             edit(func, &old)
         })
     }
-}
-
-fn buffer_of(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Buffer> {
-    let cursor = block_cursor(func, &block.name)?;
-    let b = as_block(&cursor.stmt).ok_or_else(|| Error::internal("a block cursor is no block"))?;
-    buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))
 }
 
 fn transform(
@@ -105,21 +99,20 @@ fn transform(
     });
     check_sizes(func, old, &new)?;
     let value = pad_value(pad, func, &layout, old, &new)?;
-    let known = match (&layout.known, &value) {
-        (Ok(known), Some(_)) if !known.padding.is_false() => known,
+    let (known, value) = match (&layout.known, value) {
+        (Ok(known), Some(value)) if !known.padding.is_false() => (known, value),
         (Err(why), Some(_)) => return Err(why.clone()),
         _ => return Ok((relayout(func, old, &new, lambda, wide)?, ())),
     };
-    let Some(value) = value else { return Err(Error::internal("padding without a value")) };
     let engine = Engine::new()?;
     let padding = Padding { layout: &layout, known, value, old, new: &new, engine: &engine };
     let out = if !is_written(func, old) {
-        if !crate::buffer_arg::is_param(func, old) {
-            return Err(Error::refused(format!("`{}` is never written", old.name)));
+        if !is_param(func, old) {
+            return Err(Error::refused(format!("`{old}` is never written")));
         }
         padding.assumed(&relayout(func, old, &new, lambda, wide)?)
     } else if let Some((nest, folded)) = padding.folded(func) {
-        relayout(&crate::cursor::replace_in(func, &nest, &folded), old, &new, lambda, wide)?
+        relayout(&replace_in(func, &nest, &folded), old, &new, lambda, wide)?
     } else {
         padding.written_after(&relayout(func, old, &new, lambda, wide)?)
     };
@@ -141,7 +134,7 @@ fn plain_root(func: &TensorFunc) -> TensorFunc {
 
 /// A size that only the shape of this argument tells must stay readable there.
 fn check_sizes(func: &TensorFunc, old: &Buffer, new: &Buffer) -> Result<()> {
-    if !func.params.iter().filter_map(Param::buffer).any(|b| b == old) {
+    if !is_param(func, old) {
         return Ok(());
     }
     let told = |v: &Var| {
@@ -158,9 +151,7 @@ fn check_sizes(func: &TensorFunc, old: &Buffer, new: &Buffer) -> Result<()> {
     match sizes.iter().find(|v| !told(v)) {
         None => Ok(()),
         Some(v) => Err(Error::refused(format!(
-            "the size `{}` is known from the shape of `{}` alone, and the new shape does not tell it",
-            v.name(),
-            old.name
+            "the size `{v}` is known from the shape of `{old}` alone, and the new shape does not tell it"
         ))),
     }
 }
@@ -169,8 +160,7 @@ fn separate(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> Result<Edi
     let rank = old.rank();
     if !separators.is_sorted() || separators.iter().any(|s| *s > rank) {
         return Err(Error::refused(format!(
-            "axis separators {separators:?} do not fit the {rank} axes of `{}`",
-            old.name
+            "axis separators {separators:?} do not fit the {rank} axes of `{old}`"
         )));
     }
     let mut subst = Subst::default();
@@ -180,15 +170,13 @@ fn separate(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> Result<Edi
     with(old, separators.to_vec());
     // A view has the last axes of its region; the first ones may be left out.
     let mut known = vec![(old.clone(), separators.to_vec())];
-    for s in find(&func.body, |s| as_block(s).is_some_and(|b| !b.matches.is_empty())) {
-        for m in as_block(&s.stmt).iter().flat_map(|b| &b.matches) {
-            let Region { buffer: source, .. } = &m.source;
-            let Some((_, of_source)) = known.iter().find(|(b, _)| b == source) else { continue };
-            let left_out = source.rank().saturating_sub(m.buffer.rank());
-            let moved: Vec<usize> = of_source.iter().map(|s| s.saturating_sub(left_out)).collect();
-            with(&m.buffer, moved.clone());
-            known.push((m.buffer.clone(), moved));
-        }
+    for m in blocks(func).iter().flat_map(|b| &b.matches) {
+        let source = &m.source.buffer;
+        let Some((_, of_source)) = known.iter().find(|(b, _)| b == source) else { continue };
+        let left_out = source.rank().saturating_sub(m.buffer.rank());
+        let moved: Vec<usize> = of_source.iter().map(|s| s.saturating_sub(left_out)).collect();
+        with(&m.buffer, moved.clone());
+        known.push((m.buffer.clone(), moved));
     }
     Ok((fold_func(&mut subst, func), ()))
 }

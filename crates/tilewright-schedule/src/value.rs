@@ -27,6 +27,27 @@ pub struct LoopRef {
     pub var: Var,
 }
 
+impl LoopRef {
+    /// The loop over a variable in a function.
+    pub fn new(func: &Arc<str>, var: &Var) -> LoopRef {
+        LoopRef { func: func.clone(), var: var.clone() }
+    }
+}
+
+/// The name of the block.
+impl fmt::Display for BlockRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The name of the variable.
+impl fmt::Display for LoopRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.var.fmt(f)
+    }
+}
+
 /// Most items of a lambda: axes of a buffer, or loops of a nest.
 const MAX_ITEMS: usize = 64;
 
@@ -64,26 +85,38 @@ impl Lambda {
         params: impl IntoIterator<Item = N>,
         f: impl Fn(&[Expr]) -> Vec<LambdaItem> + Send + Sync + 'static,
     ) -> Self {
-        let names: Vec<Arc<str>> = params.into_iter().map(Into::into).collect();
-        let indices: Vec<Expr> = names.iter().map(|n| Var::index(n.clone()).expr()).collect();
-        let items: Vec<String> = f(&indices).iter().map(LambdaItem::to_string).collect();
+        Lambda::over_vars(params.into_iter().map(|n| Var::index(n)).collect(), f)
+    }
+
+    /// The same, printed in terms of variables.
+    pub(crate) fn over_vars(
+        vars: Vec<Var>,
+        f: impl Fn(&[Expr]) -> Vec<LambdaItem> + Send + Sync + 'static,
+    ) -> Self {
+        let over = move |params: &[Var]| f(&params.iter().map(Var::expr).collect::<Vec<_>>());
+        let names: Vec<&str> = vars.iter().map(|v| &**v.name()).collect();
+        let items: Vec<String> = over(&vars).iter().map(LambdaItem::to_string).collect();
         let text = format!("lambda {}: [{}]", names.join(", "), items.join(", "));
-        let over = move |dtypes: &[DType]| {
-            let params: Vec<Var> =
-                names.iter().zip(dtypes).map(|(n, d)| Var::new(n.clone(), *d)).collect();
-            match params.len() == names.len() && dtypes.len() == names.len() {
-                true => {
-                    let at: Vec<Expr> = params.iter().map(Var::expr).collect();
-                    Ok(LambdaBody { params, items: f(&at) })
-                }
-                false => Err(Error::input(format!(
-                    "the function takes {} indices, not {}",
-                    names.len(),
-                    dtypes.len()
-                ))),
+        Lambda::new(text, move |dtypes| match dtypes.len() == vars.len() {
+            true => {
+                let pairs = vars.iter().zip(dtypes);
+                let params: Vec<Var> = pairs.map(|(v, d)| Var::new(v.name().clone(), *d)).collect();
+                Ok(LambdaBody { items: over(&params), params })
             }
-        };
-        Lambda::new(text, over)
+            false => {
+                let (takes, given) = (vars.len(), dtypes.len());
+                Err(Error::input(format!("the function takes {takes} indices, not {given}")))
+            }
+        })
+    }
+
+    /// An index map of Rust, over so many indices `i0`, `i1` and so on.
+    pub fn over_indices(
+        rank: usize,
+        map: impl Fn(&[Expr]) -> Vec<Expr> + Send + Sync + 'static,
+    ) -> Self {
+        let names = (0..rank).map(|d| format!("i{d}"));
+        Lambda::from_fn(names, move |at| map(at).into_iter().map(LambdaItem::Expr).collect())
     }
 
     /// The body over new parameters of these types.
@@ -219,36 +252,6 @@ impl<T: Into<Value>> FromIterator<T> for Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&Handles::default().text(self))
-    }
-}
-
-/// What is in one function of the module.
-pub(crate) trait InFunction {
-    /// Its name; `None` for no loops at all.
-    fn func(&self) -> Option<&Arc<str>>;
-}
-
-impl InFunction for BlockRef {
-    fn func(&self) -> Option<&Arc<str>> {
-        Some(&self.func)
-    }
-}
-
-impl InFunction for LoopRef {
-    fn func(&self) -> Option<&Arc<str>> {
-        Some(&self.func)
-    }
-}
-
-impl InFunction for [LoopRef] {
-    fn func(&self) -> Option<&Arc<str>> {
-        self.first().map(|l| &l.func)
-    }
-}
-
-impl<T: InFunction + ?Sized> InFunction for &T {
-    fn func(&self) -> Option<&Arc<str>> {
-        (**self).func()
     }
 }
 

@@ -126,7 +126,7 @@ fn refusals_name_the_reason() {
     );
     expect!["`compute_at`: `B` is read outside of the loop `i0` or by another block"]
         .assert_eq(&text(move_to(&twice, "B", "C", 0)));
-    expect!["`compute_at`: `A` is written by a consumer"].assert_eq(&text(move_to(
+    expect!["`compute_at`: `A` is written where the value of the block `B` would be computed from it"].assert_eq(&text(move_to(
         &source.replace("C[vi, vj] = B", "A[vi, vj] = B"),
         "B",
         "C",
