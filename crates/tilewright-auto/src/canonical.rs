@@ -53,9 +53,11 @@ impl Stages {
 
     /// The stage that alone reads the result of a reduction, point by point, and comes right after it.
     pub(crate) fn epilogue(&self, k: usize) -> Option<&Stage> {
+        let (stage, next) = (self.get(k)?, self.get(k + 1)?);
         let mut others = self.list.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
-        let read = |b: &Buffer| others.any(|(_, s)| accessed(s).0.contains(b));
-        epilogue(&self.allocs, self.get(k)?, self.get(k + 1)?, read)
+        let alone = self.is_local(&stage.buffer)
+            && !others.any(|(_, s)| accessed(s).0.contains(&stage.buffer));
+        (alone && follows(stage, next).is_some()).then_some(next)
     }
 
     /// The pairs of a stage without reduction and the reduction that alone reads it, by their numbers.
@@ -77,16 +79,22 @@ impl Stages {
     }
 }
 
-/// `next`, where it only maps the result of `stage` point by point, and nothing else reads that; `read`
-/// says whether another statement reads a buffer.
-pub(crate) fn epilogue<'a>(
+/// Where a stage reads a buffer.
+pub(crate) fn reads(stage: &Stage, b: &Buffer) -> Vec<Vec<Expr>> {
+    stage.loads().into_iter().filter(|l| l.0 == *b).map(|l| l.1).collect()
+}
+
+/// The stage that alone reads what another one makes in memory of the function, and its number.
+pub(crate) fn sole_reader<'a>(
     allocs: &[Buffer],
-    stage: &Stage,
-    next: &'a Stage,
-    read: impl FnOnce(&Buffer) -> bool,
-) -> Option<&'a Stage> {
-    let alone = allocs.contains(&stage.buffer) && !read(&stage.buffer);
-    (alone && follows(stage, next).is_some()).then_some(next)
+    stages: &'a [Stage],
+    k: usize,
+) -> Option<(usize, &'a Stage)> {
+    let buffer = &stages[k].buffer;
+    let reads = |s: &Stage| s.loads().iter().any(|(b, _)| b == buffer);
+    let mut readers = stages.iter().enumerate().filter(|(i, s)| *i != k && reads(s));
+    let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
+    allocs.contains(buffer).then_some(reader)
 }
 
 /// Whether `next` only maps the result of the reduction `stage` point by point: for each of its

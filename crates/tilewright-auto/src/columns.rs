@@ -18,14 +18,16 @@
 //!
 //! Sums are added up in another order than in other columns.
 
-use tilewright_ir::{Attr, Error, Expr, Result};
-use tilewright_schedule::value::{Lambda, LambdaItem, Value};
-use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
+use tilewright_ir::{Error, Result};
+use tilewright_schedule::value::Lambda;
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::contraction::Contraction;
 use crate::partial::{begun, combined, in_registers};
-use crate::parts::{TileBlocks, blocks, number, partition};
+use crate::parts::{
+    TileBlocks, blocks, cut, in_groups, loop_at, no_unroll, number, packed, partition, split,
+};
 use crate::tile::{Tile, rows_at_once};
 
 /// The columns that are left over, apart from whole vectors.
@@ -89,34 +91,19 @@ impl Columns<'_> {
                         return Err(Error::internal("a tile has no loops"));
                     };
                     sch.reorder(&[std::slice::from_ref(lane), others].concat())?;
-                    let columns = self.second(sch, columns, self.outer, &sizes)?;
+                    let columns = second(cut(sch, columns, self.outer, &sizes)?)?;
                     for b in [block, &columns] {
                         let mut loops = sch.get_loops(b)?.split_off(self.outer);
                         loops.rotate_left(1);
                         sch.reorder(&loops)?;
                     }
                     let lane = sch.get_loops(result)?.len() - 1;
-                    let result = self.second(sch, result, lane, &sizes)?;
+                    let result = second(cut(sch, result, lane, &sizes)?)?;
                     Last { rows, vectors: Some(both), columns: [columns, result] }
                 }
             });
         }
         Ok(all)
-    }
-
-    /// Takes a loop around a block apart into two. Returns the block of the second one.
-    fn second(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        depth: usize,
-        sizes: &[Option<Expr>],
-    ) -> Result<BlockRef> {
-        let blocks = vec![block.clone()];
-        let mut parts = vec![TileBlocks::whole(blocks)];
-        partition(sch, &mut parts, depth, sizes)?;
-        let second = parts.pop().and_then(|mut p| p.blocks.pop());
-        second.ok_or_else(|| Error::internal("a loop that was taken apart has one part"))
     }
 
     fn lanes(&self) -> i64 {
@@ -140,11 +127,7 @@ impl Columns<'_> {
             let buffer = BufferArg::Name(operand.buffer.name.clone());
             let Some(first) = readers.first() else { continue };
             let copy = sch.cache_read(first, buffer, "global", &readers)?;
-            sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
-            match operand.free {
-                true => sch.annotate(&copy, PRE, Attr::Str("layout".into()))?,
-                false => sch.transform_block_layout(&copy, &map)?,
-            }
+            packed(sch, &copy, &map, operand.free)?;
         }
         Ok(())
     }
@@ -160,10 +143,7 @@ impl Columns<'_> {
         let rest = (0..rank).filter(|d| *d != axis && *d != last && !batch.contains(d));
         let order: Vec<usize> =
             batch.iter().copied().chain([axis]).chain(rest).chain([last]).collect();
-        let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-        Ok(Lambda::from_fn(names, move |at| {
-            order.iter().map(|d| LambdaItem::from(&at[*d])).collect()
-        }))
+        Ok(in_groups(rank, order.into_iter().map(|d| vec![(d, 1)]).collect()))
     }
 
     /// Makes the loops of the columns that are left over. Returns the first block of them.
@@ -197,11 +177,9 @@ impl Columns<'_> {
     /// Lets the loops inside a tile run over those values alone that there are.
     fn cut(&self, sch: &mut Schedule, block: &BlockRef) -> Result<()> {
         for k in self.outer..sch.get_loops(block)?.len() {
-            let l = &sch.get_loops(block)?[k];
-            let mut trial = sch.clone();
-            if trial.loop_partition(l, None).is_ok() {
-                *sch = trial;
-            }
+            let l = loop_at(sch, block, k)?;
+            // A loop that has nothing to cut stays.
+            let _ = sch.loop_partition(&l, None);
         }
         Ok(())
     }
@@ -218,26 +196,21 @@ impl Columns<'_> {
         }
         let loops = sch.get_loops(block)?;
         let (row, lane) = (&loops[loops.len() - 2], &loops[loops.len() - 1]);
-        let mut split = sch.split(row, &[None, number(few)])?;
-        split.splice(1..1, loops[self.outer..loops.len() - 2].iter().cloned());
-        split.push(lane.clone());
-        sch.reorder(&split)?;
-        let mut parts = vec![TileBlocks::whole(vec![block.clone()])];
-        if rows % few != 0 {
-            partition(sch, &mut parts, self.outer, &[number(rows / few), number(1)])?;
-        }
+        let [tiles, row] = split(sch, row, None, few)?;
+        let between = &loops[self.outer..loops.len() - 2];
+        sch.reorder(&[&[tiles], between, &[row, lane.clone()]].concat())?;
+        let sizes = [number(rows / few), number(1)];
+        let sizes = if rows % few != 0 { &sizes[..] } else { &[] };
         let mut first = None;
-        for part in parts {
-            for b in &part.blocks {
-                if part.ragged {
-                    let row = &sch.get_loops(b)?;
-                    let row = &row[row.len() - 2];
-                    let left = rows % few;
-                    sch.loop_partition(row, Some(&[number(left), number(few - left)]))?;
-                }
-                let head = self.sums(sch, b, self.outer + 1)?;
-                first.get_or_insert(head);
+        for (k, b) in cut(sch, block, self.outer, sizes)?.iter().enumerate() {
+            if k > 0 {
+                let row = &sch.get_loops(b)?;
+                let row = &row[row.len() - 2];
+                let left = rows % few;
+                sch.loop_partition(row, Some(&[number(left), number(few - left)]))?;
             }
+            let head = self.sums(sch, b, self.outer + 1)?;
+            first.get_or_insert(head);
         }
         first.ok_or_else(|| Error::internal("a tile has no rows"))
     }
@@ -265,9 +238,8 @@ impl Columns<'_> {
                 Some(&[number(steps - steps % lanes), number(steps % lanes)]),
             )?;
         }
-        let mut split = sch.split(along, &[None, number(lanes)])?;
-        let lane = split.split_off(1);
-        sch.reorder(&[&others, &split, tile, &lane].concat())?;
+        let [vectors, lane] = split(sch, along, None, lanes)?;
+        sch.reorder(&[&others[..], &[vectors], tile, std::slice::from_ref(&lane)].concat())?;
         let left = blocks(sch, &block.func)?;
         let left = left.iter().find(|b| before.iter().all(|x| x.name != b.name));
         if let Some(left) = left {
@@ -276,16 +248,18 @@ impl Columns<'_> {
                 sch.unroll(&l)?;
             }
         }
-        let Some(lane) = lane.first() else {
-            return Err(Error::internal("a loop that was split has one part"));
-        };
-        let partial = sch.rfactor(lane, -1)?;
+        let partial = sch.rfactor(&lane, -1)?;
         let [init, update] = begun(sch, &partial, around)?;
         in_registers(sch, &init, around)?;
         in_registers(sch, &update, around + order.len())?;
-        let loops = sch.get_loops(&update)?;
-        sch.annotate(&loops[around + order.len() - 1], "pragma_no_unroll", Attr::Int(1))?;
+        let step = loop_at(sch, &update, around + order.len() - 1)?;
+        no_unroll(sch, &step)?;
         combined(sch, block, around, lanes)?;
         Ok(init)
     }
+}
+
+/// The block in the second of two parts of a loop.
+fn second(mut parts: Vec<BlockRef>) -> Result<BlockRef> {
+    parts.pop().ok_or_else(|| Error::internal("a loop that was taken apart has one part"))
 }

@@ -30,17 +30,21 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, DType, Error, ExprKind, Result};
+use tilewright_ir::{Attr, DType, Error, Expr, ExprKind, Result};
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::value::{Lambda, LambdaItem, Value};
-use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Schedule};
+use tilewright_schedule::value::{Lambda, Value};
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::columns::Columns;
 use crate::contraction::{Contraction, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
-use crate::parts::{TileBlocks, as_one, block, blocks, number, partition, remainders, written};
+use crate::partial::begun;
+use crate::parts::{
+    self, TileBlocks, as_one, block, blocks, computed_at, copied, lay_out, no_unroll, number,
+    packed, partition, remainders, split, vectors, written,
+};
 use crate::tile::{Source, Tile};
 
 /// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
@@ -63,13 +67,10 @@ pub fn tiled(
     let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
     let sums = digits(c, tile, &order, c.dims.len(), dim, &[], Some(tile.width));
     let merged = merge(sch, &block, &finish, c)?;
-    let lay_out = |sch: &mut Schedule| {
-        sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)
-    };
     // Then the vector axis is guarded where it ends, and not padded.
     let guarded = tile.guarded(c);
     if !guarded {
-        lay_out(sch)?;
+        lay_out(sch, &block, &sums)?;
     }
     let lanes = (!guarded).then_some(tile.width);
     let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce, lanes);
@@ -85,7 +86,7 @@ pub fn tiled(
     };
     sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
     if guarded {
-        lay_out(sch)?;
+        lay_out(sch, &block, &sums)?;
     }
     let (whole, rest) = tile.columns(c);
     let mut last = Vec::new();
@@ -159,12 +160,8 @@ fn vectors_of_columns(
     finish: BlockRef,
     outer: usize,
 ) -> Result<TileBlocks> {
-    let Some(first) = sch.get_loops(&sums)?.into_iter().nth(outer) else {
-        return Err(Error::internal("a tile has no reduction"));
-    };
-    let init = sch.decompose_reduction(&sums, &first)?;
-    let blocks = vec![init, sch.latest(sums), finish];
-    Ok(TileBlocks::whole(blocks))
+    let [init, update] = begun(sch, &sums, outer)?;
+    Ok(TileBlocks::whole(vec![init, update, finish]))
 }
 
 /// Has the last tile of columns compute only the lanes that there are, or, where vectors may end behind
@@ -207,7 +204,7 @@ fn nest(
     if let Some(columns) = guarded {
         // The last tile has lanes that are guarded, and computed nevertheless or not there.
         let lane = loops.remove(around - 1);
-        let split = sch.split(&lane, &[None, number(tile.width)])?;
+        let split = split(sch, &lane, None, tile.width)?;
         [columns, around].into_iter().zip(split).for_each(|(at, part)| loops.insert(at, part));
     }
     let (mut outer, lane) = (loops[..around].to_vec(), loops[around].clone());
@@ -217,9 +214,9 @@ fn nest(
     if tile.row_axis.is_some()
         && let Some(rows) = outer.pop()
     {
-        let mut parts = sch.split(&rows, &[None, number(tile.rows)])?.into_iter();
-        outer.extend(parts.next());
-        inner.extend(parts);
+        let [tiles, row] = split(sch, &rows, None, tile.rows)?;
+        outer.push(tiles);
+        inner.push(row);
     }
     inner.push(lane);
     inner.extend_from_slice(&loops[last..]);
@@ -287,18 +284,14 @@ impl Inside<'_> {
             // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
             let lanes = self.target.vectors.lanes(c.bytes);
             let short = tile.exact(c) && last && tile.columns(c).1 <= lanes;
-            let vectors = match tile.width > lanes && !short {
-                true => sch.split(lane, &[None, number(lanes)])?,
-                false => vec![lane.clone()],
-            };
-            if let Some((lane, vectors)) = vectors.split_last() {
-                match instruction {
-                    Some(i) => sch.tensorize(lane, i.name)?,
-                    None => sch.vectorize(lane)?,
-                }
-                let rows = rows.iter().filter(|_| counted);
-                rows.chain(vectors).try_for_each(|l| sch.unroll(l))?;
+            let width = if short { 1 } else { tile.width };
+            let (lane, vectors) = vectors(sch, lane, width, lanes)?;
+            match instruction {
+                Some(i) => sch.tensorize(&lane, i.name)?,
+                None => sch.vectorize(&lane)?,
             }
+            let rows = rows.iter().filter(|_| counted);
+            rows.chain(&vectors).try_for_each(|l| sch.unroll(l))?;
         }
         match kind {
             TileBlock::Update => {
@@ -309,9 +302,7 @@ impl Inside<'_> {
                 sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))
             }
             // Places that vary keep the copy in memory.
-            TileBlock::Finish if !direct => {
-                sch.annotate(&loops[around], "pragma_no_unroll", Attr::Int(1))
-            }
+            TileBlock::Finish if !direct => no_unroll(sch, &loops[around]),
             _ => Ok(()),
         }
     }
@@ -340,30 +331,13 @@ fn band(
         };
         let made = sch.get_block(&made.name, &update.func)?;
         let Some(around) = sch.get_loops(update)?.into_iter().nth(depth) else { continue };
-        let mut trial = sch.clone();
-        if trial.compute_at(&made, &around, false, Position::default()).is_err() {
-            continue;
-        }
-        (*sch, any) = (trial, true);
-        let mut copies = vec![made.clone()];
-        if let Some(first) = sch.get_loops(&made)?.get(depth + 1) {
+        let Some(copies) = computed_at(sch, &made, &around, depth)? else { continue };
+        any = true;
+        for copy in copies.iter().filter(|_| tile.both(c)) {
+            let Some(lane) = sch.get_loops(copy)?.pop() else { continue };
             let mut trial = sch.clone();
-            if let Ok(fill) = trial.decompose_padding(&made, first) {
-                *sch = trial;
-                copies.push(fill);
-            }
-        }
-        if !tile.both(c) {
-            continue;
-        }
-        for copy in copies {
-            let Some(lane) = sch.get_loops(&copy)?.pop() else { continue };
-            let mut trial = sch.clone();
-            let vectors = match tile.width > lanes {
-                true => trial.split(&lane, &[None, number(lanes)])?,
-                false => vec![lane],
-            };
-            if vectors.last().is_some_and(|lane| trial.vectorize(lane).is_ok()) {
+            let (lane, _) = vectors(&mut trial, &lane, tile.width, lanes)?;
+            if trial.vectorize(&lane).is_ok() {
                 *sch = trial;
             }
         }
@@ -444,14 +418,13 @@ fn digits(
     let units: Vec<Digit> =
         (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
     let list = [units, list].concat();
-    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-    Lambda::from_fn(names, move |at| {
+    Lambda::over_indices(rank, move |at| {
         let item = |d: &Digit| match d {
             Digit::Whole(p) => as_one(at, p),
             Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
             Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
         };
-        list.iter().map(|d| item(d).into()).collect()
+        list.iter().map(item).collect()
     })
 }
 
@@ -494,8 +467,7 @@ fn merge(
     let mut all: Vec<Vec<(usize, i64)>> = alone.map(|d| vec![(d, 1)]).collect();
     all.extend(groups);
     all.sort();
-    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-    Ok(Some(Lambda::from_fn(names, move |at| all.iter().map(|p| as_one(at, p).into()).collect())))
+    Ok(Some(parts::in_groups(rank, all)))
 }
 
 /// Gives the vector operand its layout and the sums their place. Returns the block that makes the
@@ -557,18 +529,10 @@ fn pack(
     if let Some(axis) = tile.packed().filter(|_| tile.along.is_none()) {
         let copy = match copies.pop() {
             Some(copy) => copy,
-            None => {
-                let buffer = BufferArg::Name(operand.buffer.name.clone());
-                sch.cache_read(block, buffer, "global", &[])?
-            }
+            None => copied(sch, block, &operand.buffer)?,
         };
         unread(sch, func, apart)?;
-        let map = tiles_outermost(c, tile, axis);
-        sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
-        match operand.free {
-            true => sch.annotate(&copy, PRE, Attr::Str("layout".into()))?,
-            false => sch.transform_block_layout(&copy, &map)?,
-        }
+        packed(sch, &copy, &tiles_outermost(c, tile, axis), operand.free)?;
     }
     if let Some(group) = &c.group {
         in_groups(sch, block, c, group, 1 - tile.vector, other)?;
@@ -603,11 +567,9 @@ fn stretch(sch: &mut Schedule, func: &Arc<str>, c: &Contraction, tile: &Tile) ->
     };
     let made = sch.get_block(&made.name, func)?;
     let last = operand.indices.len().saturating_sub(1);
-    let names: Vec<String> = (0..=last).map(|d| format!("i{d}")).collect();
-    let map = Lambda::from_fn(names, move |at| {
+    let map = Lambda::over_indices(last + 1, move |at| {
         let halves = [at[last].clone().floordiv(half), at[last].clone().floormod(half)];
-        let others = at[..last].iter().map(LambdaItem::from);
-        others.chain(halves.map(LambdaItem::from)).collect()
+        at[..last].iter().cloned().chain(halves).collect()
     });
     sch.transform_layout(&made, ("write", 0usize), &map, &Value::Float(0.0), false)
 }
@@ -630,26 +592,17 @@ fn in_groups(
     }
     let copy = match padded {
         Some(copy) => copy,
-        None => {
-            let buffer = BufferArg::Name(operand.buffer.name.clone());
-            sch.cache_read(block, buffer, "global", &[])?
-        }
+        None => copied(sch, block, &operand.buffer)?,
     };
     let size = group.size;
-    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-    let map = Lambda::from_fn(names, move |at| {
+    let map = Lambda::over_indices(rank, move |at| {
         let index = |d: usize| match d == axis {
             true => at[d].clone().floordiv(size),
             false => at[d].clone(),
         };
-        let all = (0..rank).map(index).chain([at[axis].clone().floormod(size)]);
-        all.map(LambdaItem::from).collect()
+        (0..rank).map(index).chain([at[axis].clone().floormod(size)]).collect()
     });
-    sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
-    match operand.free {
-        true => sch.annotate(&copy, PRE, Attr::Str("layout".into())),
-        false => sch.transform_block_layout(&copy, &map),
-    }
+    packed(sch, &copy, &map, operand.free)
 }
 
 /// The layout of a packed operand: batch axes, tiles of the vector axis, all else in its order, and
@@ -661,16 +614,15 @@ fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
     let rest: Vec<usize> = (0..rank).filter(|d| *d != axis && !batch.contains(d)).collect();
     let width = tile.width;
     let group = c.group.as_ref().map(|g| (g.dims[tile.vector], g.size));
-    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-    Lambda::from_fn(names, move |at| {
-        let mut items: Vec<LambdaItem> = batch.iter().map(|d| (&at[*d]).into()).collect();
-        items.push(at[axis].clone().floordiv(width).into());
+    Lambda::over_indices(rank, move |at| {
+        let mut items: Vec<Expr> = batch.iter().map(|d| at[*d].clone()).collect();
+        items.push(at[axis].clone().floordiv(width));
         items.extend(rest.iter().map(|d| match group {
-            Some((dim, size)) if dim == *d => at[*d].clone().floordiv(size).into(),
-            _ => LambdaItem::from(&at[*d]),
+            Some((dim, size)) if dim == *d => at[*d].clone().floordiv(size),
+            _ => at[*d].clone(),
         }));
-        items.push(at[axis].clone().floormod(width).into());
-        items.extend(group.map(|(dim, size)| LambdaItem::from(at[dim].clone().floormod(size))));
+        items.push(at[axis].clone().floormod(width));
+        items.extend(group.map(|(dim, size)| at[dim].clone().floormod(size)));
         items
     })
 }

@@ -17,11 +17,12 @@ use std::sync::Arc;
 
 use tilewright_analysis::affine::Affine;
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Module, Result, TensorFunc, Var};
-use tilewright_schedule::value::{Lambda, LambdaItem, Value};
-use tilewright_schedule::{BufferArg, Permissions, Schedule};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, TensorFunc, Var};
+use tilewright_schedule::Schedule;
+use tilewright_schedule::value::Lambda;
 
-use crate::parts::written;
+use crate::canonical::{reads, sole_reader};
+use crate::parts::{alone, copied, lay_out, packed, written};
 
 /// A function whose contractions in groups are apart.
 pub struct Apart {
@@ -50,9 +51,7 @@ pub fn apart(name: &Arc<str>, func: &TensorFunc) -> Option<Apart> {
     if !stages.iter().any(|s| groups(s).is_some()) {
         return None;
     }
-    let mut module = Module::new();
-    module.insert(name.clone(), func.clone());
-    let mut all = Apart::none(module);
+    let mut all = Apart::none(name, func);
     for k in 0..stages.len() {
         let Some(groups) = groups(&stages[k]) else { continue };
         all.take_apart(name, func, &stages, k, groups).ok()?;
@@ -61,10 +60,9 @@ pub fn apart(name: &Arc<str>, func: &TensorFunc) -> Option<Apart> {
 }
 
 impl Apart {
-    /// A module in which there is nothing to take apart.
-    pub fn none(module: Module) -> Apart {
-        let schedule = Schedule::new(module, Permissions::default());
-        Apart { schedule, copies: Vec::new(), blocks: Vec::new() }
+    /// A function in which there is nothing to take apart.
+    pub fn none(name: &Arc<str>, func: &TensorFunc) -> Apart {
+        Apart { schedule: alone(name, func), copies: Vec::new(), blocks: Vec::new() }
     }
 
     fn take_apart(
@@ -83,14 +81,12 @@ impl Apart {
             None => (sch.cache_write(&block, 0usize, "global", &[])?, groups.axis, rank),
         };
         let sums = groups.split(rank, groups.axis);
-        sch.transform_layout(&block, ("write", 0usize), &sums, &Value::None, false)?;
+        lay_out(sch, &block, &sums)?;
         sch.transform_block_layout(&next, &groups.split(iters, at))?;
         self.blocks.push(stage.name().clone());
         for (from, axis) in operands(stage, groups) {
-            let copy = sch.cache_read(&block, BufferArg::Name(from.name.clone()), "global", &[])?;
-            let map = groups.split(from.rank(), axis);
-            sch.transform_layout(&copy, ("write", 0usize), &map, &Value::None, false)?;
-            sch.transform_block_layout(&copy, &map)?;
+            let copy = copied(sch, &block, &from)?;
+            packed(sch, &copy, &groups.split(from.rank(), axis), false)?;
             let to = written(sch, &copy)?;
             self.copies.push(Copy { block: copy.name.clone(), from, to });
         }
@@ -112,13 +108,12 @@ struct Groups {
 impl Groups {
     /// The map that takes one of some indices apart.
     fn split(self, rank: usize, axis: usize) -> Lambda {
-        let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-        Lambda::from_fn(names, move |at| {
+        Lambda::over_indices(rank, move |at| {
             let parts = |d: usize| match d == axis {
                 true => vec![at[d].clone().floordiv(self.size), at[d].clone().floormod(self.size)],
                 false => vec![at[d].clone()],
             };
-            (0..rank).flat_map(parts).map(LambdaItem::from).collect()
+            (0..rank).flat_map(parts).collect()
         })
     }
 }
@@ -169,16 +164,10 @@ fn reader<'a>(
     k: usize,
     axis: usize,
 ) -> Option<(&'a Stage, usize)> {
-    let next = stages.get(k + 1)?;
-    let loads = |s: &Stage| -> Vec<Vec<Expr>> {
-        let all = s.loads().into_iter();
-        all.filter(|(b, _)| *b == stages[k].buffer).map(|(_, at)| at).collect()
-    };
-    let alone = func.root_parts().0.contains(&stages[k].buffer)
-        && stages.iter().enumerate().all(|(i, s)| i == k || i == k + 1 || loads(s).is_empty());
-    let at = loads(next);
+    let (_, next) = sole_reader(func.root_parts().0, stages, k).filter(|(at, _)| *at == k + 1)?;
+    let at = reads(next, &stages[k].buffer);
     let var = at.first()?.get(axis)?.as_var()?.clone();
     let same = at.iter().all(|at| at[axis].as_var() == Some(&var));
     let position = next.dims().position(|(v, ..)| *v == var)?;
-    (alone && same && !next.is_reduction()).then_some((next, position))
+    (same && !next.is_reduction()).then_some((next, position))
 }

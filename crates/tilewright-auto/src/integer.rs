@@ -24,13 +24,15 @@ use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Attr, BinOp, Block, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Module, Stmt,
-    TensorFunc, TypeKind, Var, dim, visit,
+    TensorFunc, TypeKind, Var, dim,
 };
 use tilewright_schedule::PRE;
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::canonical::sole_reader;
 use crate::contraction::is_free;
+use crate::padding;
 
 /// `expand_products` by name.
 pub const PASS: Pass = Pass {
@@ -83,23 +85,26 @@ pub(crate) fn expand_with(
         out.allocs.extend(made.allocs);
         out.stmts.push(made.sum.stmt.clone());
         // What alone reads the sums, behind them, reads the products instead.
-        let others = stages
-            .iter()
-            .enumerate()
-            .filter(|(k, s)| *k != at && !s.stmt.ptr_eq(&stage.stmt) && reads(s, &stage.buffer));
-        let alone = allocs.contains(&stage.buffer) && others.count() == 0;
-        match (stages.get(at), &made.result) {
+        let next = sole_reader(allocs, &stages, at - 1).filter(|(k, _)| *k == at);
+        match (next, &made.result) {
             (_, None) => {}
-            (Some(next), Some(result)) if alone && reads(next, &stage.buffer) => {
-                let mut inline = Inline { stage, result: result.clone() };
-                let value = inline.expr(&next.value);
+            (Some((_, next)), Some(result)) => {
+                let value = next.value.replace(|e| match e.kind() {
+                    ExprKind::Load(b, at) if *b == stage.buffer => {
+                        let vars = stage.indices.iter().zip(at);
+                        let map =
+                            vars.filter_map(|(i, at)| Some((i.as_var()?.clone(), at.clone())));
+                        Some(Subst::vars(map).expr(result))
+                    }
+                    _ => None,
+                });
                 out.allocs.retain(|b| *b != stage.buffer);
                 out.stmts.push(next.with_value(value).stmt);
                 at += 1;
             }
-            (_, Some(result)) => {
-                let spatial = stage.dims().filter(|d| d.2 == IterKind::Spatial);
-                let iters: Vec<_> = spatial.map(|(v, n, kind)| (v.clone(), n, kind)).collect();
+            (None, Some(result)) => {
+                let mut iters = padding::iters(stage);
+                iters.retain(|i| i.2 == IterKind::Spatial);
                 let (name, indices) = (stage.name().clone(), stage.indices.clone());
                 let last = Stage::build(name, &iters, &stage.buffer, indices, result.clone(), None);
                 out.stmts.push(Subst::refresh().stmt(&last.stmt));
@@ -113,29 +118,6 @@ pub(crate) fn expand_with(
 struct Expanded {
     stmts: Vec<Stmt>,
     allocs: Vec<Buffer>,
-}
-
-fn reads(stage: &Stage, buffer: &Buffer) -> bool {
-    stage.loads().iter().any(|(b, _)| b == buffer)
-}
-
-/// An expression in the place of the loads of a stage's buffer.
-struct Inline<'a> {
-    stage: &'a Stage,
-    result: Expr,
-}
-
-impl Fold for Inline<'_> {
-    fn expr(&mut self, e: &Expr) -> Expr {
-        if let ExprKind::Load(b, at) = e.kind()
-            && *b == self.stage.buffer
-        {
-            let vars = self.stage.indices.iter().zip(at);
-            let map = vars.filter_map(|(i, at)| Some((i.as_var()?.clone(), at.clone())));
-            return Subst::vars(map.collect::<Vec<_>>()).expr(&self.result);
-        }
-        visit::fold_expr_children(self, e)
-    }
 }
 
 /// An operand of a product: elements of 8 bits less a zero point.
@@ -283,7 +265,7 @@ impl Product {
             true => stage.name().clone(),
             false => format!("{}_products", stage.name()).into(),
         };
-        let iters: Vec<_> = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
+        let iters = padding::iters(stage);
         let sum = update(&out, &stage.indices, value(&left) * value(&right));
         let zero = || Some(Expr::i32(0));
         let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero());

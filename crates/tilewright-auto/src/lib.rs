@@ -62,15 +62,16 @@ use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
 use tilewright_schedule::names::unique_blocks;
-use tilewright_schedule::{Permissions, Schedule, Trace};
+use tilewright_schedule::{Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
 use tilewright_transform::pass::{Pass, Run};
 
-use crate::canonical::{epilogue, follows};
+use crate::canonical::{follows, sole_reader};
 use crate::contraction::{Contraction, is_free, steps};
 use crate::groups::Apart;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
+use crate::parts::alone;
 use crate::tile::Tile;
 
 /// `auto_schedule` by name.
@@ -144,13 +145,6 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     Ok((**sch.func(&name)?).clone())
 }
 
-/// A schedule of a module with one function.
-fn alone(name: &Arc<str>, func: &TensorFunc) -> Schedule {
-    let mut module = Module::new();
-    module.insert(name.clone(), func.clone());
-    Schedule::new(module, Permissions::default())
-}
-
 /// Replaces each function by what a schedule makes of it, and joins the traces.
 fn each(
     module: &Module,
@@ -183,9 +177,7 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Sche
             return (found, said);
         }
     }
-    let mut module = Module::new();
-    module.insert(name.clone(), func.clone());
-    let apart = Apart::none(module);
+    let apart = Apart::none(name, func);
     match transforms::schedule(&apart.schedule, name, func, target) {
         Some(Ok(schedule)) => return (Some(schedule), said),
         Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
@@ -226,27 +218,26 @@ fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> (Option<Schedule>, V
             .map(|copy| copy.block.clone())
             .collect();
         // What a refusal leaves half done is thrown away.
-        let mut trial = sch.clone();
-        let mut made =
-            generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
-        if made.is_err() && tile.along.is_some() {
+        let made = |c: &Contraction, tile: &Tile| -> Result<Schedule> {
+            let mut trial = sch.clone();
+            generate::tiled(&mut trial, name, c, tile, next.as_deref(), &copies, target)?;
+            Ok(trial)
+        };
+        let mut trial = made(&c, &tile);
+        if trial.is_err() && tile.along.is_some() {
             // What is left over of the columns is a tile like others then.
-            let tile = Tile { along: None, ..tile };
-            trial = sch.clone();
-            made = generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
+            trial = made(&c, &Tile { along: None, ..tile });
         }
-        if made.is_err() && tile.beyond(&c) {
+        if trial.is_err() && tile.beyond(&c) {
             // Nothing is read beyond the last value then.
             let mut c = c;
             c.operands.iter_mut().for_each(|o| o.made = false);
             if let Some((c, tile)) = price::chosen(c, &stages[k], target) {
-                trial = sch.clone();
-                made =
-                    generate::tiled(&mut trial, name, &c, &tile, next.as_deref(), &copies, target);
+                trial = made(&c, &tile);
             }
         }
-        match made {
-            Ok(()) => (sch, changed) = (trial, true),
+        match trial {
+            Ok(trial) => (sch, changed) = (trial, true),
             Err(e) => {
                 said.push(e.context(format_args!("function `{name}`")));
                 if needed {
@@ -282,12 +273,10 @@ fn contraction<'a>(
             |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
         o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
     }
-    let mut others = stages.iter().enumerate().filter(|(i, _)| *i != k && *i != k + 1);
-    let read = |b: &Buffer| others.any(|(_, s)| s.loads().iter().any(|(x, _)| x == b));
-    let epilogue = stages.get(k + 1).and_then(|next| epilogue(allocs, &stages[k], next, read));
-    if let Some(next) = epilogue
-        && let Some(map) = follows(&stages[k], next)
-    {
+    let next = sole_reader(allocs, stages, k).filter(|(at, _)| *at == k + 1);
+    let epilogue = next.and_then(|(_, next)| Some((next, follows(&stages[k], next)?)));
+    let (next, map) = epilogue.unzip();
+    if let (Some(next), Some(map)) = (next, map) {
         let mut rename = Subst::vars(map);
         let at: Vec<_> = next.indices.iter().map(|i| rename.expr(i)).collect();
         c.out = match steps(&next.buffer, &at, &c.axes) {
@@ -295,5 +284,5 @@ fn contraction<'a>(
             None => vec![None; c.axes.len()],
         };
     }
-    Some((c, epilogue))
+    Some((c, next))
 }

@@ -12,7 +12,8 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 
 use crate::contraction::Contraction;
 use crate::order::{Order, Outer};
-use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK};
+use crate::parts::loop_at;
+use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK, fused};
 use crate::tile::Tile;
 
 /// The tiles whose loops are shared.
@@ -110,17 +111,15 @@ impl Parallel<'_> {
 
     /// Fuses the loops around a block between two depths.
     fn one(&self, sch: &mut Schedule, block: &BlockRef, from: usize, to: usize) -> Result<LoopRef> {
-        match &sch.get_loops(block)?[from..to] {
-            [one] => Ok(one.clone()),
-            several => sch.fuse(several),
-        }
+        let loops = sch.get_loops(block)?;
+        fused(sch, &loops[from..to])
     }
 
     /// Joins the loop around a block at a depth with the loops behind it that write the result, too.
     fn join(&self, sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
         let parts = behind(sch, block, depth, self.result)?;
         match &parts[..] {
-            [] => Ok(sch.get_loops(block)?[depth].clone()),
+            [] => loop_at(sch, block, depth),
             [one] => Ok(one.clone()),
             _ => sch.join_loops(&parts),
         }
@@ -143,5 +142,5 @@ pub(crate) fn behind(
     let from = list.iter().skip_while(|s| !s.ptr_eq(this));
     let writes = |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *result);
     let parts = from.take_while(writes).map_while(as_loop);
-    Ok(parts.map(|(var, ..)| LoopRef { func: block.func.clone(), var: var.clone() }).collect())
+    Ok(parts.map(|(var, ..)| LoopRef::new(&block.func, var)).collect())
 }

@@ -1,9 +1,9 @@
 //! Partial results in the lanes of vectors: their loops, and how they are combined to one.
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::Result;
 use tilewright_schedule::{BlockRef, Schedule};
 
-use crate::parts::number;
+use crate::parts::{innermost, loop_at, split};
 
 /// Lanes of the vectors that partial results are combined to before they are combined one by one.
 const QUARTER: i64 = 4;
@@ -18,8 +18,7 @@ pub(crate) fn combined(
     if lanes > QUARTER && lanes % QUARTER == 0 {
         fewer(sch, block, around, QUARTER)?;
     }
-    let lane = sch.get_loops(block)?.pop();
-    let lane = lane.ok_or_else(|| Error::internal("partial results without a loop"))?;
+    let lane = innermost(sch, block)?;
     sch.decompose_reduction(block, &lane)?;
     let update = sch.latest(block.clone());
     sch.get_loops(&update)?.drain(around..).try_for_each(|l| sch.unroll(&l))
@@ -27,13 +26,9 @@ pub(crate) fn combined(
 
 /// Combines partial results, over which the last loop around a block runs, to so many.
 pub(crate) fn fewer(sch: &mut Schedule, block: &BlockRef, around: usize, lanes: i64) -> Result<()> {
-    let lane = sch.get_loops(block)?.pop();
-    let lane = lane.ok_or_else(|| Error::internal("partial results without a loop"))?;
-    let split = sch.split(&lane, &[None, number(lanes)])?;
-    let [_, lane] = &split[..] else {
-        return Err(Error::internal("a loop that was split has one part"));
-    };
-    let fewer = sch.rfactor(lane, -1)?;
+    let lane = innermost(sch, block)?;
+    let [_, lane] = split(sch, &lane, None, lanes)?;
+    let fewer = sch.rfactor(&lane, -1)?;
     // The loop over what is combined goes outside of those over several results.
     let mut loops = sch.get_loops(&fewer)?.split_off(around);
     if let Some(at) = loops.len().checked_sub(2) {
@@ -49,8 +44,7 @@ pub(crate) fn fewer(sch: &mut Schedule, block: &BlockRef, around: usize, lanes: 
 /// Begins the results of a block before the loop at a depth. Returns the block that does, and the one that
 /// adds to them.
 pub(crate) fn begun(sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<[BlockRef; 2]> {
-    let first = sch.get_loops(block)?.into_iter().nth(depth);
-    let first = first.ok_or_else(|| Error::internal("a tile has no loops"))?;
+    let first = loop_at(sch, block, depth)?;
     let init = sch.decompose_reduction(block, &first)?;
     Ok([init, sch.latest(block.clone())])
 }

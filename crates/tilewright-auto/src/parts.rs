@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Block, DType, Dim, Error, Expr, Result, Visit, visit};
-use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_ir::{Attr, Block, Buffer, DType, Dim, Error, Expr, Module, Result, TensorFunc};
+use tilewright_schedule::compute::Position;
+use tilewright_schedule::cursor;
+use tilewright_schedule::value::{Lambda, Value};
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Permissions, Schedule};
 
 use crate::tile::Tile;
 
@@ -12,6 +15,93 @@ use crate::tile::Tile;
 /// `int32` does not hold the number.
 pub(crate) fn number(n: i64) -> Option<Expr> {
     i32::try_from(n).ok().map(Expr::i32)
+}
+
+/// A schedule of a module with one function.
+pub(crate) fn alone(name: &Arc<str>, func: &TensorFunc) -> Schedule {
+    let mut module = Module::new();
+    module.insert(name.clone(), func.clone());
+    Schedule::new(module, Permissions::default())
+}
+
+/// The loop at a depth around a block.
+pub(crate) fn loop_at(sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
+    let found = sch.get_loops(block)?.into_iter().nth(depth);
+    found.ok_or_else(|| Error::internal("a block has fewer loops around it"))
+}
+
+/// The innermost loop around a block.
+pub(crate) fn innermost(sch: &mut Schedule, block: &BlockRef) -> Result<LoopRef> {
+    sch.get_loops(block)?.pop().ok_or_else(|| Error::internal("a block without loops"))
+}
+
+/// Splits a loop into two, the inner one of so many iterations.
+pub(crate) fn split(
+    sch: &mut Schedule,
+    l: &LoopRef,
+    count: Option<Expr>,
+    size: i64,
+) -> Result<[LoopRef; 2]> {
+    let both = sch.split(l, &[count, number(size)])?;
+    both.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
+}
+
+/// Makes a loop over so many values one over the lanes of a vector, with one over vectors around it where
+/// there are several. Returns that over lanes first.
+pub(crate) fn vectors(
+    sch: &mut Schedule,
+    lane: &LoopRef,
+    width: i64,
+    lanes: i64,
+) -> Result<(LoopRef, Option<LoopRef>)> {
+    if width <= lanes {
+        return Ok((lane.clone(), None));
+    }
+    let [vectors, lane] = split(sch, lane, None, lanes)?;
+    Ok((lane, Some(vectors)))
+}
+
+/// Has LLVM leave a loop as it is.
+pub(crate) fn no_unroll(sch: &mut Schedule, l: &LoopRef) -> Result<()> {
+    sch.annotate(l, "pragma_no_unroll", Attr::Int(1))
+}
+
+/// Lays out what a block writes.
+pub(crate) fn lay_out(sch: &mut Schedule, block: &BlockRef, map: &Lambda) -> Result<()> {
+    sch.transform_layout(block, ("write", 0usize), map, &Value::None, false)
+}
+
+/// Lets a block read a copy of a buffer. Returns the block that copies.
+pub(crate) fn copied(sch: &mut Schedule, block: &BlockRef, buffer: &Buffer) -> Result<BlockRef> {
+    sch.cache_read(block, BufferArg::Name(buffer.name.clone()), "global", &[])
+}
+
+/// Lays out a copy of an operand. What is `free` is the same in every run, and marked: the copy can be made
+/// once.
+pub(crate) fn packed(sch: &mut Schedule, copy: &BlockRef, map: &Lambda, free: bool) -> Result<()> {
+    lay_out(sch, copy, map)?;
+    match free {
+        true => sch.annotate(copy, PRE, Attr::Str("layout".into())),
+        false => sch.transform_block_layout(copy, map),
+    }
+}
+
+/// Computes a block in a loop at a depth around what reads it, and what pads there apart. Returns the blocks
+/// that it became; `None` where that is refused.
+pub(crate) fn computed_at(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    around: &LoopRef,
+    depth: usize,
+) -> Result<Option<Vec<BlockRef>>> {
+    if sch.compute_at(block, around, false, Position::default()).is_err() {
+        return Ok(None);
+    }
+    let mut all = vec![block.clone()];
+    if let Some(first) = sch.get_loops(block)?.get(depth + 1) {
+        all.extend(sch.decompose_padding(block, first).ok());
+    }
+    Ok(Some(all))
 }
 
 /// Blocks of a tile, in the order of their kinds.
@@ -56,9 +146,7 @@ pub(crate) fn partition(
 ) -> Result<()> {
     for k in 0..parts.len() {
         let Some(first) = parts[k].blocks.first().cloned() else { continue };
-        let Some(around) = sch.get_loops(&first)?.into_iter().nth(depth) else {
-            return Err(Error::internal("a tile has fewer loops around it"));
-        };
+        let around = loop_at(sch, &first, depth)?;
         let mut copies = copies(sch, &first.func, &around, full)?;
         // What is computed for the tiles comes before them.
         let Some(others) = copies.len().checked_sub(parts[k].blocks.len()) else {
@@ -82,9 +170,7 @@ pub(crate) fn cut(
     if sizes.len() < 2 {
         return Ok(all);
     }
-    let Some(around) = sch.get_loops(block)?.into_iter().nth(depth) else {
-        return Err(Error::internal("a block has fewer loops around it"));
-    };
+    let around = loop_at(sch, block, depth)?;
     all.extend(copies(sch, &block.func, &around, sizes)?);
     match all.len() == sizes.len() {
         true => Ok(all),
@@ -133,6 +219,11 @@ pub(crate) struct Piece {
     pub(crate) width: i64,
 }
 
+/// How many values each piece has.
+pub(crate) fn sizes(all: &[Piece]) -> Vec<Option<Expr>> {
+    all.iter().map(|p| number(p.count * p.width)).collect()
+}
+
 /// An axis in tiles of a width, half of it and so on; what is left is single.
 pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
     let (mut start, mut all) = (0, Vec::new());
@@ -152,6 +243,11 @@ pub(crate) fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
     let mut all = places.iter();
     let first = all.next().map(index).unwrap_or_else(|| Expr::i32(0));
     all.fold(first, |sum, place| sum * place.1 + index(place))
+}
+
+/// The map that makes a variable of each group of indices.
+pub(crate) fn in_groups(rank: usize, all: Vec<Vec<(usize, i64)>>) -> Lambda {
+    Lambda::over_indices(rank, move |at| all.iter().map(|p| as_one(at, p)).collect())
 }
 
 /// The name of the buffer that a block writes.
@@ -209,28 +305,16 @@ pub(crate) fn remainders(
         names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
     {
         let loops = sch.get_loops(block)?;
-        let [count, few] = [number(count), self::number(*few)];
-        let mut split = sch.split(&loops[around], &[count, few])?;
+        let [tile, row] = split(sch, &loops[around], number(count), *few)?;
         let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
-        split.splice(1..1, reduce.iter().cloned());
-        split.extend_from_slice(lane);
-        sch.reorder(&split)?;
+        sch.reorder(&[&[tile], reduce, &[row], lane].concat())?;
     }
     Ok(names.into_iter().zip(all).collect())
 }
 
 /// The blocks of a function with iteration variables, in the order of the text.
 pub(crate) fn blocks(sch: &Schedule, func: &str) -> Result<Vec<Arc<Block>>> {
-    struct Blocks(Vec<Arc<Block>>);
-    impl Visit for Blocks {
-        fn block(&mut self, b: &Block) {
-            if !b.iters.is_empty() {
-                self.0.push(Arc::new(b.clone()));
-            }
-            visit::walk_block(self, b);
-        }
-    }
-    let mut found = Blocks(Vec::new());
-    found.stmt(&sch.func(func)?.body);
-    Ok(found.0)
+    let mut all = cursor::blocks(sch.func(func)?);
+    all.retain(|b| !b.iters.is_empty());
+    Ok(all)
 }

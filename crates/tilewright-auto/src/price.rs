@@ -9,13 +9,14 @@
 //! [`Dim::estimate`]: tilewright_ir::Dim::estimate
 
 mod loops;
+mod memory;
 mod statements;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::reduction::window::{self, Way};
 use tilewright_analysis::{Stage, open_stages};
-use tilewright_ir::{Buffer, IterKind, TensorFunc, dim};
+use tilewright_ir::{Buffer, IterKind, TensorFunc};
 use tilewright_schedule::PRE;
 use tilewright_target::Target;
 use tilewright_target::costs::{ROW, SHARE, SQUARE_CELL};
@@ -25,6 +26,7 @@ use crate::integer::expand_with;
 use crate::tile::{LINE_BYTES, Tile};
 use crate::{contraction, groups, tile, transforms};
 use loops::untiled;
+use memory::{Operands, access, bytes, call, cells, with_weights};
 
 /// What a function costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,41 +79,6 @@ pub struct Beside<'a> {
     pub further: bool,
 }
 
-/// The part of the constants of a graph, which have so many bytes, that comes from memory in each run: none
-/// where they fill half of the last cache, and all where they are larger than it by as much.
-fn from_memory(constants: u64, target: &Target) -> f64 {
-    let cache = target.caches.l3.max(2 * target.caches.l2) as f64;
-    (constants as f64 / cache - 0.5).clamp(0.0, 1.0)
-}
-
-/// What is so much where all comes from a cache, and so much where all comes from memory.
-fn between(near: f64, far: f64, part: f64) -> f64 {
-    near + (far - near) * part
-}
-
-/// What a kernel of so many bytes costs beside its work; `constants` are the bytes of all constants that a
-/// run reads.
-fn call(bytes: f64, constants: u64, target: &Target) -> f64 {
-    let costs = &target.costs;
-    let most = match constants <= target.caches.l2 as u64 {
-        true => costs.call_near,
-        false => between(costs.call_far, costs.call_memory, from_memory(constants, target)),
-    };
-    // What is small is there after a few misses.
-    most.min(costs.call_near + bytes / LINE_BYTES * costs.call_line)
-}
-
-/// An access of a line of what was made shortly before, where so many bytes are read and written in all.
-fn access(touched: f64, target: &Target) -> f64 {
-    let costs = &target.costs;
-    match touched {
-        _ if touched <= target.caches.l1 as f64 => costs.vector_first,
-        _ if touched <= target.caches.l2 as f64 * 0.5 => costs.vector_near,
-        _ if touched <= target.caches.l2 as f64 * 3.0 => costs.vector_second,
-        _ => costs.vector_far,
-    }
-}
-
 /// What a call of a function costs. `free` says for each argument whether it is the same in every run;
 /// `constants` are the bytes of all constants that a run reads.
 pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) -> Price {
@@ -121,7 +88,7 @@ pub fn price(func: &TensorFunc, free: &[bool], constants: u64, target: &Target) 
 
 /// A function in the loops that it gets, whose cost can be asked for many constants of the cost model.
 pub struct Form {
-    parts: Vec<Part>,
+    components: Vec<Component>,
     /// Bytes of arguments that are the same in every run.
     weights: f64,
     /// Bytes of all arguments and results.
@@ -131,31 +98,16 @@ pub struct Form {
     operands: Operands,
 }
 
-/// Where operands are.
-#[derive(Clone, Default)]
-struct Operands {
-    /// Those that other kernels make.
-    apart: Vec<Buffer>,
-    /// Those that the same kernel makes.
-    joined: Vec<Buffer>,
-    /// Those that come from memory.
-    cold: Vec<Buffer>,
-    /// Whether the result is stored nowhere.
-    reduced: bool,
-}
-
-/// What the stages of a function cost.
-enum Part {
+/// A part of a function whose price is a summand of the price of all.
+enum Component {
     /// A contraction in tiles.
     Tiles(Box<(Contraction, Tile)>),
     /// A stage without tiles, and the part of its steps that run.
     Loops(Stage, f64),
     /// One whose result is used while it is in the first cache.
     Near(Stage),
-    /// Small transforms, which cost so many cycles.
-    Transforms(f64),
-    /// Loops that are no stages, which cost so many cycles.
-    Statements(f64),
+    /// What costs so many cycles wherever its operands are: small transforms, and loops that are no stages.
+    Cycles(f64),
 }
 
 impl Form {
@@ -171,7 +123,8 @@ impl Form {
         let func = expanded.as_ref().unwrap_or(func);
         let once = made_once(func, &is_free);
         let is_free = |b: &Buffer| is_free(b) || once.contains(b);
-        let parts = grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target));
+        let components =
+            grouped(func, is_free, target).unwrap_or_else(|| plain(func, is_free, target));
         let weights = func.buffers().filter(|b| is_free(b)).filter_map(bytes).sum();
         let among = |all: &[bool], so: bool| {
             let found =
@@ -182,34 +135,31 @@ impl Form {
         let (apart, joined) = (among(joined, false), among(joined, true));
         let operands = Operands { apart, joined, cold: among(cold, true), reduced };
         let bytes = func.buffers().filter_map(bytes).sum();
-        Form { parts, weights, bytes, is_joined, operands }
+        Form { components, weights, bytes, is_joined, operands }
     }
 
     /// Whether it holds a contraction that is computed in tiles.
     pub fn is_tiled(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Tiles(..)))
+        self.components.iter().any(|one| matches!(one, Component::Tiles(..)))
     }
 
     /// What a call of it costs; `constants` are the bytes of all constants that a run reads.
     pub fn cycles(&self, constants: u64, target: &Target) -> f64 {
-        let costs = &target.costs;
         let mut operands = self.operands.clone();
-        let mut one = |part: &Part| match part {
-            Part::Tiles(both) => tile::cycles(&both.0, target, &both.1),
-            Part::Near(stage) => near(stage, target),
-            Part::Loops(stage, run) => {
+        let mut one = |component: &Component| match component {
+            Component::Tiles(both) => tile::cycles(&both.0, target, &both.1),
+            Component::Near(stage) => near(stage, target),
+            Component::Loops(stage, run) => {
                 let cycles = untiled(stage, *run, target, &operands);
                 // The first stage that reads an operand brings it nearer.
                 let loads = stage.loads();
                 operands.cold.retain(|b| loads.iter().all(|load| load.0 != *b));
                 cycles
             }
-            Part::Transforms(cycles) | Part::Statements(cycles) => *cycles,
+            Component::Cycles(cycles) => *cycles,
         };
-        let cycles: f64 = self.parts.iter().map(&mut one).sum();
-        let near = cycles.max(self.weights * costs.weight_near);
-        let far = (cycles + self.weights * costs.wait).max(self.weights * costs.weight_far);
-        let cycles = between(near, far, from_memory(constants, target));
+        let cycles: f64 = self.components.iter().map(&mut one).sum();
+        let cycles = with_weights(cycles, self.weights, constants, target);
         cycles + if self.is_joined { 0.0 } else { call(self.bytes, constants, target) }
     }
 }
@@ -227,12 +177,12 @@ fn made_once(func: &TensorFunc, is_free: &dyn Fn(&Buffer) -> bool) -> HashSet<Bu
     made
 }
 
-/// The parts of a function whose contractions in groups get tiles; `None` where they do not.
+/// The components of a function whose contractions in groups get tiles; `None` where they do not.
 fn grouped(
     func: &TensorFunc,
     is_free: impl Fn(&Buffer) -> bool,
     target: &Target,
-) -> Option<Vec<Part>> {
+) -> Option<Vec<Component>> {
     let name = "f".into();
     let apart = groups::apart(&name, func)?;
     let func = apart.schedule.func(&name).ok()?;
@@ -244,22 +194,22 @@ fn grouped(
         let tile =
             contraction(func, &stages, k, free).and_then(|(c, _)| chosen(c, &stages[k], target));
         match tile {
-            Some(both) => parts.push(Part::Tiles(Box::new(both))),
+            Some(both) => parts.push(Component::Tiles(Box::new(both))),
             None if apart.blocks.contains(stages[k].name()) => return None,
             // What is copied apart is read where it lies.
             None if copy(&stages[k].buffer).is_some() || free(&stages[k].buffer) => {}
-            None => parts.push(Part::Loops(stages[k].clone(), 1.0)),
+            None => parts.push(Component::Loops(stages[k].clone(), 1.0)),
         }
     }
     Some(parts)
 }
 
-fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Vec<Part> {
+fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) -> Vec<Component> {
     let Some(stages) = open_stages(func) else {
-        return vec![Part::Statements(statements::statements(func, target))];
+        return vec![Component::Cycles(statements::statements(func, target))];
     };
     let (cycles, tiled) = transforms::price(func, &stages, target);
-    let mut parts = vec![Part::Transforms(cycles)];
+    let mut parts = vec![Component::Cycles(cycles)];
     let mut ways = window::ways(func, target);
     // The part of the steps of a reduction that bounds leave.
     let run = |k: usize, ways: &HashMap<usize, (usize, Way)>| {
@@ -280,11 +230,11 @@ fn plain(func: &TensorFunc, is_free: impl Fn(&Buffer) -> bool, target: &Target) 
             (Some(both), _) => {
                 // Its loops are others: what pads for it is a stage of its own.
                 ways.retain(|_, (reader, _)| *reader != k);
-                Part::Tiles(Box::new(both))
+                Component::Tiles(Box::new(both))
             }
             (None, Some((_, Way::Bounds { .. }))) => continue,
-            (None, Some((_, Way::Bands))) => Part::Near(stages[k].clone()),
-            (None, None) => Part::Loops(stages[k].clone(), run(k, &ways)),
+            (None, Some((_, Way::Bands))) => Component::Near(stages[k].clone()),
+            (None, None) => Component::Loops(stages[k].clone(), run(k, &ways)),
         });
     }
     parts
@@ -295,17 +245,6 @@ fn near(stage: &Stage, target: &Target) -> f64 {
     let lanes = target.vectors.lanes(stage.buffer.dtype().bytes()) as f64;
     let share = target.vectors.lanes(1) as f64 / LINE_BYTES;
     2.0 * cells(&stage.buffer).unwrap_or(0.0) / lanes * target.costs.vector_first * share
-}
-
-/// How many cells a buffer has; estimated where its size is open.
-fn cells(buffer: &Buffer) -> Option<f64> {
-    let shape = dim::of_shape(&buffer.shape)?;
-    Some(shape.into_iter().map(|d| d.estimate() as f64).product())
-}
-
-/// How many bytes a buffer has; estimated where its size is open.
-fn bytes(buffer: &Buffer) -> Option<f64> {
-    Some(cells(buffer)? * buffer.dtype().bytes() as f64)
 }
 
 /// The tile that a contraction gets. Where groups or windows leave little to use again, the loops of

@@ -32,14 +32,30 @@ pub(crate) fn shared(extents: &[Dim], fusible: usize, work: i64) -> usize {
     if total == 1 { 0 } else { fused }
 }
 
+/// Shares the first ones of some loops, of those with such extents, as [`shared`] says.
+pub(crate) fn share_outer(
+    sch: &mut Schedule,
+    loops: &[LoopRef],
+    extents: &[Dim],
+    fusible: usize,
+    work: Dim,
+) -> Result<()> {
+    share(sch, &loops[..shared(extents, fusible, work.estimate())])
+}
+
+/// Loops that are directly inside one another as one.
+pub(crate) fn fused(sch: &mut Schedule, loops: &[LoopRef]) -> Result<LoopRef> {
+    match loops {
+        [one] => Ok(one.clone()),
+        several => sch.fuse(several),
+    }
+}
+
 /// Runs the outermost loops of a nest in parallel, as one.
 pub(crate) fn share(sch: &mut Schedule, loops: &[LoopRef]) -> Result<()> {
-    match loops {
-        [] => Ok(()),
-        [one] => sch.parallel(one),
-        several => {
-            let fused = sch.fuse(several)?;
-            sch.parallel(&fused)
-        }
+    if loops.is_empty() {
+        return Ok(());
     }
+    let l = fused(sch, loops)?;
+    sch.parallel(&l)
 }

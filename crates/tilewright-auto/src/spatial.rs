@@ -13,11 +13,10 @@
 //! as two nests without conditions (`decompose_padding`): the constant everywhere, then the value
 //! inside the box.
 
-use std::ops::Neg;
 use std::sync::Arc;
 
 use crate::axes::{Access, fuse, loose_vars};
-use crate::padding::{Iters, padding};
+use crate::padding::{Iters, iters, padding};
 use crate::share::{share, shared};
 use crate::subdomains::subdomains;
 use tilewright_analysis::Stage;
@@ -58,10 +57,8 @@ pub(crate) fn schedule(
             match (Spatial { stage, target, cut }).nests(&mut trial, func) {
                 Ok(()) => {
                     // What only asks leaves no trace.
-                    if trial
-                        .func(func)
-                        .is_ok_and(|g| sch.func(func).is_ok_and(|f| !Arc::ptr_eq(f, g)))
-                    {
+                    let same = |(f, g): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(f, g);
+                    if !sch.func(func).ok().zip(trial.func(func).ok()).is_some_and(same) {
                         *sch = trial;
                     }
                     break;
@@ -84,7 +81,7 @@ struct Spatial<'a> {
 impl Spatial<'_> {
     fn nests(&self, sch: &mut Schedule, func: &Arc<str>) -> Result<()> {
         let Stage { value, indices, .. } = self.stage;
-        let iters: Iters = self.stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
+        let iters = iters(self.stage);
         if iters.iter().all(|i| i.1 == 1) {
             return Ok(());
         }
@@ -121,12 +118,10 @@ impl Spatial<'_> {
         let Some((inside, inner, outside)) = padding(iters, value) else {
             return self.loops(sch, block, iters, value, indices);
         };
-        // Below zero, a size that is known is zero.
-        let size = |lo: i64, hi: Dim| if lo < 0 { hi + lo.neg().dim() } else { hi - lo.dim() };
-        let of = |v, e| inside.get(v).map_or(e, |(lo, hi)| size(*lo, *hi));
+        let of = |v, e| inside.get(v).map_or(e, |(lo, hi)| *hi - lo.dim());
         let boxed: Iters = iters.iter().map(|(v, e, k)| (v.clone(), of(v, *e), *k)).collect();
         let loops = sch.get_loops(block)?;
-        let Some(outermost) = loops.first().filter(|_| boxed.iter().all(|i| i.1 != 0)) else {
+        let Some(outermost) = loops.first() else {
             return self.loops(sch, block, iters, &outside, indices);
         };
         let fill = sch.decompose_padding(block, outermost)?;
@@ -182,19 +177,23 @@ impl Spatial<'_> {
             own.push(loops);
             rest = behind;
         }
-        if let Some(tile) = Tile::of(self.stage, &value, &axes, &accesses, self.target)
-            && self.cut
-        {
-            let last = own.pop().map_or(0, |last| last.len()) + rest.len();
-            own.push(&loops[loops.len() - last..]);
-            own.iter().filter(|own| own.len() > 1).try_for_each(|own| sch.fuse(own).map(drop))?;
-            return tile.loops(sch, block, &axes);
-        }
-        if let Some(weave) = Weave::of(self.stage, &value, &axes, &accesses, self.target)
-            && self.cut
-        {
-            own.iter().filter(|own| own.len() > 1).try_for_each(|own| sch.fuse(own).map(drop))?;
-            return weave.loops(sch, block, &axes);
+        if self.cut {
+            let tile = Tile::of(self.stage, &value, &axes, &accesses, self.target);
+            let weave = Weave::of(self.stage, &value, &axes, &accesses, self.target);
+            if tile.is_some() {
+                let last = own.pop().map_or(0, |last| last.len()) + rest.len();
+                own.push(&loops[loops.len() - last..]);
+            }
+            if tile.is_some() || weave.is_some() {
+                own.iter()
+                    .filter(|own| own.len() > 1)
+                    .try_for_each(|own| sch.fuse(own).map(drop))?;
+            }
+            match (tile, weave) {
+                (Some(tile), _) => return tile.loops(sch, block, &axes),
+                (None, Some(weave)) => return weave.loops(sch, block, &axes),
+                (None, None) => {}
+            }
         }
         let extents: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
         let work = dim::product(extents.iter().copied()).estimate();

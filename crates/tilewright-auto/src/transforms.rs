@@ -26,19 +26,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK};
+use crate::share::{PARALLEL_WORK, share, shared};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim};
+use tilewright_ir::{BinOp, Buffer, Dim, Expr, ExprKind, IterKind, Result, TensorFunc, Var, dim};
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_schedule::{LoopRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::number;
-use crate::parts::{TileBlocks, partition};
+use crate::canonical::{reads, sole_reader};
+use crate::parts::{TileBlocks, computed_at, number, partition, split};
 
 /// The most copies of a stage.
 const COPIES: i64 = 64;
+
 /// Stages that are computed tile by tile.
 struct Chain<'a> {
     /// What pads the data of the first stage.
@@ -55,19 +56,11 @@ fn choice(stage: &Stage) -> Option<Var> {
     v.as_var().cloned()
 }
 
-/// Where a stage reads a buffer.
-fn reads(stage: &Stage, b: &Buffer) -> Vec<Vec<Expr>> {
-    stage.loads().into_iter().filter(|l| l.0 == *b).map(|l| l.1).collect()
-}
-
 /// The one stage that reads what a stage writes, which nothing outside of the function does.
 fn reader<'a>(func: &TensorFunc, stages: &'a [Stage], k: usize) -> Option<&'a Stage> {
-    let buffer = &stages[k].buffer;
-    let (allocs, _) = func.root_parts();
-    let mut all = stages[k + 1..].iter().filter(|s| !reads(s, buffer).is_empty());
-    let one = all.next().filter(|_| all.next().is_none() && allocs.contains(buffer))?;
-    let writers = stages.iter().filter(|s| s.buffer == *buffer).count();
-    (writers == 1 && stages[k].covers_buffer().is_some()).then_some(one)
+    let (at, one) = sole_reader(func.root_parts().0, stages, k)?;
+    let writers = stages.iter().filter(|s| s.buffer == stages[k].buffer).count();
+    (at > k && writers == 1 && stages[k].covers_buffer().is_some()).then_some(one)
 }
 
 /// The chains of a function.
@@ -252,9 +245,9 @@ impl Chain<'_> {
         if let Some(k) = lane {
             match extent > lanes {
                 true => {
-                    let split = sch.split(&loops[k], &[None, number(lanes)])?;
-                    outer.extend(split.first().cloned());
-                    inner.extend(split.last().cloned());
+                    let [vectors, lane] = split(sch, &loops[k], None, lanes)?;
+                    outer.push(vectors);
+                    inner.push(lane);
                 }
                 false => inner.push(loops[k].clone()),
             }
@@ -296,35 +289,10 @@ impl Chain<'_> {
             let first = parts.first().and_then(|p| p.blocks.last());
             let loops = first.map(|b| sch.get_loops(b)).transpose()?.unwrap_or_default();
             let around = loops.get(..band.unwrap_or(inside).min(inside)).unwrap_or_default();
-            self.share(sch, around, &dims, small, lane)?;
-        }
-        Ok(())
-    }
-
-    /// Runs as many of some loops in parallel as it takes to have enough iterations.
-    fn share(
-        &self,
-        sch: &mut Schedule,
-        loops: &[LoopRef],
-        dims: &[(&Var, i64)],
-        small: &[Var],
-        lane: Option<usize>,
-    ) -> Result<()> {
-        let outer = (0..dims.len()).filter(|k| Some(*k) != lane && !small.contains(dims[*k].0));
-        let (mut total, mut fused) = (1, Vec::new());
-        for (k, l) in outer.zip(loops) {
-            if total >= PARALLEL_ITERATIONS {
-                break;
-            }
-            total *= dims[k].1;
-            fused.push(l.clone());
-        }
-        if total > 1 {
-            let l = match &fused[..] {
-                [one] => one.clone(),
-                _ => sch.fuse(&fused)?,
-            };
-            sch.parallel(&l)?;
+            let extents = last.dims().enumerate();
+            let extents = extents.filter(|(k, d)| Some(*k) != lane && !small.contains(d.0));
+            let extents: Vec<Dim> = extents.map(|(_, d)| d.1).collect();
+            share(sch, &around[..shared(&extents, around.len(), work)])?;
         }
         Ok(())
     }
@@ -361,19 +329,7 @@ impl Chain<'_> {
             return Ok(None);
         };
         let block = sch.get_block(pad.name(), func)?;
-        let mut trial = sch.clone();
-        if trial.compute_at(&block, &outer[depth], false, Position::default()).is_err() {
-            return Ok(None);
-        }
-        *sch = trial;
-        let mut copies: Vec<BlockRef> = vec![block.clone()];
-        if let Some(inner) = sch.get_loops(&block)?.get(depth + 1) {
-            let mut trial = sch.clone();
-            if let Ok(fill) = trial.decompose_padding(&block, inner) {
-                *sch = trial;
-                copies.push(fill);
-            }
-        }
-        Ok(Some(depth + 1))
+        let made = computed_at(sch, &block, &outer[depth], depth)?;
+        Ok(made.map(|_| depth + 1))
     }
 }

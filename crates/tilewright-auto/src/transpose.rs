@@ -12,14 +12,14 @@
 //! ```
 
 use crate::axes::{Access, Axis, widest};
-use crate::share::{share, shared};
+use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{FEWEST, Piece, apart, number, pieces};
+use crate::parts::{FEWEST, Piece, apart, number, pieces, sizes, split};
 
 /// The most rows that are transposed.
 const MOST: i64 = 16;
@@ -69,8 +69,6 @@ impl Tile {
     pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
         let extent = |k: usize| axes[k].extent.known().map_or(1, |n| n as i64);
         let [along, across] = [self.along, self.across].map(|k| pieces(extent(k), self.size));
-        let sizes =
-            |all: &[Piece]| all.iter().map(|p| number(p.count * p.width)).collect::<Vec<_>>();
         let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
             let rows = apart(sch, &block, (0, self.across), &sizes(&across))?;
@@ -97,10 +95,9 @@ impl Tile {
             let tiles = p.count * p.width / size;
             extents[k] = tiles.dim();
             if size > 1 {
-                let split = sch.split(&loops[k], &[number(tiles), number(size)])?;
-                let [tile, one] = &split[..] else { continue };
-                loops[k] = tile.clone();
-                inner.push(one.clone());
+                let [tile, one] = split(sch, &loops[k], number(tiles), size)?;
+                loops[k] = tile;
+                inner.push(one);
             }
         }
         if let [row, lane] = &inner[..] {
@@ -110,6 +107,6 @@ impl Tile {
         }
         let cells = extents.iter().fold((size * size).dim(), |n, e| n * *e);
         let fusible = extents.len().saturating_sub(1).max(1);
-        share(sch, &loops[..shared(&extents, fusible, cells.estimate())])
+        share_outer(sch, &loops, &extents, fusible, cells)
     }
 }

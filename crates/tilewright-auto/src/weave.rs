@@ -10,14 +10,14 @@
 //! ```
 
 use crate::axes::{Access, Axis, widest};
-use crate::share::{share, shared};
+use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{apart, number, pieces};
+use crate::parts::{apart, number, pieces, sizes, split};
 
 /// How many rows are woven.
 const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
@@ -68,21 +68,18 @@ impl Weave {
         let around = axes.len() - 2;
         sch.fuse(&loops[around..])?;
         let pieces = pieces(self.extent, self.width);
-        let sizes: Vec<_> = pieces.iter().map(|p| number(p.count * p.width)).collect();
-        for (piece, block) in pieces.iter().zip(apart(sch, block, (0, around), &sizes)?) {
+        let blocks = apart(sch, block, (0, around), &sizes(&pieces))?;
+        for (piece, block) in pieces.iter().zip(blocks) {
             let mut loops = sch.get_loops(&block)?;
             let mut extents: Vec<Dim> = axes[..around].iter().map(|a| a.extent).collect();
             extents.push(piece.count.dim());
             if let (true, Some(last)) = (piece.width > 1, loops.pop()) {
-                let split = sch.split(&last, &[number(piece.count), number(piece.width)])?;
-                if let [tile, lane] = &split[..] {
-                    loops.push(tile.clone());
-                    sch.vectorize(lane)?;
-                }
+                let [tile, lane] = split(sch, &last, number(piece.count), piece.width)?;
+                loops.push(tile);
+                sch.vectorize(&lane)?;
             }
             let cells = extents.iter().fold(piece.width.dim(), |n, e| n * *e);
-            let fusible = around.max(1);
-            share(sch, &loops[..shared(&extents, fusible, cells.estimate())])?;
+            share_outer(sch, &loops, &extents, around.max(1), cells)?;
         }
         Ok(())
     }

@@ -14,8 +14,9 @@ use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind};
 use tilewright_target::Target;
 use tilewright_target::costs::{DIVISION, MANY, SMALL};
 
-use super::{Operands, access, bytes, cells};
+use super::memory::{Operands, access, bytes, cells};
 use crate::digits::{Digits, digits};
+use crate::padding::iters;
 use crate::spatial::INTERLEAVED;
 use crate::tile::LINE_BYTES;
 use crate::transpose::Tile as Square;
@@ -59,7 +60,7 @@ impl<'a> Loops<'a> {
     fn of(stage: &'a Stage, target: &'a Target) -> Self {
         let reduction = stage.reduction();
         let op = reduction.as_ref().map(|r| r.op);
-        let iters: Vec<_> = stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
+        let iters = iters(stage);
         let (iters, value, indices) = match reduction {
             Some(reduction) => (iters, reduction.value, stage.indices.clone()),
             None => {

@@ -9,7 +9,7 @@ use tilewright_ir::{Block, Dim, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Vi
 use tilewright_target::Target;
 
 use super::loops::operations;
-use super::{access, bytes};
+use super::memory::{access, bytes};
 use crate::axes::Access;
 use crate::tile::LINE_BYTES;
 

@@ -16,14 +16,13 @@ use tilewright_analysis::stage::Extent;
 use tilewright_ir::{Dim, Error, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::Target;
 
 use super::choice::{Level, Tiling};
 use super::tiles::Around;
 use super::window::{Axis, Rows, Split, Windows};
 use super::{Places, Reduction};
 use crate::padding::Iters;
-use crate::parts::{TileBlocks, apart, cut, number, partition};
+use crate::parts::{TileBlocks, apart, cut, loop_at, number, partition, split};
 use crate::share::shared;
 
 /// The blocks of bands of so many rows: what adds up sums and what makes the result of them.
@@ -45,20 +44,14 @@ struct Band<'a> {
 
 impl Windows<'_> {
     /// The reduction, in bands that are padded one by one. Says whether there are such loops.
-    pub(super) fn bands(
-        &self,
-        split: &Split,
-        sch: &mut Schedule,
-        func: &Arc<str>,
-        target: &Target,
-    ) -> Result<bool> {
+    pub(super) fn bands(&self, split: &Split, sch: &mut Schedule, func: &Arc<str>) -> Result<bool> {
         let Some(r) = self.of_bands(split) else { return Ok(false) };
-        let Some(v) = r.vector_axis(target).filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
+        let Some(v) = r.vector_axis().filter(|v| r.axes[*v].kind == IterKind::Spatial) else {
             return Ok(false);
         };
         let axis = |v: &Var| r.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
         let alone: Vec<usize> = split.shared.iter().filter_map(axis).collect();
-        let mut tiling = r.tiling(v, target);
+        let mut tiling = r.tiling(v);
         tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
         let in_tiles = tiling.axes();
         let band = split.rows.as_ref().and_then(|rows| {
@@ -88,7 +81,7 @@ impl Windows<'_> {
         let [units_of_tiles, finish] = depths.map(|d| d + usize::from(band.is_some()));
         for Ends { block, finish: result, rows } in ends {
             let around = Around { units: units_of_tiles, finish, rows };
-            r.tiles(sch, &places, (block, result), &tiling, &around, target)?;
+            r.tiles(sch, &places, (block, result), &tiling, &around)?;
         }
         let mut extents: Vec<Dim> = alone.iter().map(|k| r.axes[*k].extent).collect();
         extents.extend(band.map(|b| b.rows.count.dim().ceildiv(b.rows.each.dim())));
@@ -107,8 +100,7 @@ impl Windows<'_> {
         let iters: Iters = iters.collect();
         let rows = split.rows.iter().map(|r| &r.var);
         let alone: HashSet<Var> = split.shared.iter().chain(rows).cloned().collect();
-        let none = HashSet::new();
-        Reduction::over(self.reader, self.epilogue, &iters, &self.combined, (&none, &alone))
+        self.reduction(&iters, &self.combined, (&HashSet::new(), &alone))
     }
 
     /// Takes rows in bands, at depths in both blocks, where the sums have so many loops around the reduction. Returns
@@ -123,34 +115,34 @@ impl Windows<'_> {
     ) -> Result<(Vec<Ends>, Option<usize>)> {
         let Band { axis, rows: Rows { each, count, .. }, place } = band;
         let loops = sch.get_loops(&places.block)?;
-        let split = sch.split(&loops[depth], &[None, number(*each)])?;
+        let [bands, row] = split(sch, &loops[depth], None, *each)?;
         let mut inner = loops[depth + 1..all].to_vec();
-        inner.insert(place, last(&split)?);
-        sch.reorder(&[&split[..1], &inner, &loops[all..]].concat())?;
+        inner.insert(place, row);
+        sch.reorder(&[&[bands], &inner[..], &loops[all..]].concat())?;
         self.pad(sch, places, depth + 1, Some(band.rows))?;
         let (full, rest) = (count / each, count % each);
-        let row = beside + tiling.of_sums().iter().position(|k| *k == axis).unwrap_or(0);
+        let at = beside + tiling.of_sums().iter().position(|k| *k == axis).unwrap_or(0);
         let mut ends = Vec::new();
         let mut parts = vec![TileBlocks::whole(vec![places.block.clone()])];
         let mut results = vec![places.finish.clone()];
         if rest != 0 {
             let sizes = [number(full * each), number(rest)];
-            results = apart(sch, &places.finish, (0, row), &sizes)?;
+            results = apart(sch, &places.finish, (0, at), &sizes)?;
             partition(sch, &mut parts, depth, &[number(full), number(1)])?;
         }
         for ((part, finish), size) in parts.into_iter().zip(results).zip([*each, rest]) {
-            let block = last(&part.blocks)?;
+            let Some(block) = part.blocks.last().cloned() else {
+                return Err(Error::internal("a loop that was taken apart is gone"));
+            };
             if part.ragged {
-                let Some(rows) = sch.get_loops(&block)?.into_iter().nth(depth + 1 + place) else {
-                    return Err(Error::internal("a band without rows"));
-                };
+                let rows = loop_at(sch, &block, depth + 1 + place)?;
                 sch.loop_partition(&rows, Some(&[number(rest), number(each - rest)]))?;
             }
             let loops = sch.get_loops(&finish)?;
-            let split = sch.split(&loops[row], &[None, number(size)])?;
+            let [bands, row] = split(sch, &loops[at], None, size)?;
             let mut order: Vec<LoopRef> = loops[beside..].to_vec();
-            order[row - beside] = last(&split)?;
-            sch.reorder(&[&split[..1], &order].concat())?;
+            order[at - beside] = row;
+            sch.reorder(&[&[bands], &order[..]].concat())?;
             ends.push(Ends { block, finish, rows: Some((axis, size)) });
         }
         Ok((ends, (rest != 0).then_some(depth)))
@@ -201,9 +193,4 @@ impl Windows<'_> {
         }
         Some(read)
     }
-}
-
-/// The last one of several.
-fn last<T: Clone>(all: &[T]) -> Result<T> {
-    all.last().cloned().ok_or_else(|| Error::internal("a loop that was taken apart is gone"))
 }

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use tilewright_ir::Result;
 use tilewright_schedule::{BlockRef, Schedule};
-use tilewright_target::Target;
 
 use super::choice::Level;
 use super::window::{Guard, Windows};
@@ -34,13 +33,12 @@ impl Windows<'_> {
         guards: &[Guard],
         sch: &mut Schedule,
         func: &Arc<str>,
-        target: &Target,
     ) -> Result<()> {
         let pad = sch.get_block(self.pad.name(), func)?;
         sch.compute_inline(&pad)?;
         let places = Places::of(r, sch, func)?;
-        let tiling = r.tiling(v, target);
-        let mut made = r.tiled(sch, &places, &tiling, target)?;
+        let tiling = r.tiling(v);
+        let mut made = r.tiled(sch, &places, &tiling)?;
         let mut parts = vec![made.blocks.concat()];
         let mut taken = 0;
         for (k, level) in tiling.order.iter().enumerate() {

@@ -6,7 +6,6 @@ use std::ops::RangeInclusive;
 
 use tilewright_analysis::affine::Affine;
 use tilewright_ir::{BinOp, IterKind};
-use tilewright_target::Target;
 
 use super::stage::Reduction;
 use crate::axes::{Access, balanced};
@@ -95,10 +94,9 @@ pub(crate) struct Overlap {
 
 impl Reduction<'_> {
     /// The axis to vectorise: the one with the least estimated cost for each useful lane.
-    pub(crate) fn vector_axis(&self, target: &Target) -> Option<usize> {
-        let lanes = self.lanes(target);
-        let spatial = self.spatial().map(|k| self.len(k)).fold(1, i64::saturating_mul);
-        let reduced = self.reduce().map(|k| self.len(k)).fold(1, i64::saturating_mul);
+    pub(crate) fn vector_axis(&self) -> Option<usize> {
+        let lanes = self.lanes();
+        let (spatial, reduced) = (self.count(self.spatial()), self.count(self.reduce()));
         let mut best: Option<(f64, usize)> = None;
         for k in 0..self.axes.len() {
             let extent = self.len(k);
@@ -205,13 +203,13 @@ impl Reduction<'_> {
     /// The tile along a spatial axis `v`. Tiles of `v` are outside of tiles of `u`, or inside, by which
     /// operand is cheaper to read again. A tile is as many vectors long as leave what they are made of in the
     /// second cache.
-    pub(crate) fn tiling(&self, v: usize, target: &Target) -> Tiling {
-        let lanes = self.lanes(target);
+    pub(crate) fn tiling(&self, v: usize) -> Tiling {
+        let lanes = self.lanes();
         let overlap = self.overlap(v);
         let u = overlap.as_ref().map(|o| o.rows).or_else(|| self.row_axis(v));
         let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
         // Registers: accumulators, the vectors of one step, and one broadcast.
-        let budget = target.vectors.registers as i64 * 3 / 4;
+        let budget = self.target.vectors.registers as i64 * 3 / 4;
         // What the vectors of a tile are made of stays in the cache while tiles of rows go by.
         let fits = |n: &i64| {
             let read = self.footprint(v, |k| match self.axes[k].kind {
@@ -219,7 +217,7 @@ impl Reduction<'_> {
                 IterKind::Reduce => self.len(k),
                 _ => 1,
             });
-            read <= target.caches.l2 as i64
+            read <= self.target.caches.l2 as i64
         };
         let most = match (u, &overlap) {
             (_, Some(_)) => 4,
@@ -229,9 +227,9 @@ impl Reduction<'_> {
         let per_row = balanced(vectors, most);
         let rows = match u {
             Some(u) if overlap.is_some() => {
-                let steps = self.reduce().map(|k| self.len(k)).fold(per_row, i64::saturating_mul);
+                let steps = self.count(self.reduce()).saturating_mul(per_row);
                 // What is read, weights and masks need some as well.
-                let budget = target.vectors.registers as i64 / 2;
+                let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
                 balanced(self.len(u), most)
             }
@@ -243,7 +241,7 @@ impl Reduction<'_> {
             None => per_row * lanes,
         };
         let order = self.order(v, width, u, rows);
-        let steps = self.reduce().map(|k| self.len(k)).fold(rows * per_row, i64::saturating_mul);
+        let steps = self.count(self.reduce()).saturating_mul(rows * per_row);
         let overlap = overlap.filter(|_| rows > 1 && steps <= OVERLAPPING);
         Tiling { v, width, u, rows, lanes, order, overlap }
     }
@@ -274,9 +272,8 @@ impl Reduction<'_> {
         let along_u = along(&near_u, Level::Rows);
         // Bytes that are read if the tiles of one are inside of those of the other.
         let read = |outside: (usize, i64), near: &[usize], inside: usize| {
-            let extents = near.iter().map(|&k| self.len(k));
             let tiles = (self.len(outside.0) as u64).div_ceil(outside.1 as u64) as i64;
-            let count = extents.fold(tiles, i64::saturating_mul);
+            let count = self.count(near.iter().copied()).saturating_mul(tiles);
             count.saturating_mul(self.footprint(inside, |k| self.len(k)))
         };
         match read((v, width), &near_v, u) <= read((u, rows), &near_u, v) {

@@ -34,15 +34,15 @@ pub(crate) mod window;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::{Attr, Dim, Error, IterKind, Result, Var};
+use tilewright_ir::{Dim, Error, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::value::{Lambda, LambdaItem, Value};
-use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_schedule::value::Lambda;
+use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows};
 use crate::parallel::behind;
-use crate::parts::written;
+use crate::parts::{self, no_unroll, written};
 use crate::share::{share, shared};
 
 pub(crate) use self::stage::Reduction;
@@ -54,12 +54,12 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> 
     let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
     let mut said = Vec::new();
     for (k, stage) in all.each(true) {
-        let Some(reduction) = Reduction::of(stage, all.epilogue(k)) else { continue };
-        let windows = window::of(&all, k);
+        let Some(reduction) = Reduction::of(stage, all.epilogue(k), target) else { continue };
+        let windows = window::of(&all, k, target);
         // A simpler way is tried where a primitive refuses; what it leaves half done is thrown away.
         for windows in windows.iter().map(Some).chain([None]) {
             let mut trial = sch.clone();
-            match reduction.loops(&mut trial, func, windows, target) {
+            match reduction.loops(&mut trial, func, windows) {
                 Ok(true) => {
                     *sch = trial;
                     break;
@@ -79,51 +79,43 @@ impl<'a> Reduction<'a> {
         sch: &mut Schedule,
         func: &Arc<str>,
         windows: Option<&Windows<'a>>,
-        target: &Target,
     ) -> Result<bool> {
         if let Some(windows) = windows {
-            return windows.loops(self, sch, func, target);
+            return windows.loops(self, sch, func);
         }
         // Nothing runs at all.
         if self.axes.iter().any(|a| a.extent == 0) {
             return Ok(false);
         }
-        match self.vector_axis(target) {
+        match self.vector_axis() {
             Some(v) if self.axes[v].kind == IterKind::Spatial => {
                 let places = Places::of(self, sch, func)?;
-                let tiling = self.tiling(v, target);
-                let made = self.tiled(sch, &places, &tiling, target)?;
+                let tiling = self.tiling(v);
+                let made = self.tiled(sch, &places, &tiling)?;
                 self.parallel(sch, &places, &tiling, &made)?;
             }
             v => {
                 let places = Places::of(self, sch, func)?;
-                self.one_by_one(sch, &places, v, target)?;
+                self.one_by_one(sch, &places, v)?;
             }
         }
         Ok(true)
     }
 
     /// Results in vectors of partial ones along an axis of the reduction, or one by one.
-    fn one_by_one(
-        &self,
-        sch: &mut Schedule,
-        places: &Places,
-        v: Option<usize>,
-        target: &Target,
-    ) -> Result<()> {
+    fn one_by_one(&self, sch: &mut Schedule, places: &Places, v: Option<usize>) -> Result<()> {
         let levels: Vec<usize> = self.spatial().collect();
         let reduce: Vec<usize> = self.reduce().filter(|k| Some(*k) != v).chain(v).collect();
         let around = places.lay_out(sch, self, (&levels, &levels), &reduce)?;
         places.meet(sch, &places.block, &places.finish, around)?;
         match v {
-            Some(v) => self.partial(sch, &places.block, v, around, target)?,
+            Some(v) => self.partial(sch, &places.block, v, around)?,
             None => {
                 let loops = sch.get_loops(&places.block)?;
                 if let Some(first) = loops.get(around) {
                     sch.decompose_reduction(&places.block, first)?;
                 }
-                let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
-                loops[around..].iter().try_for_each(no)?;
+                loops[around..].iter().try_for_each(|l| no_unroll(sch, l))?;
             }
         }
         let extents: Vec<Dim> = levels.iter().map(|k| self.axes[*k].extent).collect();
@@ -206,9 +198,8 @@ impl Places {
                 // Sums, and the copy of them, have the variables of the reduction.
                 let places: Vec<usize> = spatial.iter().map(|v| own[v]).collect();
                 let count = places.len();
-                let names: Vec<String> = (0..own.len()).map(|d| format!("i{d}")).collect();
-                let map = Lambda::from_fn(names, move |at| {
-                    places.iter().map(|k| LambdaItem::from(&at[*k])).collect()
+                let map = Lambda::over_indices(own.len(), move |at| {
+                    places.iter().map(|k| at[*k].clone()).collect()
                 });
                 let finish = sch.reindex_cache_write(&block, 0usize, "local", &map)?;
                 let numbered = spatial.iter().enumerate().map(|(k, v)| (v.clone(), k));
@@ -245,7 +236,7 @@ impl Places {
         let (spatial, in_order, reduced) = (axes(levels), axes(sums), axes(reduce));
         let [rank, of_sums, of_result] = self.ranks;
         if let Some(sums) = layout(&in_order, of_sums, &self.dims, &HashSet::new()) {
-            sch.transform_layout(&self.block, ("write", 0usize), &sums, &Value::None, false)?;
+            parts::lay_out(sch, &self.block, &sums)?;
         }
         let all = [&spatial[..], &reduced].concat();
         if let Some(own) = layout(&all, rank, &self.own, &self.reduced) {
@@ -298,10 +289,5 @@ fn layout(
     let all: Vec<Vec<(usize, i64)>> =
         one(false).into_iter().chain(of(false)).chain(one(true)).chain(of(true)).collect();
     let same = all.iter().enumerate().all(|(k, g)| matches!(g[..], [(at, _)] if at == k));
-    let names: Vec<String> = (0..rank).map(|d| format!("i{d}")).collect();
-    (!same).then(|| {
-        Lambda::from_fn(names, move |at| {
-            all.iter().map(|g| LambdaItem::from(crate::parts::as_one(at, g))).collect()
-        })
-    })
+    (!same).then(|| parts::in_groups(rank, all))
 }

@@ -11,13 +11,12 @@
 //! ```
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::{Attr, DType, Error, Expr, Result};
-use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::Target;
+use tilewright_ir::{DType, Error, Expr, Result};
+use tilewright_schedule::{BlockRef, Schedule};
 
 use super::Reduction;
 use crate::partial::{begun, combined, fewer, in_registers};
-use crate::parts::{cut, number};
+use crate::parts::{cut, innermost, no_unroll, number, split};
 
 impl Reduction<'_> {
     /// Partial results in vectors along the axis `v` of the reduction, the last of its loops, of which the
@@ -28,9 +27,8 @@ impl Reduction<'_> {
         block: &BlockRef,
         v: usize,
         depth: usize,
-        target: &Target,
     ) -> Result<()> {
-        let lanes = self.lanes(target);
+        let lanes = self.lanes();
         let extent = self.axes[v].extent;
         // Several vectors, so that one operation need not wait for the one before.
         let vectors = match extent.estimate() / lanes {
@@ -59,15 +57,12 @@ impl Reduction<'_> {
         }
         for left in parts.iter().skip(1) {
             for l in &sch.get_loops(left)?[depth..depth + others.len()] {
-                sch.annotate(l, "pragma_no_unroll", Attr::Int(1))?;
+                no_unroll(sch, l)?;
             }
         }
-        let along = sch.get_loops(block)?.pop();
-        let along = along.ok_or_else(|| Error::internal("a reduction without loops"))?;
-        let count = Some(full.typed(DType::I32));
-        let split = sch.split(&along, &[count, number(width)])?;
-        let lane = split.last().ok_or_else(|| Error::internal("a loop that was split is gone"))?;
-        let partial = sch.rfactor(lane, -1)?;
+        let along = innermost(sch, block)?;
+        let [_, lane] = split(sch, &along, Some(full.typed(DType::I32)), width)?;
+        let partial = sch.rfactor(&lane, -1)?;
         let steps = others.len() + 1;
         let [init, update] = begun(sch, &partial, depth)?;
         for (block, around) in [(&init, depth), (&update, depth + steps)] {
@@ -78,8 +73,7 @@ impl Reduction<'_> {
             in_registers(sch, block, around)?;
         }
         let loops = sch.get_loops(&update)?.split_off(depth);
-        let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
-        loops[..others.len()].iter().try_for_each(no)?;
+        loops[..others.len()].iter().try_for_each(|l| no_unroll(sch, l))?;
         if vectors > 1 {
             fewer(sch, block, depth, lanes)?;
         }

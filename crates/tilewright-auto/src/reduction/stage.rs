@@ -10,9 +10,11 @@ use tilewright_target::Target;
 
 use crate::axes::{Access, Axis, deciding_vars, fuse, loose_vars};
 use crate::canonical::follows;
+use crate::padding::iters;
 
 /// A reduction, and the stage that maps its result where there is one.
 pub(crate) struct Reduction<'a> {
+    pub(super) target: &'a Target,
     pub(super) stage: &'a Stage,
     pub(super) epilogue: Option<&'a Stage>,
     pub(super) op: BinOp,
@@ -33,22 +35,24 @@ pub(crate) struct Reduction<'a> {
 
 impl<'a> Reduction<'a> {
     /// `None` if the stage is not of the form `acc = op(acc, value)`, or what it starts from depends on the step.
-    pub(super) fn of(stage: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
-        let all: Vec<(Var, Dim, IterKind)> =
-            stage.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
+    pub(super) fn of(
+        stage: &'a Stage,
+        epilogue: Option<&'a Stage>,
+        target: &'a Target,
+    ) -> Option<Self> {
         let value = stage.reduction()?.value;
         let none = HashSet::new();
-        Reduction::over(stage, epilogue, &all, &value, (&none, &none))
+        Reduction::over((stage, epilogue), &iters(stage), &value, (&none, &none), target)
     }
 
     /// The same over iterations with other extents, with another value, and with variables whose values are
     /// `used` directly, or that stay `alone`.
     pub(super) fn over(
-        stage: &'a Stage,
-        epilogue: Option<&'a Stage>,
+        (stage, epilogue): (&'a Stage, Option<&'a Stage>),
         iters: &[(Var, Dim, IterKind)],
         value: &Expr,
         (used, alone): (&HashSet<Var>, &HashSet<Var>),
+        target: &'a Target,
     ) -> Option<Self> {
         let op = stage.reduction()?.op;
         let mut reduced = stage.dims().filter(|d| d.2 == IterKind::Reduce).map(|d| d.0);
@@ -66,10 +70,10 @@ impl<'a> Reduction<'a> {
         let mut accesses = loads.clone();
         accesses.extend(Access::loads(init));
         accesses.push(store.clone());
-        let mut loose = loose_vars(value);
-        loose.extend(used.iter().cloned());
-        let mut deciding = deciding_vars(value);
-        deciding.extend(used.iter().cloned());
+        let [loose, deciding] = [loose_vars(value), deciding_vars(value)].map(|mut vars| {
+            vars.extend(used.iter().cloned());
+            vars
+        });
         let mut pinned = loose.clone();
         pinned.extend(loose_vars(init).into_iter().chain(alone.iter().cloned()));
         if let Some(finished) = &finished {
@@ -77,21 +81,19 @@ impl<'a> Reduction<'a> {
             accesses.extend(others);
             pinned.extend(loose_vars(finished));
         }
-        let axes = fuse(iters, &accesses, &pinned);
-        let dtype = stage.buffer.dtype();
-        let (store, is_bounded) = (store.offset, false);
         Some(Reduction {
+            target,
             stage,
             epilogue,
             op,
-            axes,
+            axes: fuse(iters, &accesses, &pinned),
             loads,
-            store,
-            dtype,
+            store: store.offset,
+            dtype: stage.buffer.dtype(),
             function: narrowest_function(value),
             loose,
             deciding,
-            is_bounded,
+            is_bounded: false,
         })
     }
 
@@ -105,7 +107,12 @@ impl<'a> Reduction<'a> {
 
     /// Product of all extents, to decide whether threads share it.
     pub(super) fn work(&self) -> i64 {
-        (0..self.axes.len()).map(|k| self.len(k)).fold(1, i64::saturating_mul)
+        self.count(0..self.axes.len())
+    }
+
+    /// Product of the extents of some axes, for decisions.
+    pub(super) fn count(&self, axes: impl Iterator<Item = usize>) -> i64 {
+        axes.map(|k| self.len(k)).fold(1, i64::saturating_mul)
     }
 
     /// The extent of an axis, for decisions.
@@ -115,10 +122,10 @@ impl<'a> Reduction<'a> {
 
     /// Lanes of a vector: those of the widest type, or of that in which functions are computed, since these take
     /// longer than a sum in two vectors of a wider type.
-    pub(super) fn lanes(&self, target: &Target) -> i64 {
+    pub(super) fn lanes(&self) -> i64 {
         let widest = self.loads.iter().map(|l| l.buffer.dtype().bytes()).max().unwrap_or(1);
         let widest = widest.max(self.dtype.bytes());
-        target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
+        self.target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
     }
 
     /// By how much each load moves along an axis; `None` where it does not move evenly.

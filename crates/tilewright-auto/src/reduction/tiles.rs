@@ -13,14 +13,13 @@
 //! a tile; an open one leaves vectors of half as many lanes, a quarter, and so on.
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::{Attr, DType, Dim, Error, Expr, Result};
+use tilewright_ir::{DType, Dim, Error, Expr, Result};
 use tilewright_schedule::value::{Lambda, LambdaItem};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
-use tilewright_target::Target;
 
 use super::choice::{Level, Overlap, Tiling};
 use super::{Places, Reduction};
-use crate::parts::{apart, cut, halves, number};
+use crate::parts::{apart, cut, halves, no_unroll, number, split, vectors};
 use crate::share::shared;
 
 /// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
@@ -94,7 +93,6 @@ impl Reduction<'_> {
         sch: &mut Schedule,
         places: &Places,
         tiling: &Tiling,
-        target: &Target,
     ) -> Result<Made> {
         let (levels, sums) = (tiling.axes(), tiling.of_sums());
         let reduce: Vec<usize> = self.reduce().collect();
@@ -102,7 +100,7 @@ impl Reduction<'_> {
         let units = around - levels.len();
         let finish = sch.get_loops(&places.finish)?.len() - sums.len();
         let ends = (places.block.clone(), places.finish.clone());
-        self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None }, target)
+        self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None })
     }
 
     /// Makes tiles inside of some loops.
@@ -113,7 +111,6 @@ impl Reduction<'_> {
         (block, finish): (BlockRef, BlockRef),
         tiling: &Tiling,
         around: &Around,
-        target: &Target,
     ) -> Result<Made> {
         // A band has these axes alone.
         let sums: Vec<usize> =
@@ -154,7 +151,7 @@ impl Reduction<'_> {
         }
         let mut blocks = Vec::new();
         for one in &all {
-            blocks.push(self.tile(sch, places, one, tiling, around.units, target)?);
+            blocks.push(self.tile(sch, places, one, tiling, around.units)?);
         }
         Ok(Made { blocks, units: around.units, parted })
     }
@@ -167,7 +164,6 @@ impl Reduction<'_> {
         one: &Sized,
         tiling: &Tiling,
         units: usize,
-        target: &Target,
     ) -> Result<Vec<BlockRef>> {
         let loops = sch.get_loops(&one.block)?;
         let count = units + tiling.order.len();
@@ -183,12 +179,11 @@ impl Reduction<'_> {
                 continue;
             }
             let at = units + depth;
-            let mut split = sch.split(&outer[at], &[None, number(size)])?.into_iter();
-            outer[at] =
-                split.next().ok_or_else(|| Error::internal("a loop that was split is gone"))?;
+            let [tiles, one] = split(sch, &outer[at], None, size)?;
+            outer[at] = tiles;
             match level {
-                Level::Rows => rows = split.next(),
-                _ => lane = split.next(),
+                Level::Rows => rows = Some(one),
+                _ => lane = Some(one),
             }
         }
         let inner: Vec<LoopRef> = rows.iter().chain(&lane).cloned().collect();
@@ -205,8 +200,7 @@ impl Reduction<'_> {
         let wide = inner.len() - usize::from(rows.is_some());
         let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
         let vectors = (one.width as u64).div_ceil(tiling.lanes as u64) as i64;
-        let updates =
-            self.reduce().map(|k| self.len(k)).fold(one.rows * vectors, i64::saturating_mul);
+        let updates = self.count(self.reduce()).saturating_mul(one.rows * vectors);
         let mut shared = false;
         match tiling.overlap.as_ref().filter(|_| rows.is_some() && known) {
             Some(overlap) => {
@@ -216,17 +210,14 @@ impl Reduction<'_> {
             None if known && updates <= UNROLLED => {
                 reduce.iter().try_for_each(|l| sch.unroll(l))?
             }
-            None => {
-                let no = |l: &LoopRef| sch.annotate(l, "pragma_no_unroll", Attr::Int(1));
-                reduce.iter().try_for_each(no)?;
-            }
+            None => reduce.iter().try_for_each(|l| no_unroll(sch, l))?,
         }
         let blocks = vec![init, update, one.finish.clone()];
         for (k, block) in blocks.iter().enumerate() {
             let width = (wide > 0).then_some(one.width);
             match shared && k == 1 {
-                true => self.rows_of_vectors(sch, block, one.width, target)?,
-                false => self.in_registers(sch, block, width, rows.is_some(), target)?,
+                true => self.rows_of_vectors(sch, block, one.width)?,
+                false => self.in_registers(sch, block, width, rows.is_some())?,
             }
         }
         Ok(blocks)
@@ -251,7 +242,7 @@ impl Reduction<'_> {
             steps.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, l)| l.clone()).collect();
         sch.reorder(&[&[window.clone(), row.clone()], &others[..], lane].concat())?;
         let by = overlap.by;
-        let map = Lambda::from_fn(["step", "row"].map(String::from).to_vec(), move |i| {
+        let map = Lambda::from_fn(["step", "row"], move |i| {
             vec![LambdaItem::from(i[1].clone() * by + &i[0]), LambdaItem::from(&i[1])]
         });
         let made = sch.transform_loops(&[window, row.clone()], &map)?;
@@ -265,14 +256,8 @@ impl Reduction<'_> {
 
     /// Makes vectors of a block with a loop over so many lanes and one over rows inside: each vector that is read
     /// serves all rows before the next one is read.
-    fn rows_of_vectors(
-        &self,
-        sch: &mut Schedule,
-        block: &BlockRef,
-        width: i64,
-        target: &Target,
-    ) -> Result<()> {
-        let lanes = self.lanes(target);
+    fn rows_of_vectors(&self, sch: &mut Schedule, block: &BlockRef, width: i64) -> Result<()> {
+        let lanes = self.lanes();
         let (whole, rest) = (width / lanes * lanes, width % lanes);
         let sizes = [whole, rest].into_iter().filter(|n| *n > 0).map(number);
         let depth = sch.get_loops(block)?.len() - 2;
@@ -280,7 +265,7 @@ impl Reduction<'_> {
         for (k, part) in parts.iter().enumerate() {
             let mut loops = sch.get_loops(part)?.split_off(depth);
             if k == 0 && whole > lanes {
-                loops.splice(0..1, sch.split(&loops[0], &[None, number(lanes)])?);
+                loops.splice(0..1, split(sch, &loops[0], None, lanes)?);
             }
             let last = loops.len() - 1;
             loops.swap(last - 1, last);
@@ -301,10 +286,9 @@ impl Reduction<'_> {
         block: &BlockRef,
         width: Option<i64>,
         rows: bool,
-        target: &Target,
     ) -> Result<()> {
         let mut loops = sch.get_loops(block)?;
-        let lanes = self.lanes(target);
+        let lanes = self.lanes();
         let Some(width) = width else {
             return match loops.pop().filter(|_| rows) {
                 Some(row) => sch.unroll(&row),
@@ -321,16 +305,9 @@ impl Reduction<'_> {
             parts = sch.loop_partition(&parts[0], Some(&[number(whole), number(rest)]))?;
         }
         for (k, part) in parts.iter().enumerate() {
-            match whole > lanes && k == 0 {
-                true => {
-                    let split = sch.split(part, &[None, number(lanes)])?;
-                    split.split_last().map_or(Ok(()), |(lane, vectors)| {
-                        sch.vectorize(lane)?;
-                        vectors.iter().try_for_each(|l| sch.unroll(l))
-                    })?;
-                }
-                false => sch.vectorize(part)?,
-            }
+            let (lane, several) = vectors(sch, part, if k == 0 { whole } else { rest }, lanes)?;
+            sch.vectorize(&lane)?;
+            several.iter().try_for_each(|l| sch.unroll(l))?;
         }
         Ok(())
     }

@@ -37,13 +37,14 @@ use tilewright_target::Target;
 use super::stage::Reduction;
 use crate::axes::balanced;
 use crate::canonical::Stages;
-use crate::padding::{Iters, padding};
+use crate::padding::{Iters, iters, padding};
 
 /// Most bytes of a band: with the results it stays in the first cache, and on the stack.
 const BAND_BYTES: i64 = 12 * 1024;
 
 /// A stage that pads, and the reduction that alone reads the result.
 pub(crate) struct Windows<'a> {
+    target: &'a Target,
     pub(super) pad: &'a Stage,
     pub(super) reader: &'a Stage,
     pub(super) epilogue: Option<&'a Stage>,
@@ -150,9 +151,9 @@ pub(super) struct Rows {
 }
 
 /// The windows that a reduction reads, if what it reads is padded for it alone.
-pub(crate) fn of(all: &Stages, reader: usize) -> Option<Windows<'_>> {
+pub(crate) fn of<'a>(all: &'a Stages, reader: usize, target: &'a Target) -> Option<Windows<'a>> {
     let (pad, _) = all.pairs().into_iter().find(|pair| pair.1 == reader)?;
-    Windows::of(all.get(pad)?, all.get(reader)?, all.epilogue(reader))
+    Windows::of(all.get(pad)?, all.get(reader)?, all.epilogue(reader), target)
 }
 
 /// The stages of a function that pad what one reduction reads, with the number of that reduction and how it
@@ -160,21 +161,25 @@ pub(crate) fn of(all: &Stages, reader: usize) -> Option<Windows<'_>> {
 pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize, Way)> {
     let Some(all) = Stages::of(func) else { return HashMap::new() };
     let way = |(pad, reader): (usize, usize)| {
-        let windows = Windows::of(all.get(pad)?, all.get(reader)?, None)?;
-        Some((pad, (reader, windows.way(target)?)))
+        let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
+        Some((pad, (reader, windows.way()?)))
     };
     all.pairs().into_iter().filter_map(way).collect()
 }
 
 impl<'a> Windows<'a> {
     /// `None` where one of the stages is of another form, or has an extent that is open or zero.
-    fn of(pad: &'a Stage, reader: &'a Stage, epilogue: Option<&'a Stage>) -> Option<Self> {
-        let iters: Iters = pad.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
+    fn of(
+        pad: &'a Stage,
+        reader: &'a Stage,
+        epilogue: Option<&'a Stage>,
+        target: &'a Target,
+    ) -> Option<Self> {
         let is_whole = |s: &Stage| s.is_fixed() && s.dims().all(|i| i.1 != 0);
         if pad.is_reduction() || !is_whole(pad) || !is_whole(reader) {
             return None;
         }
-        let (inside, value, outside) = padding(&iters, &pad.value)?;
+        let (inside, value, outside) = padding(&iters(pad), &pad.value)?;
         let reduction = reader.reduction()?;
         let of_padded = |(b, _): &(Buffer, Vec<Expr>)| *b == pad.buffer;
         let mut loads = reader.loads().into_iter().filter(of_padded);
@@ -192,6 +197,7 @@ impl<'a> Windows<'a> {
             (inside.0 < inside.1).then_some(Axis { var, extent, inside, index })
         });
         Some(Windows {
+            target,
             pad,
             reader,
             epilogue,
@@ -210,21 +216,20 @@ impl<'a> Windows<'a> {
         padded: &Reduction<'a>,
         sch: &mut Schedule,
         func: &Arc<str>,
-        target: &Target,
     ) -> Result<bool> {
-        match self.plan(padded, target) {
+        match self.plan(padded) {
             Some(Plan::Bounds { reduction, v, guards }) => {
-                self.bounds(&reduction, v, &guards, sch, func, target)?;
+                self.bounds(&reduction, v, &guards, sch, func)?;
             }
-            Some(Plan::Bands(split)) => return self.bands(&split, sch, func, target),
+            Some(Plan::Bands(split)) => return self.bands(&split, sch, func),
             None => return Ok(false),
         }
         Ok(true)
     }
 
-    fn way(&self, target: &Target) -> Option<Way> {
-        let padded = Reduction::of(self.reader, self.epilogue)?;
-        Some(match self.plan(&padded, target)? {
+    fn way(&self) -> Option<Way> {
+        let padded = Reduction::of(self.reader, self.epilogue, self.target)?;
+        Some(match self.plan(&padded)? {
             Plan::Bounds { guards, .. } => Way::Bounds { inside: self.inside(&guards) },
             Plan::Bands(_) => Way::Bands,
         })
@@ -232,15 +237,15 @@ impl<'a> Windows<'a> {
 
     /// How the reduction does without the padded image; `None` where neither way serves: also where vectors
     /// run along an axis of which a band has one cell.
-    fn plan(&self, padded: &Reduction<'a>, target: &Target) -> Option<Plan<'a>> {
+    fn plan(&self, padded: &Reduction<'a>) -> Option<Plan<'a>> {
         let innermost = |r: &Reduction<'_>, k: usize| r.axes[k].parts.last().map(|p| p.0.clone());
-        let of_padded = padded.vector_axis(target)?;
+        let of_padded = padded.vector_axis()?;
         if let Some((value, guards)) = self.guarded()
             && let Some(reduction) = self.with(&value, &guards)
-            && let Some(v) = reduction.vector_axis(target)
+            && let Some(v) = reduction.vector_axis()
         {
             // Vectors of the other loops would run along an axis that has bounds, or would be fuller.
-            let (lanes, extent) = (reduction.lanes(target), reduction.len(v));
+            let (lanes, extent) = (reduction.lanes(), reduction.len(v));
             let is_full = extent % lanes == 0 || extent >= 3 * lanes;
             let same = innermost(padded, of_padded) == innermost(&reduction, v)
                 && (is_full || padded.len(of_padded) == extent);
@@ -255,11 +260,19 @@ impl<'a> Windows<'a> {
 
     /// The reduction of another value, with bounds.
     fn with(&self, value: &Expr, guards: &[Guard]) -> Option<Reduction<'a>> {
-        let all: Iters = self.reader.dims().map(|(v, e, k)| (v.clone(), e, k)).collect();
         let vars: HashSet<Var> = guards.iter().flat_map(Guard::vars).collect();
-        let found =
-            Reduction::over(self.reader, self.epilogue, &all, value, (&vars, &HashSet::new()))?;
+        let found = self.reduction(&iters(self.reader), value, (&vars, &HashSet::new()))?;
         Some(Reduction { is_bounded: true, ..found })
+    }
+
+    /// The reduction over iterations, of a value, with variables that are used or stay alone.
+    pub(super) fn reduction(
+        &self,
+        iters: &Iters,
+        value: &Expr,
+        vars: (&HashSet<Var>, &HashSet<Var>),
+    ) -> Option<Reduction<'a>> {
+        Reduction::over((self.reader, self.epilogue), iters, value, vars, self.target)
     }
 
     /// The part of all steps that are inside of the image.
@@ -303,7 +316,10 @@ impl<'a> Windows<'a> {
             .filter_map(|a| a.var.clone().map(|v| (v.clone(), a.index.clone().cast(v.dtype()))));
         let mut moved = Subst::vars(given.collect::<HashMap<Var, Expr>>());
         let at: Vec<Expr> = at.iter().map(|i| moved.expr(i)).collect();
-        let value = Instead { from: self.padded, to: (image, &at) }.expr(&self.combined);
+        let value = self.combined.replace(|e| match e.kind() {
+            ExprKind::Load(b, _) if b == self.padded => Some(image.load(at.clone())),
+            _ => None,
+        });
         Some((value, guards))
     }
 
@@ -390,17 +406,5 @@ impl<'a> Windows<'a> {
         let padded = (each - 1) * step + reach;
         let rows = Rows { var, count, each };
         (each > 0 && 2 * padded <= 3 * each * step).then_some(Some(rows))
-    }
-}
-
-/// Accesses of one buffer become accesses of another one at given indices.
-struct Instead<'a> {
-    from: &'a Buffer,
-    to: (&'a Buffer, &'a [Expr]),
-}
-
-impl Fold for Instead<'_> {
-    fn access(&mut self, b: &Buffer, _: &[Expr]) -> Option<(Buffer, Vec<Expr>)> {
-        (b == self.from).then(|| (self.to.0.clone(), self.to.1.to_vec()))
     }
 }
