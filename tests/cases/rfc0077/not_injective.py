@@ -8,6 +8,9 @@ def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
     B_cache = T.alloc_buffer(14, "float32")
     for i in T.serial(14):
         with T.block("compute"):
+        #^^^^^^^^^^^^^^^^^^^^^^ error: `transform_layout`: the index map is not injective
+        # note: the logical indices [0] and [2] have one physical index
+        # note: trace.py:1 asked for it: sched.transform_layout(block='compute', buffer='A_cache', lambda i: [i//4, i%2])
             B_cache[i] = 2 * A_cache[i]
     for i in T.serial(14):
         with T.block("B_cache"):
@@ -15,5 +18,3 @@ def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
 
 # ---- schedule
 sched.transform_layout(block='compute', buffer='A_cache', lambda i: [i//4, i%2])
-#^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error: `transform_layout`: the index map is not injective
-# note: the logical indices [0] and [2] have one physical index

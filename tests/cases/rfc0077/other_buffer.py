@@ -8,6 +8,8 @@ def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
     B_cache = T.alloc_buffer(14, "float32")
     for i in T.serial(14):
         with T.block("compute"):
+        #^^^^^^^^^^^^^^^^^^^^^^ error: `transform_layout`: the pad value of `A_cache` depends on another buffer, `B`
+        # note: trace.py:1 asked for it: sched.transform_layout(block='compute', buffer='A_cache', lambda i: [i//4, i%4], pad_value=lambda io, ii: B[ii])
             B_cache[i] = 2 * A_cache[i]
     for i in T.serial(14):
         with T.block("B_cache"):
@@ -15,4 +17,3 @@ def func(A: T.Buffer[14, "float32"], B: T.Buffer[14, "float32"]):
 
 # ---- schedule
 sched.transform_layout(block='compute', buffer='A_cache', lambda i: [i//4, i%4], pad_value=lambda io, ii: B[ii])
-#^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ error: `transform_layout`: the pad value of `A_cache` depends on another buffer, `B`

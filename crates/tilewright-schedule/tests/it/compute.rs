@@ -126,12 +126,10 @@ fn refusals_name_the_reason() {
     );
     expect!["`compute_at`: `B` is read outside of the loop `i0` or by another block"]
         .assert_eq(&text(move_to(&twice, "B", "C", 0)));
-    expect!["`compute_at`: `A` is written by a consumer"].assert_eq(&text(move_to(
-        &source.replace("C[vi, vj] = B", "A[vi, vj] = B"),
-        "B",
-        "C",
-        0,
-    )));
+    expect![
+        "`compute_at`: `A` is written where the value of the block `B` would be computed from it"
+    ]
+    .assert_eq(&text(move_to(&source.replace("C[vi, vj] = B", "A[vi, vj] = B"), "B", "C", 0)));
     expect!["`compute_at`: the iterations of the loop `i0` run at the same time, and might compute the same cells of `B`"].assert_eq(&text(move_to(&source.replace("for i0 in range(2)", "for i0 in T.parallel(2)"), "B", "C", 0)));
     expect!["`compute_at`: the buffer must be filled as a whole: `B[7]` is left out"].assert_eq(
         &text(move_to(

@@ -263,9 +263,12 @@ def main(A: T.Buffer((6, 8), "int32"), B: T.Buffer((6, 8), "int32")):
         &["j"],
         "j: j // 2",
         expect![[r#"
-        error: `transform_loops`: the index map is not injective
-        note: (j=0, i=0) and (j=1, i=0) have one image
-    "#]],
+            error: `transform_loops`: the index map is not injective
+              --> case.py:5:9
+               5 |         for j in range(7):
+                 |         ^^^^^^^^^^^^^^^^^
+            note: (j=0, i=0) and (j=1, i=0) have one image
+        "#]],
     );
     let mut sch = schedule(text);
     let l = loops(&sch, &["i", "j"]);

@@ -183,6 +183,9 @@ fn padding_that_wraps_around_reads_the_buffer() {
     let e = sch.transform_layout(&b, "B", &lambda(MAP), &pad, false).unwrap_err();
     expect![[r#"
         error: `transform_layout`: the pad value reads `B[3, i_1 - 1]`, which is not data
+          --> case.py:5:9
+           5 |         with T.block("compute"):
+             |         ^^^^^^^^^^^^^^^^^^^^^^^
         note: at i_0=3, i_1=3
     "#]]
     .assert_eq(&e.render());
@@ -343,6 +346,9 @@ def main(a: T.handle, b: T.handle):
     let e = sch.transform_layout(&b, "B", &lambda(MAP), &Value::Int(0), false).unwrap_err();
     expect![[r#"
         error: `transform_layout`: the size `n` is known from the shape of `B` alone, and the new shape does not tell it
+          --> case.py:8:9
+           8 |         with T.block("compute"):
+             |         ^^^^^^^^^^^^^^^^^^^^^^^
     "#]].assert_eq(&e.render());
 }
 
@@ -391,6 +397,9 @@ def main(A: T.Buffer((8, 12), "int32"), C: T.Buffer((8, 12), "int32")):
     let e = sch.set_axis_separator(&b, ("write", 0), &[3]).unwrap_err();
     expect![[r#"
         error: `set_axis_separator`: axis separators [3] do not fit the 2 axes of `B`
+          --> case.py:6:9
+           6 |         with T.block("compute"):
+             |         ^^^^^^^^^^^^^^^^^^^^^^^
     "#]]
     .assert_eq(&e.render());
     let e = sch.set_axis_separator(&b, ("write", 1), &[1]).unwrap_err();
@@ -468,9 +477,12 @@ def main(A: T.Buffer((6, 4, 3), "int32"), B: T.Buffer((6, 4), "int32")):
     refuse(
         "i, j, k: i, j",
         expect![[r#"
-        error: `transform_block_layout`: the index map is not injective
-        note: the logical indices [0, 0, 0] and [0, 0, 1] have one physical index
-    "#]],
+            error: `transform_block_layout`: the index map is not injective
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+            note: the logical indices [0, 0, 0] and [0, 0, 1] have one physical index
+        "#]],
     );
 }
 
@@ -482,9 +494,12 @@ fn refusals_say_what_is_missing() {
         "i: i // 4",
         &Value::None,
         expect![[r#"
-        error: `transform_layout`: the index map is not injective
-        note: the logical indices [0] and [1] have one physical index
-    "#]],
+            error: `transform_layout`: the index map is not injective
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+            note: the logical indices [0] and [1] have one physical index
+        "#]],
     );
     refused(
         COPY,
@@ -492,8 +507,11 @@ fn refusals_say_what_is_missing() {
         "i: i - 2",
         &Value::None,
         expect![[r#"
-        error: `transform_layout`: the index map is no layout: `i - 2` is negative at i=0
-    "#]],
+            error: `transform_layout`: the index map is no layout: `i - 2` is negative at i=0
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     refused(
         COPY,
@@ -501,8 +519,11 @@ fn refusals_say_what_is_missing() {
         "i, j: i, j",
         &Value::None,
         expect![[r#"
-        error: `transform_layout`: the lambda takes 2 indices
-    "#]],
+            error: `transform_layout`: the lambda takes 2 indices
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     refused(
         COPY,
@@ -523,8 +544,11 @@ fn refusals_say_what_is_missing() {
         MAP,
         &Value::Float(0.5),
         expect![[r#"
-        error: `transform_layout`: the pad value 0.5 does not fit int32
-    "#]],
+            error: `transform_layout`: the pad value 0.5 does not fit int32
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     refused(
         COPY,
@@ -532,8 +556,11 @@ fn refusals_say_what_is_missing() {
         MAP,
         &Value::Int(1 << 40),
         expect![[r#"
-        error: `transform_layout`: the pad value 1099511627776 does not fit int32
-    "#]],
+            error: `transform_layout`: the pad value 1099511627776 does not fit int32
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     let other = parse(COPY).tensor("main").unwrap().buffers().next().unwrap().clone();
     refused(
@@ -542,14 +569,20 @@ fn refusals_say_what_is_missing() {
         MAP,
         &wrap(other, "a, b: 0"),
         expect![[r#"
-        error: `transform_layout`: the pad value of `B` depends on another buffer, `A`
-    "#]],
+            error: `transform_layout`: the pad value of `B` depends on another buffer, `A`
+              --> case.py:5:9
+               5 |         with T.block("compute"):
+                 |         ^^^^^^^^^^^^^^^^^^^^^^^
+        "#]],
     );
     let mut sch = Schedule::new(parse(COPY), Permissions::default());
     let b = block(&mut sch, "compute");
     let e = sch.transform_layout(&b, "B", &lambda(MAP), &Value::None, false).unwrap_err();
     expect![[r#"
         error: `transform_layout`: `B` is an argument of `main`, whose interface must stay
+          --> case.py:5:9
+           5 |         with T.block("compute"):
+             |         ^^^^^^^^^^^^^^^^^^^^^^^
         help: transform a copy instead: `cache_read` or `cache_write` outside of any loop
     "#]]
     .assert_eq(&e.render());
