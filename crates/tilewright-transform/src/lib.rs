@@ -46,6 +46,7 @@ pub static PASSES: &[&Pass] = &[
     &lower::opaque::PASS,
     &lower::refine::PASS,
     &lower::scratch::PASS,
+    &lower::unroll::PASS,
     &lower::vectorize::PASS,
     &merge::PASS,
     &no_op::PASS,

@@ -21,7 +21,7 @@ pub mod flatten;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;
-mod unroll;
+pub mod unroll;
 pub mod vectorize;
 
 use tilewright_ir::{Remarks, Result, TensorFunc};

@@ -8,22 +8,41 @@
 //! ```
 //!
 //! Such a loop would become statements when code is generated. Here its conditions are decided before
-//! anything asks what holds where they do.
+//! anything asks what holds where they do. The pass `unroll_loop` does it with every such loop.
 
 use std::collections::HashSet;
 
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, free_vars, walk_stmt};
 use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
 
+use crate::pass::{Number, Pass, Run};
+
 /// The most copies of what loops inside of one another repeat.
-const MOST: i64 = 256;
+const COPIES: Number = Number {
+    name: "copies",
+    summary: "the most copies of what loops inside of one another repeat",
+    default: 256,
+    most: 65_536,
+};
+
+/// `unroll_loop` by name.
+pub const PASS: Pass = Pass {
+    name: "unroll_loop",
+    summary: "turn unrolled loops from zero to a number into a statement for each iteration",
+    options: &[&COPIES],
+    run: Run::Tensor(|f, given, _| {
+        let most = given.get(&COPIES)?;
+        Ok(fold_func(&mut Unroll { wanted: &|_| true, most, copies: 1 }, f))
+    }),
+};
 
 /// A function without loops that become statements and alone decide a condition; `None` where it has none.
 pub(super) fn unroll_conditions(func: &TensorFunc) -> Option<TensorFunc> {
     let mut found = Decisive::default();
     found.stmt(&func.body);
-    let unrolls = !found.vars.is_empty();
-    unrolls.then(|| fold_func(&mut Unroll { vars: found.vars, copies: 1 }, func))
+    let wanted = |v: &Var| found.vars.contains(v);
+    let mut unroll = Unroll { wanted: &wanted, most: COPIES.default, copies: 1 };
+    (!found.vars.is_empty()).then(|| fold_func(&mut unroll, func))
 }
 
 /// The number of iterations of a loop that becomes statements, from zero on.
@@ -60,23 +79,25 @@ impl Visit for Decisive {
     }
 }
 
-struct Unroll {
-    vars: HashSet<Var>,
+/// Copies what loops repeat, of those whose variable is wanted.
+struct Unroll<'a> {
+    wanted: &'a dyn Fn(&Var) -> bool,
+    most: u32,
     /// How many copies the loops around make.
     copies: i64,
 }
 
-impl Fold for Unroll {
+impl Fold for Unroll<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
         e.clone()
     }
 
     fn stmt(&mut self, s: &Stmt) -> Stmt {
-        let Some((var, count, body)) = iterations(s).filter(|l| self.vars.contains(l.0)) else {
+        let Some((var, count, body)) = iterations(s).filter(|l| (self.wanted)(l.0)) else {
             return fold_stmt_children(self, s);
         };
         let copies = self.copies.saturating_mul(count);
-        if copies > MOST {
+        if copies > i64::from(self.most) {
             return fold_stmt_children(self, s);
         }
         let around = std::mem::replace(&mut self.copies, copies);
