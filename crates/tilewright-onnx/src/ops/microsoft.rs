@@ -4,7 +4,7 @@
 use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
-use super::quantized::dynamic_product;
+use super::quantized::{dynamic_product, scaled_product};
 use super::{one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
@@ -21,6 +21,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("FusedConv", 9, 4, fused_conv),
     op("FusedMatMul", 9, 2, fused_matmul),
     op("Gelu", 9, 1, gelu),
+    op("MatMulIntegerToFloat", 9, 7, matmul_integer_to_float),
     op("MatMulNBits", 9, 6, matmul_nbits),
     op("MultiHeadAttention", 9, 8, multi_head_attention),
     op("NhwcConv", 9, 3, nhwc_conv),
@@ -418,6 +419,15 @@ pub(crate) fn dynamic_quantize_matmul(node: &Node, b: &mut Builder) -> Result<Ve
     let (x, w, w_scale) = (node.input(0)?, node.input(1)?, node.input(2)?);
     let y = dynamic_product(c, x, w, w_scale, node.optional(3))?;
     one(plus(c, &y, node.optional(4))?)
+}
+
+/// A product of integers, each with a scale and a zero point, as floats.
+pub(crate) fn matmul_integer_to_float(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let operands = [node.input(0)?, node.input(1)?];
+    let scales = [node.input(2)?, node.input(3)?];
+    let y = scaled_product(c, operands, scales, [node.optional(4), node.optional(5)])?;
+    one(plus(c, &y, node.optional(6))?)
 }
 
 /// A product with weights of 4 or 8 bits in blocks, each with a scale and a zero point.

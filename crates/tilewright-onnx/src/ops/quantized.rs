@@ -133,9 +133,19 @@ pub(super) fn dynamic_product(
     let [q, x_scale, x_zero] = &quantised[..] else {
         return Err(Error::internal("a quantised value has three parts"));
     };
-    let sums = c.first("MatMulInteger", &[Some(q), Some(w), Some(x_zero), zero], [])?;
-    let sums = c.cast(&sums, x.dtype())?;
-    let scale = c.op("Mul", &[x_scale, scale])?;
+    scaled_product(c, [q, w], [x_scale, scale], [Some(x_zero), zero])
+}
+
+/// The product of the floats that integers of scales and zero points stand for.
+pub(super) fn scaled_product(
+    c: &mut Compose,
+    [x, w]: [&Imported; 2],
+    scales: [&Imported; 2],
+    [x_zero, w_zero]: [Option<&Imported>; 2],
+) -> Result<Imported> {
+    let sums = c.first("MatMulInteger", &[Some(x), Some(w), x_zero, w_zero], [])?;
+    let sums = c.cast(&sums, scales[0].dtype())?;
+    let scale = c.op("Mul", &scales)?;
     c.op("Mul", &[&sums, &scale])
 }
 

@@ -395,6 +395,35 @@ fn functions_of_the_model_may_have_branches() {
 }
 
 #[test]
+fn products_of_integers_are_floats_by_their_scales_and_zero_points() {
+    let integers = |name: &str, data_type: DataType, dims: &[i64], values: &[i32]| TensorProto {
+        name: name.into(),
+        dims: dims.to_vec(),
+        data_type: data_type as i32,
+        int32_data: values.to_vec(),
+        ..Default::default()
+    };
+    let names = ["x", "w", "xs", "ws", "xz", "wz", "b"];
+    let m = model()
+        .constant(integers("x", DataType::Uint8, &[1, 2], &[3, 5]))
+        .constant(integers("w", DataType::Int8, &[2, 2], &[1, -2, 4, 6]))
+        .constant(integers("xz", DataType::Uint8, &[], &[1]))
+        .constant(integers("wz", DataType::Int8, &[2], &[0, 2]))
+        .floats("xs", &[], &[0.5])
+        .floats("ws", &[2], &[0.25, 2.0])
+        .input("b", [2])
+        .node_with("MatMulIntegerToFloat", &names, &["y"], [])
+        .output("y");
+    let of = foreign("com.microsoft", &m, &[("", 17), ("com.microsoft", 1)]);
+    let module = import_bytes("m", of, &ImportOptions::default());
+    let module = module.unwrap_or_else(|e| panic!("{}", e.render()));
+    let y = run_module(&module, "main", &[floats(&[10.0, 20.0])])
+        .unwrap_or_else(|e| panic!("{}", e.render()));
+    // (3 - 1) * 1 + (5 - 1) * 4 = 18, and 2 * (-2 - 2) + 4 * (6 - 2) = 8.
+    assert_eq!(y[0].as_slice::<f32>(), Some(&[18.0 * 0.125 + 10.0, 8.0 + 20.0][..]));
+}
+
+#[test]
 fn a_quantised_lstm_is_near_the_one_of_floats() {
     let bytes = |name: &str, dims: &[i64], values: &[i8]| TensorProto {
         name: name.into(),
