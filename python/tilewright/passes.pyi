@@ -510,6 +510,21 @@ def storage_flatten(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def unroll_loop(
+    module: Module,
+    *,
+    copies: int = 256,
+) -> Transformed:
+    """Turn unrolled loops from zero to a number into a statement for each iteration.
+
+    Args:
+        module: What to change.
+        copies: The most copies of what loops inside of one another repeat: a number from 0 to 65536. The default is 256.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def use_assume(
     module: Module,
 ) -> Transformed:

@@ -274,7 +274,8 @@ fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Inte
     };
     let last = whole.minus(1)?;
     let (low, high) = if step > 0 { (Integer::from(0), whole) } else { (Integer::from(-1), last) };
-    let clamp = |v: Integer| match v.number() {
+    let clamp = |v: Integer, low: Integer| match v.number() {
+        _ if v == high => Some(high),
         // No extent is longer.
         Some(v) if v >= i64::from(i32::MAX) => Some(high),
         Some(v) if v < 0 => Some(low),
@@ -285,13 +286,18 @@ fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Inte
             None => bounded(v, low)?.min(high),
         },
     };
-    let (start, end) = (clamp(wrap(bounds.0)?)?, clamp(wrap(bounds.1)?)?);
+    let first = wrap(bounds.0)?;
+    // A step back begins at an element, however far before the first one its start lies.
+    let (start, end) = (clamp(first, 0.into())?, clamp(wrap(bounds.1)?, low)?);
     let way = if step > 0 { end.minus(start)? } else { start.minus(end)? };
     let way = match way.is_less(0) {
         Some(true) => Dim::from(0),
         Some(false) => way.dim()?,
         None => way.dim()?.max(0),
     };
+    // There may be no element at all.
+    let is_inside = step > 0 || first == high || first.is_less(0) == Some(false);
+    let way = if is_inside { way } else { way.min(extent) };
     let step = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX).min(i32::MAX as usize);
     Some((start, way.ceildiv(step)))
 }

@@ -418,7 +418,7 @@ impl<'a> Writer<'a> {
             }
             ListOp::At => (format!("list_at({a}, {b}, &made)"), position),
             ListOp::Insert => {
-                (format!("list_insert({a}, {}, {c}, {b}, &made)", given(2)), position)
+                (format!("list_insert({a}, {b}, {}, {c}, &made)", given(2)), position)
             }
             ListOp::Erase => (format!("list_erase({a}, {}, {b}, &made)", given(1)), position),
             ListOp::Length => {

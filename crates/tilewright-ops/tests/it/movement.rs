@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn any_slice_follows_python(
+    fn any_slice_follows_onnx(
         extent in 0..9usize, start in -12..12i64, end in -12..12i64, step in 1..5i64, back: bool
     ) {
         let step = if back { -step } else { step };
@@ -159,12 +159,13 @@ fn concat_and_split_are_inverse() {
 /// The element that stands for a cell, among so many.
 type Source = fn(i64, i64) -> Option<i64>;
 
-/// Python's `range(start, end, step)` after its rules for slices.
+/// `range(start, end, step)` after ONNX's rules for slices: a step back begins at an element, where
+/// Python begins before the first one.
 fn positions(extent: i64, start: i64, end: i64, step: i64) -> Vec<usize> {
     let wrap = |v: i64| if v < 0 { v.saturating_add(extent) } else { v };
     let (low, high) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
-    let limit = |v: i64| wrap(v).max(low).min(high);
-    let (mut at, end) = (limit(start), limit(end));
+    let limit = |v: i64, low: i64| wrap(v).max(low).min(high);
+    let (mut at, end) = (limit(start, 0), limit(end, low));
     let mut all = Vec::new();
     while if step > 0 { at < end } else { at > end } {
         all.push(at as usize);
@@ -174,7 +175,7 @@ fn positions(extent: i64, start: i64, end: i64, step: i64) -> Vec<usize> {
 }
 
 #[test]
-fn slices_follow_python() {
+fn slices_follow_onnx() {
     let x = distinct(&[3, 7]);
     let far = i64::MAX;
     for (start, end, step) in [
@@ -192,6 +193,7 @@ fn slices_follow_python() {
         (3, far, far),
         (3, i64::MIN, i64::MIN),
         (-100, 100, 4),
+        (-100, i64::MIN, -2),
     ] {
         let at = positions(7, start, end, step);
         let expected = Nd::build(&[3, at.len()], |i| x.at(&[i[0], at[i[1]]]));
