@@ -10,8 +10,7 @@ use crate::operand::{
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
 use crate::window::{Same, Window, Windows, data_axes, padded, spatial_names};
 
-/// A product of matrices after numpy's rules: the last two axes are multiplied, those before
-/// broadcast, and an operand with one axis is a row on the left and a column on the right.
+/// A product of matrices after the rules of [`matmul`].
 pub(crate) struct Product<'a> {
     a_batch: &'a [Dim],
     b_batch: &'a [Dim],
@@ -69,8 +68,9 @@ impl<'a> Product<'a> {
     }
 }
 
-/// A [matrix product](Product). Parameters: `a`, `b`, the result. Types: floats and integers, equal
-/// on both sides.
+/// Matrix product after numpy's rules: the last two axes are multiplied, those before broadcast,
+/// and an operand with one axis is a row on the left and a column on the right.
+/// Parameters: `a`, `b`, the result. Types: floats and integers, equal on both sides.
 pub fn matmul(a: &Operand, b: &Operand) -> Result<TensorFunc> {
     let name = "matmul";
     require_same(name, a.dtype, b.dtype)?;
