@@ -272,43 +272,40 @@ fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Inte
             false => Some(open),
         },
     };
-    let last = whole.minus(1)?;
-    let (low, high) = if step > 0 { (Integer::from(0), whole) } else { (Integer::from(-1), last) };
-    let clamp = |v: Integer, low: Integer| match v.number() {
+    let clamp = |v: Integer, high: Integer| match v.number() {
         _ if v == high => Some(high),
         // No extent is longer.
         Some(v) if v >= i64::from(i32::MAX) => Some(high),
-        Some(v) if v < 0 => Some(low),
-        _ => match v.is_less(low) {
-            Some(true) => Some(low),
+        _ => match v.is_less(0) {
+            Some(true) => Some(Integer::from(0)),
             Some(false) => v.min(high),
             // A bound that counts from the end may lie before the first element.
-            None => bounded(v, low)?.min(high),
+            None => Integer::from(v.dim()?.max(0)).min(high),
         },
     };
-    let first = wrap(bounds.0)?;
-    // A step back begins at an element, however far before the first one its start lies.
-    let (start, end) = (clamp(first, 0.into())?, clamp(wrap(bounds.1)?, low)?);
-    let way = if step > 0 { end.minus(start)? } else { start.minus(end)? };
+    let (first, end) = (wrap(bounds.0)?, wrap(bounds.1)?);
+    let (start, way, is_inside) = match step > 0 {
+        true => {
+            let start = clamp(first, whole)?;
+            (start, clamp(end, whole)?.minus(start)?, true)
+        }
+        // A step back begins at an element, however far before the first one its start lies.
+        false => {
+            let last = whole.minus(1)?;
+            let start = clamp(first, last)?;
+            let way = start.plus(1)?.minus(clamp(end.plus(1)?, whole)?)?;
+            (start, way, first == last || first.is_less(0) == Some(false))
+        }
+    };
     let way = match way.is_less(0) {
         Some(true) => Dim::from(0),
         Some(false) => way.dim()?,
         None => way.dim()?.max(0),
     };
     // There may be no element at all.
-    let is_inside = step > 0 || first == high || first.is_less(0) == Some(false);
     let way = if is_inside { way } else { way.min(extent) };
     let step = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX).min(i32::MAX as usize);
     Some((start, way.ceildiv(step)))
-}
-
-/// The larger of an open integer and a bound.
-fn bounded(v: Integer, low: Integer) -> Option<Integer> {
-    match low.dim() {
-        Some(low) => Some(v.dim()?.max(low).into()),
-        // Minus one: the larger of both and one more, less one.
-        None => Integer::from(v.plus(1)?.dim()?.max(0)).minus(1),
-    }
 }
 
 /// `x` stretched to the shape that its own and `shape` broadcast to (so that ones in `shape` keep
