@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tilewright_ir::scalar::Scalar;
+use tilewright_ir::tensor::index_of;
 use tilewright_ir::{Error, Result, Tensor};
 
 use crate::alias::Mode;
@@ -143,18 +144,6 @@ impl Output {
         }
         Ok(self.tensor)
     }
-}
-
-/// The indices of a position in row-major order.
-pub(crate) fn index_of(at: usize, shape: &[usize]) -> Vec<usize> {
-    let mut rest = at;
-    let mut index = Vec::new();
-    for &n in shape.iter().rev() {
-        index.push(rest % n.max(1));
-        rest /= n.max(1);
-    }
-    index.reverse();
-    index
 }
 
 /// What a run of a tensor function gives.

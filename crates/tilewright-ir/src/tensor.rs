@@ -61,6 +61,16 @@ pub fn positions(
     starts.into_iter().flat_map(row)
 }
 
+/// The index of the element of this number in row-major order.
+pub fn index_of(mut at: usize, shape: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for (i, extent) in index.iter_mut().zip(shape).rev() {
+        *i = at % extent.max(&1);
+        at /= extent.max(&1);
+    }
+    index
+}
+
 impl Tensor {
     /// A tensor of zeros. Fails where the size does not fit the address space.
     pub fn zeros(dtype: DType, shape: &[usize]) -> Result<Self> {

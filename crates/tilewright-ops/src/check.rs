@@ -7,6 +7,7 @@
 use std::fmt;
 
 use tilewright_ir::dim::Integer;
+use tilewright_ir::tensor::index_of;
 use tilewright_ir::text::fill;
 use tilewright_ir::visit::{fold_func, fold_stmt_children};
 use tilewright_ir::{DType, Dim, Expr, Fold, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, dim};
@@ -78,15 +79,10 @@ impl Need {
     pub fn violated_by(&self, what: &str, t: &Tensor) -> Option<String> {
         let along = t.shape().last().copied().unwrap_or(1).max(1);
         let mut all = (0..t.len()).map(|i| (i, t.get_i128(i)));
-        let (mut at, value) =
-            all.find(|&(i, value)| self.met_by(value, i % along) == Some(false))?;
-        let mut values: Vec<i128> = Vec::new();
-        for &n in t.shape().iter().rev() {
-            values.push((at % n.max(1)) as i128);
-            at /= n.max(1);
-        }
-        values.extend(self.shows_value().then_some(value));
-        values.reverse();
+        let (at, value) = all.find(|&(i, value)| self.met_by(value, i % along) == Some(false))?;
+        let index = index_of(at, t.shape()).into_iter().map(|i| i as i128);
+        let values: Vec<i128> =
+            self.shows_value().then_some(value).into_iter().chain(index).collect();
         Some(fill(&self.message(what, t.shape().len()), &values))
     }
 

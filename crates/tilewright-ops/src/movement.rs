@@ -255,9 +255,10 @@ pub(crate) fn undecided(op: &str, axis: usize, extent: Dim, values: &[Integer]) 
     error.help(format!("give the sizes: {}", names.join(" ")))
 }
 
-/// The first position of a slice of an axis, and how many there are; `None` where it is open
-/// whether a bound counts from the end.
-fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Integer, Dim)> {
+/// The first position of a slice of an axis of so many elements, and how many positions there are, by
+/// the rules of ONNX's `Slice`; `step` is not zero. `None` where it is open whether a bound counts from
+/// the end. Where there is no position, the first one means nothing.
+pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(Integer, Dim)> {
     let whole = Integer::from(extent);
     let wrap = |v: Integer| match v {
         Integer::Number(v) => match whole.number() {

@@ -140,7 +140,8 @@ impl BlockCursor {
         }
     }
 
-    /// The statement with another block.
+    /// The statement with another block, and with the bindings and the predicate that are here, which
+    /// need not be its own any more.
     pub fn with_block(&self, block: Block) -> Stmt {
         let (bindings, predicate) = (self.bindings.clone(), self.predicate.clone());
         let kind = StmtKind::Block { bindings, predicate, block: Arc::new(block) };

@@ -57,7 +57,7 @@ impl Cut {
 /// * `Input` where a size is not known.
 pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
     let func = module.graph(entry)?;
-    let cut = || {
+    let made = || {
         let (resolved, params) = resolve::resolve(module, entry, func)?;
         let mut pieces = module.clone();
         pieces.functions.retain(|_, f| match f {
@@ -68,7 +68,7 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
         let entry_func = write::write(func, params, resolved);
         Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
     };
-    located(module, cut())
+    located(module, made())
 }
 
 /// What runs a graph function whose calls are in pieces: what [`cut`] left of one.

@@ -39,7 +39,7 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
             if !sizes.is_empty() {
                 args.insert(0, GraphExpr::shape(sizes));
             }
-            all(&name, call(&graph::call_of(&name), args), outs, span, to);
+            bind_results(&name, call(&graph::call_of(&name), args), outs, span, to);
         }
         Kind::Cast { of, to: var } => to.push(one(var, call(MATCH_CAST, vec![of]))),
         Kind::Sizes { of, name, shape } => {
@@ -52,7 +52,7 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
         Kind::If { name, cond, then, otherwise, outs } => {
             let (then, otherwise) = (body(then, tuple), body(otherwise, tuple));
             let value = GraphExpr::If(Arc::new(Branches { cond, then, otherwise }));
-            all(&name, value, outs, span, to);
+            bind_results(&name, value, outs, span, to);
         }
         Kind::Loop { name, trip, cond, carried, params, body: inner, outs } => {
             let body = body(inner, GraphExpr::Tuple);
@@ -63,7 +63,7 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
 }
 
 /// Binds the one value of a node, or a tuple and each of its values.
-fn all(
+fn bind_results(
     name: &Arc<str>,
     value: GraphExpr,
     outs: Vec<GraphVar>,

@@ -3,10 +3,10 @@
 //! Terms of another form may still be equal. That they are not is only said with inputs, within
 //! what the programs assume, for which the interpreter's arithmetic gives different results.
 
+use tilewright_ir::tensor::index_of;
 use tilewright_ir::{BinOp, DType, TypeKind};
 
 use crate::machine::Fill;
-use crate::run::index_of;
 use crate::scalar::{self, Scalar};
 
 use super::term::{Fast, Node, Term, Terms, Val};

@@ -280,11 +280,14 @@ pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     // Smaller steps than this cannot be told apart: none reaches a second element.
     let steps: Vec<i64> = steps.iter().map(|s| s.clamp(&-(1 << 40), &(1 << 40))).copied().collect();
-    let numbers = |list: &[Integer]| list.iter().map(|v| v.number()).collect::<Option<Vec<_>>>();
-    if let (Imported::Const(t), Some(starts), Some(ends)) = (x, numbers(&starts), numbers(&ends)) {
+    let are_numbers = starts.iter().chain(&ends).all(|v| v.number().is_some());
+    if let (Imported::Const(t), true) = (x, are_numbers) {
         let mut view = View { offset: 0, shape: t.shape().to_vec(), steps: row_major(t.shape()) };
         for (k, &at) in along.iter().enumerate() {
-            let (first, count) = positions(t.shape()[at], starts[k], ends[k], steps[k]);
+            let found = movement::positions(t.shape()[at].into(), (starts[k], ends[k]), steps[k]);
+            let known = found.and_then(|(first, count)| Some((first.number()?, count.known()?)));
+            let (first, count) =
+                known.ok_or_else(|| Error::internal("a slice of numbers is open"))?;
             view.offset += first * view.steps[at];
             view.shape[at] = count;
             view.steps[at] = view.steps[at].saturating_mul(steps[k]);
@@ -295,26 +298,6 @@ pub(crate) fn slice(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     one(b.call_on("slice", [x], (&starts, &ends, &along, &steps), |[x]| {
         movement::slice(x, &starts, &ends, &along, &steps)
     })?)
-}
-
-/// The first position of a slice of an axis, and how many there are.
-fn positions(extent: usize, start: i64, end: i64, step: i64) -> (i64, usize) {
-    if extent == 0 {
-        return (0, 0);
-    }
-    let d = extent as i64;
-    let from_end = |v: i64| if v < 0 { v.saturating_add(d) } else { v };
-    let (first, span) = if step > 0 {
-        let (first, last) = (from_end(start).clamp(0, d), from_end(end).clamp(0, d));
-        (first, last - first)
-    } else {
-        let (first, last) = (from_end(start).clamp(0, d - 1), from_end(end).clamp(-1, d - 1));
-        (first, first - last)
-    };
-    match usize::try_from(span) {
-        Ok(span @ 1..) => (first, span.div_ceil(step.unsigned_abs() as usize)),
-        _ => (0, 0),
-    }
 }
 
 /// Amounts and value are attributes before opset 11, inputs from then on.

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use tilewright_ir::tensor::index_of;
 use tilewright_ir::{DType, Tensor};
 
 /// How far floats may lie apart.
@@ -115,7 +116,7 @@ impl Largest {
     }
 
     fn extreme(self, shape: &[usize]) -> Option<Extreme> {
-        self.at.map(|at| Extreme { error: self.error, index: position(at, shape) })
+        self.at.map(|at| Extreme { error: self.error, index: index_of(at, shape) })
     }
 }
 
@@ -150,7 +151,7 @@ fn floats(got: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Comparison {
         outside,
         absolute: absolute.extreme(shape),
         relative: relative.extreme(shape),
-        worst: worst.at.map(|i| (position(i, shape), show(got, i), show(expected, i))),
+        worst: worst.at.map(|i| (index_of(i, shape), show(got, i), show(expected, i))),
     }
 }
 
@@ -170,7 +171,7 @@ fn integers(got: &Tensor, expected: &Tensor) -> Comparison {
     }
     let shape = got.shape();
     let show = |t: &Tensor, i: usize| t.get_i128(i).to_string();
-    let worst = absolute.at.map(|i| (position(i, shape), show(got, i), show(expected, i)));
+    let worst = absolute.at.map(|i| (index_of(i, shape), show(got, i), show(expected, i)));
     Comparison::Elements {
         count,
         outside,
@@ -178,16 +179,6 @@ fn integers(got: &Tensor, expected: &Tensor) -> Comparison {
         relative: relative.extreme(shape),
         worst,
     }
-}
-
-/// The position of the element of this number in row-major order.
-fn position(mut at: usize, shape: &[usize]) -> Vec<usize> {
-    let mut index = vec![0; shape.len()];
-    for (i, extent) in index.iter_mut().zip(shape).rev() {
-        *i = at % extent.max(&1);
-        at /= extent.max(&1);
-    }
-    index
 }
 
 /// A number, shown in five significant digits.
