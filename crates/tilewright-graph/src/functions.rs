@@ -12,6 +12,7 @@ use tilewright_ir::{
 use tilewright_schedule::names::UniqueNames;
 
 use crate::call_sizes::call;
+use crate::normal::changed_graphs;
 
 /// A result whose error points into the text of a module.
 pub(crate) fn located<T>(module: &Module, result: Result<T>) -> Result<T> {
@@ -30,6 +31,20 @@ pub(crate) fn each_tensor(
         }
     }
     out
+}
+
+/// The module with what `change` makes of its dataflow graph functions, which are given to it in normal
+/// form ([`changed_graphs`]), and with the functions that it adds and calls.
+///
+/// # Errors
+/// Those of [`normalize`](crate::normal::normalize), and of `change`.
+pub(crate) fn rewritten<'m>(
+    module: &'m Module,
+    mut change: impl FnMut(&mut Functions<'m>, &GraphFunc) -> Result<GraphFunc>,
+) -> Result<Module> {
+    let mut functions = Functions::new(module);
+    let graphs = changed_graphs(module, |_, normal| change(&mut functions, normal))?;
+    Ok(functions.finish(&graphs, |_, f| f.clone()))
 }
 
 pub(crate) struct Functions<'m> {

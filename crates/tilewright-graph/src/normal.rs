@@ -49,6 +49,18 @@ pub(crate) fn one_block(func: &GraphFunc, bindings: Vec<Binding>, ret: GraphExpr
     GraphFunc { blocks: block(dataflow, bindings, &ret), ret, ..func.clone() }
 }
 
+/// A graph function in normal form with what `of` pushes in the place of each binding.
+pub(crate) fn each_binding(
+    func: &GraphFunc,
+    mut of: impl FnMut(&Binding, &mut Vec<Binding>) -> Result<()>,
+) -> Result<GraphFunc> {
+    let mut bindings = Vec::new();
+    for b in func.bindings() {
+        of(b, &mut bindings)?;
+    }
+    Ok(one_block(func, bindings, func.ret.clone()))
+}
+
 /// A block of some bindings, none where there are none, before a result.
 fn block(dataflow: bool, bindings: Vec<Binding>, ret: &GraphExpr) -> Vec<BindingBlock> {
     let bound: HashSet<u64> = bindings.iter().map(|b| b.var.id()).collect();

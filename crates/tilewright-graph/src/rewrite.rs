@@ -3,12 +3,9 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    Binding, BindingBlock, Body, Branches, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
-    Module, Result, TensorType,
+    Binding, BindingBlock, Body, Branches, Expr, GraphExpr, GraphType, GraphVar, Loop, Result,
+    TensorType,
 };
-
-use crate::functions::Functions;
-use crate::normal::{changed_graphs, one_block};
 
 /// Rebuilds graph functions; what is not overridden stays as it is.
 pub(crate) trait GraphFold {
@@ -105,30 +102,4 @@ pub(crate) fn sized(ty: &GraphType, size: &mut dyn FnMut(&Expr) -> Expr) -> Grap
 /// The same of a tensor.
 pub(crate) fn sized_tensor(ty: &TensorType, size: &mut dyn FnMut(&Expr) -> Expr) -> TensorType {
     TensorType { shape: ty.shape.iter().map(size).collect(), dtype: ty.dtype }
-}
-
-/// The module with what `change` makes of its dataflow graph functions, which are given to it in normal
-/// form ([`changed_graphs`]), and with the functions that it adds and calls.
-///
-/// # Errors
-/// Those of [`normalize`](crate::normal::normalize), and of `change`.
-pub(crate) fn rewritten<'m>(
-    module: &'m Module,
-    mut change: impl FnMut(&mut Functions<'m>, &GraphFunc) -> Result<GraphFunc>,
-) -> Result<Module> {
-    let mut functions = Functions::new(module);
-    let graphs = changed_graphs(module, |_, normal| change(&mut functions, normal))?;
-    Ok(functions.finish(&graphs, |_, f| f.clone()))
-}
-
-/// A graph function in normal form with what `of` pushes in the place of each binding.
-pub(crate) fn each_binding(
-    func: &GraphFunc,
-    mut of: impl FnMut(&Binding, &mut Vec<Binding>) -> Result<()>,
-) -> Result<GraphFunc> {
-    let mut bindings = Vec::new();
-    for b in func.bindings() {
-        of(b, &mut bindings)?;
-    }
-    Ok(one_block(func, bindings, func.ret.clone()))
 }

@@ -15,6 +15,7 @@ use tilewright_ir::{
 };
 use tilewright_ops::{self as ops, Operand};
 
+use crate::data::Element;
 use crate::extents::{check_extents, check_rank};
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
@@ -108,6 +109,14 @@ impl Builder {
             narrow: NarrowValues::default(),
             origins: Origins::default(),
         }
+    }
+
+    /// The element type of an input, which must be there.
+    pub(crate) fn input_type(&self, node: &Node, at: usize) -> Result<Element> {
+        Ok(match self.narrow.input(node.proto, at) {
+            Some(narrow) => Element::Narrow(narrow),
+            None => Element::Plain(node.input(at)?.dtype()),
+        })
     }
 
     /// Has the graph call a function for a constant that its result is. Parameters as those of

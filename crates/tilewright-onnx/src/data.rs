@@ -14,7 +14,7 @@ use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor};
 
 use crate::extents::checked_shape;
-use crate::narrow::{self, Element, Narrow};
+use crate::narrow::{self, Narrow};
 use crate::proto::{Bytes, DataType, EXTERNAL, TensorProto};
 
 /// Element types that a model may use.
@@ -52,6 +52,53 @@ pub(crate) fn element_type(number: i32) -> Result<DType> {
         })
         .note(supported_types())),
         Err(_) => Err(Error::model(format!("there is no element type number {number}"))),
+    }
+}
+
+/// An element type of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    /// One that modules have.
+    Plain(DType),
+    /// One that they do not have.
+    Narrow(Narrow),
+}
+
+impl Element {
+    /// The type of this number in the file.
+    ///
+    /// # Errors
+    /// As [`element_type`].
+    pub(crate) fn of(number: i32) -> Result<Element> {
+        match Narrow::of(number) {
+            Some(narrow) => Ok(Element::Narrow(narrow)),
+            None => element_type(number).map(Element::Plain),
+        }
+    }
+
+    /// The type in which elements are kept.
+    pub(crate) fn stored(self) -> DType {
+        match self {
+            Element::Plain(dtype) => dtype,
+            Element::Narrow(narrow) => narrow.stored(),
+        }
+    }
+
+    /// How many bits an element has.
+    pub(crate) fn bits(self) -> usize {
+        match self {
+            Element::Plain(dtype) if dtype.is_bool() => 8,
+            Element::Plain(dtype) => usize::from(dtype.bits),
+            Element::Narrow(narrow) => narrow.bits(),
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Element::Plain(dtype) => dtype.to_string(),
+            Element::Narrow(narrow) => narrow.name().to_owned(),
+        }
     }
 }
 

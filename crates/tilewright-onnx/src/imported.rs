@@ -6,7 +6,6 @@ use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{DType, Dim, Error, GraphVar, Result, Tensor, TensorType};
 use tilewright_ops::Operand;
 
-use crate::build::Nested;
 use crate::texts::Texts;
 
 /// A value while a graph is imported.
@@ -91,8 +90,8 @@ impl Like {
     }
 
     /// Without the sizes that are known only inside of a body.
-    pub(crate) fn outside(self, body: &Nested) -> Like {
-        let known = |d: Option<Dim>| d.filter(|d| body.is_outside(*d));
+    pub(crate) fn outside(self, is_outside: impl Fn(Dim) -> bool) -> Like {
+        let known = |d: Option<Dim>| d.filter(|d| is_outside(*d));
         let shape = self.element.shape.map(|s| s.into_iter().map(known).collect());
         Like { element: Element { shape, ..self.element }, ..self }
     }

@@ -9,9 +9,9 @@ use std::path::Path;
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
 
+use crate::data::Element;
 use crate::data::{self, Folder, element_type};
 use crate::functions;
-use crate::narrow::Element;
 use crate::proto::{
     Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorProto,
     TensorTypeProto, TypeValue, ValueInfoProto,

@@ -11,7 +11,6 @@ use std::collections::HashMap;
 use tilewright_ir::{DType, Error, Result};
 use tilewright_ops::narrow::NarrowFloat;
 
-use crate::data::element_type;
 use crate::proto::{DataType, GraphProto, NodeProto, TypeValue};
 
 /// What the bytes of a value stand for.
@@ -115,53 +114,6 @@ impl Narrow {
             }
         };
         (0..count).map(element).collect()
-    }
-}
-
-/// An element type of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
-    /// One that modules have.
-    Plain(DType),
-    /// One that they do not have.
-    Narrow(Narrow),
-}
-
-impl Element {
-    /// The type of this number in the file.
-    ///
-    /// # Errors
-    /// As [`element_type`].
-    pub(crate) fn of(number: i32) -> Result<Element> {
-        match Narrow::of(number) {
-            Some(narrow) => Ok(Element::Narrow(narrow)),
-            None => element_type(number).map(Element::Plain),
-        }
-    }
-
-    /// The type in which elements are kept.
-    pub(crate) fn stored(self) -> DType {
-        match self {
-            Element::Plain(dtype) => dtype,
-            Element::Narrow(narrow) => narrow.stored(),
-        }
-    }
-
-    /// How many bits an element has.
-    pub(crate) fn bits(self) -> usize {
-        match self {
-            Element::Plain(dtype) if dtype.is_bool() => 8,
-            Element::Plain(dtype) => usize::from(dtype.bits),
-            Element::Narrow(narrow) => narrow.bits(),
-        }
-    }
-
-    /// Its name.
-    pub(crate) fn name(self) -> String {
-        match self {
-            Element::Plain(dtype) => dtype.to_string(),
-            Element::Narrow(narrow) => narrow.name().to_owned(),
-        }
     }
 }
 

@@ -9,10 +9,8 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::dim::{self, Integer};
 use tilewright_ir::{Error, GraphVar, Result, Tensor};
 
-use crate::build::Builder;
 use crate::data::{self, Folder};
 use crate::imported::Imported;
-use crate::narrow::Element;
 use crate::proto::{
     AttributeProto, AttributeType, Bytes, GraphProto, NodeProto, TensorProto, TypeValue,
 };
@@ -27,7 +25,7 @@ impl Imported {
 
 /// A node with its inputs.
 pub(crate) struct Node<'a> {
-    proto: &'a NodeProto,
+    pub(crate) proto: &'a NodeProto,
     /// What messages call it.
     pub(crate) label: String,
     /// Version of the operator set.
@@ -247,14 +245,6 @@ impl<'a> Node<'a> {
         let Some(number) = self.int(name)? else { return Ok(None) };
         let found = of(i32::try_from(number).unwrap_or(-1));
         found.map(Some).map_err(|e| e.context(format!("attribute `{name}`")))
-    }
-
-    /// The element type of an input, which must be there.
-    pub(crate) fn input_type(&self, b: &Builder, at: usize) -> Result<Element> {
-        Ok(match b.narrow.input(self.proto, at) {
-            Some(narrow) => Element::Narrow(narrow),
-            None => Element::Plain(self.input(at)?.dtype()),
-        })
     }
 
     /// An integer attribute that must be 0 or 1, and is 0 where it is absent.

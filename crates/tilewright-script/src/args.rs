@@ -3,7 +3,6 @@
 use ruff_python_ast as ast;
 use tilewright_ir::{Error, Result, Span};
 
-use crate::expr::ExprParser;
 use crate::syntax::{self, span};
 
 /// Arguments by parameter.
@@ -105,16 +104,13 @@ impl<'a> Args<'a> {
 }
 
 /// The parameters of a function, none of which has a star or a default.
-pub(crate) fn parameters<'a>(
-    x: &ExprParser,
-    p: &'a ast::Parameters,
-) -> Result<Vec<&'a ast::Parameter>> {
+pub(crate) fn parameters<'a>(p: &'a ast::Parameters) -> Result<Vec<&'a ast::Parameter>> {
     if p.vararg.is_some() || p.kwarg.is_some() {
-        return Err(x.error(p, "`*` and `**` parameters are not supported"));
+        return Err(syntax::error(p, "`*` and `**` parameters are not supported"));
     }
     let plain = |p: &'a ast::ParameterWithDefault| match &p.default {
         None => Ok(&p.parameter),
-        Some(default) => Err(x.error(&**default, "parameters have no defaults")),
+        Some(default) => Err(syntax::error(&**default, "parameters have no defaults")),
     };
     p.iter_non_variadic_params().map(plain).collect()
 }

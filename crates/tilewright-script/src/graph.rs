@@ -93,7 +93,7 @@ impl GraphParser<'_> {
     /// Reads the parameters. Their types and that of the result may name sizes of each other.
     fn parameters(&mut self, head: &FuncHead, f: &ast::StmtFunctionDef) -> Result<Vec<GraphVar>> {
         let declared = declared_types(self.x, &f.body);
-        let params = parameters(self.x, &f.parameters)?;
+        let params = parameters(&f.parameters)?;
         let annotations = params.iter().filter_map(|p| p.annotation());
         for e in annotations.chain(f.returns.as_deref()) {
             self.dimensions(e, &declared)?;

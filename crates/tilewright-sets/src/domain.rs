@@ -39,7 +39,6 @@ use crate::isl::api::SET;
 use crate::normalizer::{Normalizer, canonical};
 use crate::product::{close, without_quotients};
 use crate::quick::is_never;
-use crate::set::forgotten;
 use crate::space::Space;
 
 /// Points at which code runs. A clone shares the set.
@@ -650,6 +649,12 @@ impl Domain {
         }
         d.bounds_in(&d.set, s)
     }
+}
+
+/// That some atoms are forgotten, if there are any.
+pub(crate) fn forgotten<'a>(atoms: impl IntoIterator<Item = &'a Atom>) -> Option<Unknown> {
+    let mut lost = atoms.into_iter().map(Atom::expr).peekable();
+    lost.peek().is_some().then(|| not_affine(lost))
 }
 
 /// `min <= var` and `var < min + extent`.

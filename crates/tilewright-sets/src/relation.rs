@@ -35,9 +35,10 @@ use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness};
 use crate::domain::Domain;
+use crate::domain::forgotten;
 use crate::form::{Atom, Pred, Sum};
 use crate::render;
-use crate::set::{Set, forgotten};
+use crate::set::Set;
 
 /// A function from the points of a domain to tuples of integers. A clone shares it.
 #[derive(Clone)]

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use tilewright_ir::{Expr, Var};
 
-use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
-use crate::domain::Domain;
+use crate::answer::{Known, Proof, Reason, Unknown, Witness};
+use crate::domain::{Domain, forgotten};
 use crate::form::{Atom, Sum};
 use crate::isl::Set as Raw;
 use crate::space::Space;
@@ -82,12 +82,6 @@ impl Domain {
         let inside = set.clone().apply(d.space.graph(&sums)?.reverse()?)?;
         Ok((d, inside))
     }
-}
-
-/// That some atoms are forgotten, if there are any.
-pub(crate) fn forgotten<'a>(atoms: impl IntoIterator<Item = &'a Atom>) -> Option<Unknown> {
-    let mut lost = atoms.into_iter().map(Atom::expr).peekable();
-    lost.peek().is_some().then(|| not_affine(lost))
 }
 
 impl Set {

@@ -33,8 +33,9 @@ use super::conversion::{Conversion, Pad, within};
 use super::known::{Region, Values};
 use super::recognise::Recognised;
 use crate::call_sizes::unify_sizes;
-use crate::functions::Functions;
-use crate::rewrite::{GraphFold, each_binding, rewritten};
+use crate::functions::{Functions, rewritten};
+use crate::normal::each_binding;
+use crate::rewrite::GraphFold;
 
 /// `cancel_layout` by name.
 pub const PASS: Pass = Pass {

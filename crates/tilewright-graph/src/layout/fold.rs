@@ -18,7 +18,8 @@ use tilewright_transform::pass::{Number, Pass, Run};
 use super::apply::apply;
 use super::conversion::Conversion;
 use super::recognise::Recognised;
-use crate::rewrite::{each_binding, rewritten};
+use crate::functions::rewritten;
+use crate::normal::each_binding;
 
 /// How much larger folded constants may be.
 const GROWTH: Number = Number {

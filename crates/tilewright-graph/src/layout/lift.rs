@@ -46,9 +46,8 @@ use tilewright_transform::pass::{OneOf, Pass, Run};
 use super::conversion::{Conversion, Pad};
 use super::taint::Taint;
 use crate::call_sizes::{outside, unify_sizes};
-use crate::functions::Functions;
-use crate::normal::needed_ids;
-use crate::rewrite::{each_binding, rewritten};
+use crate::functions::{Functions, rewritten};
+use crate::normal::{each_binding, needed_ids};
 use crate::stages::at;
 
 /// What a function keeps of the padding of a lifted stage.

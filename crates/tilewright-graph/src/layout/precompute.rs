@@ -21,9 +21,9 @@ use tilewright_ir::{
 use tilewright_schedule::{FREE_LAYOUT, PRE};
 
 use super::fold::Evaluate;
+use crate::functions::rewritten;
 use crate::marks::numbers;
-use crate::normal::Constants;
-use crate::rewrite::{each_binding, rewritten};
+use crate::normal::{Constants, each_binding};
 
 /// A function without its stages of constants.
 struct Split {

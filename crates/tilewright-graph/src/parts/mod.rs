@@ -64,7 +64,7 @@ mod users;
 use tilewright_ir::{Module, Remarks, Result};
 use tilewright_transform::pass::{Flag, Pass, Run};
 
-use crate::rewrite::rewritten;
+use crate::functions::rewritten;
 
 pub(crate) use estimate::{OpenJoins, copies};
 pub(crate) use join::Join;

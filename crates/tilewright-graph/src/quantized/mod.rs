@@ -37,10 +37,10 @@ use tilewright_transform::pass::{Pass, Run};
 use self::build::{Addend, Integers};
 use self::recognise::{Dequantise, Division, Product, Quantise};
 use crate::call_sizes::unify_sizes;
-use crate::functions::Functions;
+use crate::functions::{Functions, rewritten};
 use crate::layout::fold::{Evaluate, fold_calls, interpret};
 use crate::normal::{Constants, needed, needed_ids, one_block, var};
-use crate::rewrite::{GraphFold, fold_children, rewritten};
+use crate::rewrite::{GraphFold, fold_children};
 use crate::stages::result_type;
 
 /// `integer_products` by name.

@@ -36,9 +36,8 @@ use self::build::Tiles;
 use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
 use crate::call_sizes::unify_sizes;
-use crate::functions::Functions;
-use crate::normal::Constants;
-use crate::rewrite::{each_binding, rewritten};
+use crate::functions::{Functions, rewritten};
+use crate::normal::{Constants, each_binding};
 use crate::stages::result_type;
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it

@@ -10,8 +10,8 @@ use super::narrow;
 use super::one;
 use super::value::{self, convert, scalar};
 use crate::build::Builder;
+use crate::data::Element;
 use crate::imported::{Imported, operand};
-use crate::narrow::Element;
 use crate::node::{Node, required};
 use crate::operator::{MANY, Operator, op};
 
@@ -320,12 +320,12 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let to = required(node.element("to", Element::of)?, "attribute `to`")?;
-    let from = node.input_type(b, 0)?;
+    let from = b.input_type(node, 0)?;
     one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }
 
 pub(crate) fn cast_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let (from, to) = (node.input_type(b, 0)?, node.input_type(b, 1)?);
+    let (from, to) = (b.input_type(node, 0)?, b.input_type(node, 1)?);
     one(narrow::cast(node, b, node.input(0)?, from, to)?)
 }
 

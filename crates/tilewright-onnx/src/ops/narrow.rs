@@ -7,8 +7,9 @@ use tilewright_ops::narrow::{self, NarrowFloat, ScaleRounding};
 use super::one;
 use super::value::convert;
 use crate::build::Builder;
+use crate::data::Element;
 use crate::imported::Imported;
-use crate::narrow::{Element, Narrow};
+use crate::narrow::Narrow;
 use crate::node::{Node, required};
 use crate::operator::{Operator, op};
 
@@ -97,7 +98,7 @@ fn low_bits(b: &mut Builder, x: &Imported, bits: u32, signed: bool) -> Result<Im
 /// The bits of a value as one of another element type.
 pub(crate) fn bit_cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let to = required(node.element("to", Element::of)?, "attribute `to`")?;
-    let from = node.input_type(b, 0)?;
+    let from = b.input_type(node, 0)?;
     let x = node.input(0)?;
     if from.bits() != to.bits() {
         return Err(Error::model(format!(

@@ -76,7 +76,10 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
         ))));
     }
     let kinds = then.results.iter().zip(&otherwise.results).map(|(a, b)| {
-        let (a, b) = (Like::of(a).outside(&then), Like::of(b).outside(&otherwise));
+        let (a, b) = (
+            Like::of(a).outside(|d| then.is_outside(d)),
+            Like::of(b).outside(|d| otherwise.is_outside(d)),
+        );
         a.join(&b).map_err(|e| e.context("the branches give"))
     });
     let kinds = kinds.collect::<Result<Vec<_>>>()?;
@@ -179,7 +182,8 @@ fn unreachable(
     let never = demand(node, importer.builder(), "condition", &flag, &need)?;
     let mut results = Vec::new();
     for value in &other.results {
-        let Like { kind: Kind::Tensor, element } = Like::of(value).outside(other) else {
+        let Like { kind: Kind::Tensor, element } = Like::of(value).outside(|d| other.is_outside(d))
+        else {
             return Err(Error::model(format!("the condition {why}")));
         };
         let mut c = Compose::new(node, importer.builder());
@@ -234,7 +238,7 @@ pub(crate) fn looped<'a>(
         // What an iteration changes is not known in the next one.
         let mut joined = Vec::with_capacity(kinds.len());
         for (kind, next) in kinds.iter().zip(&next) {
-            let next = Like::of(next).outside(&body);
+            let next = Like::of(next).outside(|d| body.is_outside(d));
             joined.push(kind.join(&next).map_err(|e| e.context("the loop carries"))?);
         }
         if joined == kinds {
@@ -250,7 +254,7 @@ pub(crate) fn looped<'a>(
         _ => None,
     };
     for value in &stacked {
-        let mut like = Like::of(value).outside(&body);
+        let mut like = Like::of(value).outside(|d| body.is_outside(d));
         match &mut like {
             Like { kind: Kind::Tensor, element: Element { shape: Some(shape), .. } } => {
                 shape.insert(0, count);

@@ -6,8 +6,9 @@ use tilewright_ops::quantize::{self, Quantization};
 use super::narrow;
 use super::{indexed, one, quantized, value};
 use crate::build::Builder;
+use crate::data::Element;
 use crate::imported::{Imported, operand};
-use crate::narrow::{Element, Narrow};
+use crate::narrow::Narrow;
 use crate::node::{Node, axis};
 use crate::operator::{Operator, op};
 
@@ -114,7 +115,7 @@ fn named_type(node: &Node, name: &'static str) -> Result<Option<Element>> {
 
 /// The element type of the zero point, where there is one.
 fn zero_type(node: &Node, b: &Builder) -> Result<Option<Element>> {
-    node.optional(2).map(|_| node.input_type(b, 2)).transpose()
+    node.optional(2).map(|_| b.input_type(node, 2)).transpose()
 }
 
 /// Floats have no zero point but zero.
@@ -178,7 +179,7 @@ pub(crate) fn quantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Import
 
 pub(crate) fn dequantize_linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let p = inputs(node, b)?;
-    let from = node.input_type(b, 0)?;
+    let from = b.input_type(node, 0)?;
     if let Some(zero) = zero_type(node, b)?.filter(|zero| *zero != from) {
         return Err(Error::model(format!(
             "the data are {}, the zero point is {}",

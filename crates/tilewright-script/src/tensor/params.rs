@@ -44,7 +44,7 @@ impl TensorParser<'_> {
     /// what comes further right.
     pub(super) fn parameters(&mut self, f: &ast::StmtFunctionDef) -> Result<()> {
         let head = self.head;
-        let params = parameters(self.x, &f.parameters)?;
+        let params = parameters(&f.parameters)?;
         let mut scalars = HashMap::new();
         for p in &params {
             let name = p.name.as_str();

@@ -10,11 +10,12 @@ use tilewright_ir::{Expr, Var};
 use super::statement::{Access, AccessId, ScheduleDim, Statement};
 use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
+use crate::domain::forgotten;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
 use crate::isl::api::{IN, PARAM, SET};
 use crate::isl::{Ends, Map, Set as Raw, UnionMap};
-use crate::set::{Set, forgotten};
+use crate::set::Set;
 
 /// A load or store.
 pub(super) struct Entry {

@@ -52,9 +52,8 @@ use super::policy::Policy;
 use super::propagate::Propagation;
 use super::recognise::Recognised;
 use crate::call_sizes::{inside, passes_sizes, unify_sizes};
-use crate::functions::Functions;
+use crate::functions::{Functions, rewritten};
 use crate::normal::Constants;
-use crate::rewrite::rewritten;
 
 /// In which layout results are.
 const OUTPUTS: OneOf<bool> = OneOf {
