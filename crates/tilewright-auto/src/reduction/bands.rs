@@ -51,6 +51,9 @@ impl Windows<'_> {
         };
         let axis = |v: &Var| r.axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
         let alone: Vec<usize> = split.shared.iter().filter_map(axis).collect();
+        if alone.contains(&v) {
+            return Ok(false);
+        }
         let mut tiling = r.tiling(v);
         tiling.order.retain(|l| !matches!(l, Level::Axis(k) if alone.contains(k)));
         let in_tiles = tiling.axes();
@@ -100,7 +103,10 @@ impl Windows<'_> {
         let iters: Iters = iters.collect();
         let rows = split.rows.iter().map(|r| &r.var);
         let alone: HashSet<Var> = split.shared.iter().chain(rows).cloned().collect();
-        self.reduction(&iters, &self.combined, (&HashSet::new(), &alone))
+        let mut found = self.reduction(&iters, &self.combined, (&HashSet::new(), &alone))?;
+        // A band has one value of these, so that a tile has no rows of them.
+        found.loose.extend(split.shared.iter().cloned());
+        Some(found)
     }
 
     /// Takes rows in bands, at depths in both blocks, where the sums have so many loops around the reduction. Returns
