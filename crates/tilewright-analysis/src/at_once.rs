@@ -57,8 +57,7 @@ pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
     let pairs = Pairs { var, outer: around.vars().cloned().collect() };
     let (again, names) = pairs.elsewhere(&AccessRelation::new(&inside, &[]));
     // Asked last: most loops have several iterations, and to find two of them takes long.
-    let one =
-        || AccessRelation::new(&inside, &[]).independent(&again, &[pairs.differ(&names)]).is_yes();
+    let one = || AccessRelation::new(&inside, &[]).is_apart(&again, &[pairs.differ(&names)]);
     match several(l, body, &inside, &pairs, how) {
         Err(_) if one() => Ok(()),
         result => result,
@@ -168,7 +167,7 @@ impl Repeats<'_> {
         }
         let (other, names) = self.pairs.elsewhere(&b.at);
         let meet = a.at.meet(&other, &[self.pairs.differ(&names)])?;
-        Ok(meet.is_empty().is_yes() || same_at_once(scop, &meet, x, &renaming(&names).expr(y)))
+        Ok(meet.is_void() || same_at_once(scop, &meet, x, &renaming(&names).expr(y)))
     }
 }
 

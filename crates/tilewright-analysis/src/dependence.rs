@@ -303,7 +303,7 @@ pub fn keeps_order(
         // Asked last: most orders differ, and to find two iterations takes long.
         let everywhere = AccessRelation::new(nest, &[]);
         let (other, names) = everywhere.elsewhere_in(vars);
-        match everywhere.independent(&other, &swapped(&names)).is_yes() {
+        match everywhere.is_apart(&other, &swapped(&names)) {
             true => Ok(()),
             false => Err(e),
         }

@@ -351,7 +351,7 @@ pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -
     let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
     let touched = |c: &Cells| c.touched(&engine, known, &vars);
     let Ok(Some(all)) = Set::union_of(writes.iter().map(touched)) else { return Ok(false) };
-    Ok(reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_subset(&all).is_yes())))
+    Ok(reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_within(&all))))
 }
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known

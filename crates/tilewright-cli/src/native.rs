@@ -10,6 +10,7 @@ use tilewright::unstable::compile::{self, Program, lower_program_with};
 use tilewright::unstable::graph::layout::Left;
 use tilewright::unstable::layout;
 use tilewright::unstable::measuring::file as tuning_file;
+use tilewright::unstable::options::Progress;
 use tilewright::unstable::pipeline::Stage;
 use tilewright::unstable::target::Backend;
 use tilewright::unstable::winograd;
@@ -104,6 +105,8 @@ impl Native {
     pub fn lower(&self, module: &Module, options: &Options) -> Result<LaidOut> {
         let (mut left, mut at) = (Vec::new(), Instant::now());
         let program = lower_program_with(module, options, |module, io| {
+            let laying_out = Progress { what: "layout", done: 0, total: 1 };
+            options.progress.iter().for_each(|watch| watch(laying_out));
             let (module, conversions) = self.with_ends(io).lay_out(&module)?;
             (left, at) = (conversions, Instant::now());
             Ok(module)

@@ -1,8 +1,8 @@
 //! Progress on standard error, where that is a terminal.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tilewright::unstable::options::{Progress, Watcher};
@@ -48,6 +48,36 @@ impl Bar {
             bar.set_length(progress.total as u64);
             bar.set_position(progress.done as u64);
         }))
+    }
+}
+
+/// When each stage of a compilation began, in order.
+#[derive(Clone, Default)]
+pub struct Stages(Arc<Mutex<Vec<(&'static str, Instant)>>>);
+
+impl Stages {
+    /// Tells another watcher as well.
+    pub fn watch(&self, other: Option<Watcher>) -> Watcher {
+        let stages = self.clone();
+        Arc::new(move |progress: Progress| {
+            stages.begin(progress.what);
+            other.iter().for_each(|watch| watch(progress));
+        })
+    }
+
+    /// A stage begins, unless it is the one that is under way.
+    pub fn begin(&self, name: &'static str) {
+        let mut stages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if stages.last().is_none_or(|(last, _)| *last != name) {
+            stages.push((name, Instant::now()));
+        }
+    }
+
+    /// How long each took, the last one until now.
+    pub fn times(&self) -> Vec<(&'static str, Duration)> {
+        let stages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = stages.iter().skip(1).map(|(_, end)| *end).chain([Instant::now()]);
+        stages.iter().zip(ends).map(|((name, start), end)| (*name, end - *start)).collect()
     }
 }
 

@@ -17,13 +17,14 @@ use tilewright::unstable::onnx::{ValueKind, ValueType};
 use tilewright::unstable::random::Random;
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::npz::{self, Archive};
+use tilewright::unstable::sets::Questions;
 use tilewright::unstable::winograd;
 use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::{Given, Loaded, not_an_input};
 use super::native::{LaidOut, Native};
-use super::progress::Bar;
+use super::progress::{Bar, Stages};
 use super::summary;
 use super::timing::{self, Show, Times};
 use super::versions::Versions;
@@ -90,7 +91,12 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let bar = Bar::new("load");
-    let options = arguments.native.options(&bar)?;
+    let mut options = arguments.native.options(&bar)?;
+    let stages = Stages::default();
+    if arguments.time {
+        stages.begin("import");
+        options.progress = Some(stages.watch(options.progress.take()));
+    }
     let expected = arguments.expect.as_ref().map(Archive::open).transpose()?;
     if let Some(path) = &arguments.output {
         file::check(path)?;
@@ -105,6 +111,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         None => made(arguments, entry.as_ref(), &options)?,
     };
     drop(bar);
+    let stages = stages.times();
     let Ready { executable, given, sizes, left, times: [imported, laid_out, compiled], new } =
         ready;
 
@@ -118,6 +125,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let (count, bytes) = left;
             let took = Show(laid_out);
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
+        }
+        if !stages.is_empty() {
+            let shown = stages.iter().map(|(name, time)| format!("{name} {}", Show(*time)));
+            talk!("time: stages {}", shown.collect::<Vec<_>>().join(", "));
+            let Questions { all, by_library } = Questions::so_far();
+            talk!("time: {all} questions, {by_library} of them to the set engine");
         }
         let times = Times::measure(least, || match lists {
             true => executable.run_items(&inputs).map(drop),

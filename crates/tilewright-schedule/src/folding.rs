@@ -137,7 +137,7 @@ impl Padding<'_> {
             .collect();
         let once = logical.collision().ok()?.is_none();
         let every = self.engine.domain_of(&all, &[]).to_set().ok()?;
-        if !once || !every.is_subset(&logical.range(&names).ok()?).is_yes() {
+        if !once || !every.is_within(&logical.range(&names).ok()?) {
             return None;
         }
         domain.map(&self.layout.map.apply(indices)).ok()?.inverse(&self.layout.cells).ok()

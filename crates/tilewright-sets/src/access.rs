@@ -36,6 +36,7 @@ use tilewright_ir::{Expr, Var};
 use crate::answer::{Known, Proof, Unknown, not_affine};
 use crate::domain::Domain;
 use crate::form::{Pred, Sum};
+use crate::memory::Question;
 use crate::quick::is_never;
 use crate::set::Set;
 
@@ -94,30 +95,39 @@ impl AccessRelation {
     }
 
     /// Whether a condition on both is seen to hold nowhere without the engine.
-    fn never(&self, other: &AccessRelation, p: &Pred) -> bool {
-        is_never(self.domain.constraints().chain(other.domain.constraints()), p)
+    fn never(&self, other: &AccessRelation, p: &Pred) -> Known<bool> {
+        let known = || self.domain.constraints().chain(other.domain.constraints());
+        self.domain.engine().sees(|| is_never(known(), p))
     }
 
-    /// Whether it is certain that no point of one and point of the other touch the same cell. That
-    /// is [`AccessRelation::independent`] without the witness, which takes longer to find.
-    pub fn is_apart(&self, other: &AccessRelation) -> bool {
+    /// A question about where a condition on both holds, if both domains are those of guards.
+    fn question(&self, what: &'static str, other: &AccessRelation, p: &Pred) -> Option<Question> {
+        let (ours, theirs) = (self.domain.question(what)?, &other.domain);
+        theirs.question(what)?;
+        Some(ours.domain(theirs.vars, &theirs.space.atoms, &theirs.guards).pred(p))
+    }
+
+    /// Whether it is certain that no point of one and point of the other touch the same cell while
+    /// all of `when` holds. That is [`AccessRelation::independent`] without the witness, which takes
+    /// longer to find.
+    pub fn is_apart(&self, other: &AccessRelation, when: &[Expr]) -> bool {
         let ask = || {
-            let (meet, _) = self.meeting(other, &[])?;
-            if self.never(other, &meet) {
+            let (meet, _) = self.meeting(other, when)?;
+            if self.never(other, &meet)? {
                 return Ok(true);
             }
-            let (here, theirs) = self.domain.beside(&other.domain)?;
-            let d = here.reach(|f| meet.atoms(f))?;
-            let theirs = here.space.embed(theirs, &d.space)?;
-            d.set.intersect(d.space.pred(&meet)?)?.is_disjoint(&theirs)
+            let engine = self.domain.engine();
+            engine.remembered(self.question("apart", other, &meet), || {
+                engine.ask(|| self.domain.join(&other.domain)?.is_never(&meet))
+            })
         };
-        self.domain.engine().ask(ask) == Ok(true)
+        ask() == Ok(true)
     }
 
     /// The pairs of a point of one and a point of the other that touch the same cell while all of
     /// `when` holds, as far as that is known without memory.
     pub fn meet(&self, other: &AccessRelation, when: &[Expr]) -> Known<Domain> {
-        self.domain.engine().ask(|| {
+        self.domain.ask(|| {
             let (meet, why) = self.meeting(other, when)?;
             Ok(self.domain.join(&other.domain)?.blurred(why).constrain(vec![meet]))
         })
@@ -128,11 +138,17 @@ impl AccessRelation {
     pub fn independent(&self, other: &AccessRelation, when: &[Expr]) -> Proof {
         let ask = || -> Known<Proof> {
             let (meet, why) = self.meeting(other, when)?;
-            if self.never(other, &meet) {
+            if self.never(other, &meet)? {
                 return Ok(Proof::Yes);
             }
-            self.domain.join(&other.domain)?.blurred(why).refute(meet)
+            let engine = self.domain.engine();
+            let question = self.question("independent", other, &meet);
+            engine.remembered(question.map(|q| q.number(why.is_some())), || {
+                let work =
+                    || self.domain.join(&other.domain)?.blurred(why.clone()).refute(meet.clone());
+                engine.ask(work)
+            })
         };
-        self.domain.engine().ask(ask).into()
+        ask().into()
     }
 }

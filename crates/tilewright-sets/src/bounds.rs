@@ -40,7 +40,7 @@ impl Domain {
     /// # Errors
     /// [`Reason::Unbounded`], [`Reason::Empty`], [`Reason::NoClosedForm`].
     pub fn tight_bounds(&self, e: &Expr, kept: &[Var]) -> Known<Bounds> {
-        self.engine.ask(|| {
+        self.ask(|| {
             let s = self.engine.normalizer().sum(e)?;
             let d = self.reach(|f| s.atoms(f))?;
             let t = e.dtype();
@@ -51,7 +51,7 @@ impl Domain {
     /// The smallest range of a variable of the domain that loses no point, for given values of
     /// `kept` (the loops outside) and of the symbolic sizes.
     pub fn tight_range(&self, var: &Var, kept: &[Var]) -> Known<Range> {
-        self.engine.ask(|| {
+        self.ask(|| {
             let value = Sum::var(var);
             let d = self.reach(|f| value.atoms(f))?;
             let t = var.dtype();
@@ -70,21 +70,21 @@ impl Domain {
             None => !a.varies_with(&gone),
         };
         let atoms: Vec<Atom> = self.space.atoms.iter().filter(stays).cloned().collect();
-        let set = self.space.scatter(self.set.clone(), &atoms)?;
+        let set = self.space.scatter(self.set()?, &atoms)?;
         let vars = atoms.iter().filter(|a| a.as_var().is_some_and(|v| kept.contains(v))).count();
-        Ok((Domain::of_raw(&self.engine, atoms.clone(), vars, set)?, atoms))
+        Ok((Domain::of_raw(&self.engine, atoms.clone(), vars, set), atoms))
     }
 
     /// The extreme of a sum over everything but `kept` and what is symbolic.
     pub(crate) fn extreme(&self, s: &Sum, kept: &[Var], largest: bool, t: DType) -> Known<Expr> {
         let (outer, atoms) = self.outer(kept)?;
-        if outer.set.is_empty()? {
+        if outer.set()?.is_empty()? {
             return Err(Reason::Empty.into());
         }
         let mut sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
         sums.push(s.clone());
         let n = atoms.len() as u32;
-        let graph = self.set.clone().apply(self.space.graph(&sums)?)?;
+        let graph = self.set()?.apply(self.space.graph(&sums)?)?;
         let graph = graph.coalesce()?.move_dims(PARAM, 0, SET, 0, n)?;
         // The engine fails where there is no bound.
         let f = if largest { graph.dim_max(0) } else { graph.dim_min(0) };
@@ -111,7 +111,7 @@ impl Domain {
     pub(crate) fn write_pieces(&self, pieces: Vec<(Raw, Sum)>, t: DType) -> Known<Expr> {
         let mut live: Vec<(Raw, Sum)> = Vec::new();
         for (set, sum) in pieces {
-            let set = set.intersect(self.set.clone())?;
+            let set = set.intersect(self.set()?)?;
             if set.is_empty()? {
                 continue;
             }

@@ -9,6 +9,10 @@
 //! What is counted are operations of the set engine, and `QUESTION` more for each question: what
 //! forming it takes; the operations of a hard question count more (`charge`). So the same
 //! work stops at the same place on every machine. The budget is one of the thread, as the engine is.
+//!
+//! A condition on a domain is charged as a question without operations. What it takes to make the
+//! set of a domain of such conditions is not counted (only limited): it depends on what was asked
+//! before whether that is necessary (`memory`).
 
 use std::cell::RefCell;
 
@@ -80,6 +84,42 @@ pub fn within<R>(name: &str, limit: u64, work: impl FnOnce() -> R) -> (R, Spent)
     });
     drop(open);
     (result, spent.unwrap_or_default())
+}
+
+/// Runs work that the pieces of work under way do not pay for.
+pub(crate) fn apart<R>(work: impl FnOnce() -> R) -> R {
+    struct Restore(Vec<Budget>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            BUDGETS.set(std::mem::take(&mut self.0));
+        }
+    }
+    let _restore = Restore(BUDGETS.take());
+    work()
+}
+
+/// Runs work, and says what it was charged.
+pub(crate) fn charged<R>(work: impl FnOnce() -> R) -> (R, u64) {
+    let so_far = || BUDGETS.with_borrow(|budgets| budgets.last().map(|b| b.spent.operations));
+    let Some(before) = so_far() else {
+        let (result, spent) = within("", u64::MAX, work);
+        return (result, spent.operations);
+    };
+    let result = work();
+    (result, so_far().unwrap_or(before) - before)
+}
+
+/// Charges a question that is not asked again. Whether that much is left; if not, nothing is charged.
+pub(crate) fn pay(charge: u64) -> bool {
+    let affordable = charge <= left();
+    BUDGETS.with_borrow_mut(|budgets| match budgets.last_mut() {
+        Some(b) if affordable => {
+            b.spent.questions += 1;
+            b.spent.operations += charge;
+        }
+        _ => {}
+    });
+    affordable
 }
 
 /// What the work under way may still spend.

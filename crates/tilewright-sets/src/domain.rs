@@ -21,9 +21,15 @@
 //!
 //! Terms that are not affine are unknowns, of which some things are certain (`unknowns`).
 //!
+//! A domain over variables alone is a list of conditions. Its set is made once something asks for
+//! it, from all of them together: most domains are only passed through, and most questions about
+//! the others are answered without a set (`quick`). What each condition is charged does not depend
+//! on whether the set is made ([`budget`]), nor does any answer.
+//!
 //! An element of a buffer is one value at one moment: facts about it (guards that load) are the
 //! caller's to end where the buffer may change.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -31,11 +37,12 @@ use tilewright_ir::extent::holds;
 use tilewright_ir::{Expr, Range, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
+use crate::budget;
 use crate::engine::Engine;
-use crate::eval;
-use crate::form::{Atom, Nature, Pred, Sum};
+use crate::form::{Atom, Pred, Sum};
 use crate::isl::Set as Raw;
 use crate::isl::api::SET;
+use crate::memory::Question;
 use crate::normalizer::{Normalizer, canonical};
 use crate::product::{close, without_quotients};
 use crate::quick::is_never;
@@ -49,20 +56,45 @@ pub struct Domain {
     /// and unknowns, as they came.
     pub(crate) space: Rc<Space>,
     pub(crate) vars: usize,
-    pub(crate) set: Raw,
+    points: Points,
     /// Guards in normal form, for evaluation.
     pub(crate) guards: Rc<Vec<Pred>>,
     /// Why the set may be larger than the domain: a guard that could not be built.
-    pub(crate) vague: Option<Unknown>,
+    vague: Option<Unknown>,
+}
+
+/// The set of a domain.
+#[derive(Clone)]
+enum Points {
+    /// Where all guards hold: nothing else is known of the atoms, which are variables.
+    Guarded(Rc<OnceCell<Made>>),
+    /// A set of the space.
+    Made(Raw),
+}
+
+/// The set where guards hold.
+struct Made {
+    set: Raw,
+    /// Why it may be larger than that: a guard that could not be built.
+    vague: Option<Unknown>,
+}
+
+impl Points {
+    fn guarded() -> Points {
+        Points::Guarded(Rc::default())
+    }
 }
 
 impl Engine {
     /// A domain without variables: one point, nothing known.
     pub fn domain(&self) -> Domain {
-        match Domain::of_raw_in(self, Vec::new(), 0, Space::universe) {
-            Ok(unit) => unit,
-            // No question is under way here, so that nothing limits the few operations of this.
-            Err(e) => unreachable!("the set of the empty tuple: {e}"),
+        Domain {
+            engine: self.clone(),
+            space: Rc::new(Space::new(&self.ctx, Vec::new())),
+            vars: 0,
+            points: Points::guarded(),
+            guards: Rc::default(),
+            vague: None,
         }
     }
 
@@ -109,25 +141,48 @@ impl Domain {
 
     /// The domain whose points are a given set over `atoms`, of which the first `vars` are its
     /// variables.
-    pub(crate) fn of_raw(
-        engine: &Engine,
-        atoms: Vec<Atom>,
-        vars: usize,
-        set: Raw,
-    ) -> Known<Domain> {
-        Domain::of_raw_in(engine, atoms, vars, |_| Ok(set))
+    pub(crate) fn of_raw(engine: &Engine, atoms: Vec<Atom>, vars: usize, set: Raw) -> Domain {
+        let space = Rc::new(Space::new(&engine.ctx, atoms));
+        let (points, engine) = (Points::Made(set), engine.clone());
+        Domain { engine, space, vars, points, guards: Rc::default(), vague: None }
     }
 
-    /// The same where the set is made in the space.
-    fn of_raw_in(
-        engine: &Engine,
-        atoms: Vec<Atom>,
-        vars: usize,
-        set: impl FnOnce(&Space) -> Known<Raw>,
-    ) -> Known<Domain> {
-        let space = Rc::new(Space::new(&engine.ctx, atoms)?);
-        let (set, engine) = (set(&space)?, engine.clone());
-        Ok(Domain { engine, space, vars, set, guards: Rc::default(), vague: None })
+    /// The set.
+    pub(crate) fn set(&self) -> Known<Raw> {
+        match &self.points {
+            Points::Made(set) => Ok(set.clone()),
+            Points::Guarded(cell) => match cell.get() {
+                Some(made) => Ok(made.set.clone()),
+                None => {
+                    let made = self.conjunction()?;
+                    Ok(cell.get_or_init(|| made).set.clone())
+                }
+            },
+        }
+    }
+
+    /// The set where all guards hold. A guard that cannot be built within the quota is left out.
+    fn conjunction(&self) -> Known<Made> {
+        if let Ok(set) = self.engine.prepare(|| self.space.all(&*self.guards)) {
+            return Ok(Made { set, vague: None });
+        }
+        let mut made = Made { set: self.space.universe()?, vague: None };
+        for guard in self.guards.iter() {
+            let with = || made.set.clone().intersect(self.space.pred(guard)?);
+            match self.engine.prepare(with) {
+                Ok(set) => made.set = set,
+                Err(e) => made.vague = Some(e),
+            }
+        }
+        Ok(made)
+    }
+
+    /// Runs a question. The set of the domain is made before, so that what the question is charged
+    /// does not depend on the questions before it.
+    pub(crate) fn ask<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
+        self.engine.affords()?;
+        self.set()?;
+        self.engine.ask(work)
     }
 
     /// The domain with other names for variables. What is not affine and mentions one of them is
@@ -137,28 +192,44 @@ impl Domain {
         let keeps = |a: &&Atom| a.as_var().is_some() || !a.varies_with(&old);
         let kept: Vec<Atom> = self.space.atoms.iter().filter(keeps).cloned().collect();
         let why = forgotten(self.space.atoms.iter().filter(|a| !kept.contains(a)));
-        let made = self.engine.ask(|| {
-            let set = self.space.scatter(self.set.clone(), &kept)?;
-            let atoms = kept.iter().map(|a| match a.as_var().and_then(|v| names.get(v)) {
-                Some(new) => Atom::var(new),
-                None => a.clone(),
-            });
-            let atoms: Vec<Atom> = atoms.collect();
-            let mut out = Domain::of_raw(&self.engine, atoms, self.vars, set)?;
-            let env = |a: &Atom| a.as_var().and_then(|v| names.get(v)).map(Atom::var);
-            let guards = self.guards.iter().map(|g| g.renamed(&env)).collect::<Known<_>>()?;
-            out.guards = Rc::new(guards);
-            Ok(out)
-        });
+        let env = |a: &Atom| a.as_var().and_then(|v| names.get(v)).map(Atom::var);
+        let atoms: Vec<Atom> = kept.iter().map(|a| env(a).unwrap_or_else(|| a.clone())).collect();
+        let guards = || self.guards.iter().map(|g| g.renamed(&env)).collect::<Known<_>>();
+        let made = match &self.points {
+            // Sets know dimensions by their places, so that this is the same one.
+            Points::Guarded(_) => guards().map(|guards| Domain {
+                points: self.points.clone(),
+                ..self.guarded(atoms, self.vars, guards)
+            }),
+            Points::Made(set) => self.engine.ask(|| {
+                let set = self.space.scatter(set.clone(), &kept)?;
+                let out = Domain::of_raw(&self.engine, atoms.clone(), self.vars, set);
+                Ok(Domain { guards: Rc::new(guards()?), ..out })
+            }),
+        };
         match made {
             Ok(out) => out.blurred(self.vague.clone().or(why)),
             Err(e) => self.clone().blurred(Some(e)),
         }
     }
 
+    /// The domain of guards over atoms, which are variables.
+    fn guarded(&self, atoms: Vec<Atom>, vars: usize, guards: Vec<Pred>) -> Domain {
+        let space = Rc::new(Space::new(&self.engine.ctx, atoms));
+        let (points, guards) = (Points::guarded(), Rc::new(guards));
+        Domain { space, vars, points, guards, ..self.clone() }
+    }
+
     /// The part of the domain that is a set of its space.
     pub(crate) fn within(&self, set: Raw) -> Domain {
-        Domain { set, ..self.clone() }
+        Domain { vague: self.vague(), points: Points::Made(set), ..self.clone() }
+    }
+
+    /// The same points in another space, with as many atoms, without guards.
+    pub(crate) fn over(&self, atoms: Vec<Atom>) -> Known<Domain> {
+        let points = Points::Made(self.set()?);
+        let space = Rc::new(Space::new(&self.engine.ctx, atoms));
+        Ok(Domain { space, points, vague: self.vague(), ..self.clone() })
     }
 
     /// The atoms whose values differ from point to point without being variables.
@@ -171,34 +242,44 @@ impl Domain {
     /// Points of both domains, which share the variables that they have in common. What is read
     /// from memory may differ between the two, and is forgotten.
     pub(crate) fn join(&self, other: &Domain) -> Known<Domain> {
-        let (both, set) = self.beside(other)?;
-        Ok(Domain { set: both.set.clone().intersect(set)?, ..both })
+        let (ours, theirs) = (self.without_memory()?, other.without_memory()?);
+        if let (Points::Guarded(_), Points::Guarded(_)) = (&ours.points, &theirs.points) {
+            let (atoms, vars) = ours.atoms_beside(&theirs);
+            let guards = ours.guards.iter().chain(theirs.guards.iter()).cloned().collect();
+            return Ok(ours.guarded(atoms, vars, guards).blurred(theirs.vague));
+        }
+        let (both, set) = ours.side_by_side(&theirs)?;
+        Ok(both.within(both.set()?.intersect(set)?))
     }
 
     /// The points of [`Domain::join`] as far as this domain restricts them, and as far as the
-    /// other one does.
-    pub(crate) fn beside(&self, other: &Domain) -> Known<(Domain, Raw)> {
-        self.without_memory()?.side_by_side(&other.without_memory()?)
-    }
-
-    /// [`Domain::beside`] of two domains at one moment.
+    /// other one does, at one moment.
     pub(crate) fn side_by_side(&self, other: &Domain) -> Known<(Domain, Raw)> {
         let guards = Rc::new(self.guards.iter().chain(other.guards.iter()).cloned().collect());
-        let vague = self.vague.clone().or_else(|| other.vague.clone());
-        let (ours, theirs) = (&self.space.atoms, &other.space.atoms);
-        if self.vars == other.vars && ours == theirs {
-            return Ok((Domain { guards, vague, ..self.clone() }, other.set.clone()));
+        let (set, theirs) = (self.set()?, other.set()?);
+        let vague = self.vague().or_else(|| other.vague());
+        if self.vars == other.vars && self.space.atoms == other.space.atoms {
+            let points = Points::Made(set);
+            return Ok((Domain { guards, vague, points, ..self.clone() }, theirs));
         }
-        let own = [&ours[..self.vars], &theirs[..other.vars]].concat();
-        let rest = [&ours[self.vars..], &theirs[other.vars..]].concat();
+        let (atoms, vars) = self.atoms_beside(other);
+        let space = Space::new(&self.engine.ctx, atoms);
+        let points = Points::Made(space.gather(set, &self.space.atoms)?);
+        let theirs = space.gather(theirs, &other.space.atoms)?;
+        Ok((Domain { space: Rc::new(space), vars, points, guards, vague, ..self.clone() }, theirs))
+    }
+
+    /// The atoms of both domains, each once: the variables of this one, those of the other one, and
+    /// the rest. Second, how many are variables.
+    fn atoms_beside(&self, other: &Domain) -> (Vec<Atom>, usize) {
+        let (ours, theirs) = (&self.space.atoms, &other.space.atoms);
+        let own = ours[..self.vars].iter().chain(&theirs[..other.vars]);
+        let rest = ours[self.vars..].iter().chain(&theirs[other.vars..]);
         let (mut atoms, mut seen) = (Vec::new(), BTreeSet::new());
-        atoms.extend(own.iter().filter(|a| seen.insert(*a)).cloned());
+        atoms.extend(own.filter(|a| seen.insert(*a)).cloned());
         let vars = atoms.len();
-        atoms.extend(rest.iter().filter(|a| seen.insert(*a)).cloned());
-        let space = Space::new(&self.engine.ctx, atoms)?;
-        let set = space.gather(self.set.clone(), ours)?;
-        let theirs = space.gather(other.set.clone(), theirs)?;
-        Ok((Domain { space: Rc::new(space), vars, set, guards, vague, ..self.clone() }, theirs))
+        atoms.extend(rest.filter(|a| seen.insert(*a)).cloned());
+        (atoms, vars)
     }
 
     /// The domain without what it knows of memory; vague if that was anything.
@@ -207,9 +288,14 @@ impl Domain {
         let (memory, others): (Vec<&Atom>, Vec<&Atom>) = self.space.atoms.iter().partition(reads);
         let Some(why) = forgotten(memory) else { return Ok(self.clone()) };
         let atoms: Vec<Atom> = others.into_iter().cloned().collect();
-        let set = self.space.scatter(self.set.clone(), &atoms)?;
-        let vague = self.vague.clone().or(Some(why));
-        Ok(Domain { vague, ..Domain::of_raw(&self.engine, atoms, self.vars, set)? })
+        let set = self.space.scatter(self.set()?, &atoms)?;
+        let vague = self.vague().or(Some(why));
+        Ok(Domain { vague, ..Domain::of_raw(&self.engine, atoms, self.vars, set) })
+    }
+
+    /// The domain as if it were known exactly.
+    pub(crate) fn certain(self) -> Domain {
+        Domain { vague: None, ..self }
     }
 
     /// The domain, known only from outside for this reason.
@@ -221,29 +307,39 @@ impl Domain {
     fn declare<'a>(&self, vars: impl Iterator<Item = &'a Var>) -> Domain {
         let mut atoms = self.space.atoms.clone();
         let mut count = self.vars;
-        let mut out = self.clone();
-        let made: Known<()> = (|| {
-            for var in vars {
-                let atom = Atom::var(var);
-                match atoms.iter().position(|a| *a == atom) {
-                    Some(at) if at < count => continue,
-                    Some(at) => {
-                        // So far a symbolic variable: it moves in front of those.
-                        let (from, to) = (at as u32, count as u32);
-                        out.set = move_dim(out.set.clone(), from, to)?;
-                        atoms.remove(at);
-                    }
-                    None => out.set = out.set.clone().insert_dims(SET, count as u32, 1)?,
-                }
-                atoms.insert(count, atom);
-                count += 1;
+        // Where each dimension was that is new among the variables, and where it is now.
+        let mut moves: Vec<(Option<usize>, usize)> = Vec::new();
+        for var in vars {
+            let atom = Atom::var(var);
+            let at = atoms.iter().position(|a| *a == atom);
+            match at {
+                Some(at) if at < count => continue,
+                // So far a symbolic variable: it moves in front of those.
+                Some(at) => drop(atoms.remove(at)),
+                None => {}
             }
-            out.space = Rc::new(Space::new(&self.engine.ctx, atoms)?);
-            out.vars = count;
-            Ok(())
-        })();
-        match made {
-            Ok(()) => out,
+            moves.push((at, count));
+            atoms.insert(count, atom);
+            count += 1;
+        }
+        if moves.is_empty() {
+            return self.clone();
+        }
+        let points = match &self.points {
+            Points::Guarded(_) => Ok(Points::guarded()),
+            Points::Made(set) => {
+                let moved = moves.into_iter().try_fold(set.clone(), |set, (from, to)| match from {
+                    Some(from) => move_dim(set, from as u32, to as u32),
+                    None => set.insert_dims(SET, to as u32, 1),
+                });
+                moved.map(Points::Made)
+            }
+        };
+        match points {
+            Ok(points) => {
+                let space = Rc::new(Space::new(&self.engine.ctx, atoms));
+                Domain { space, vars: count, points, ..self.clone() }
+            }
             Err(e) => Domain { vague: Some(e), ..self.clone() },
         }
     }
@@ -266,27 +362,42 @@ impl Domain {
 
     /// The domain where each condition in normal form holds.
     pub(crate) fn constrain(&self, preds: Vec<Pred>) -> Domain {
-        let made = self.engine.ask(|| {
-            let mut out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
-            // Unions last: they multiply what is intersected after them.
-            let (later, now): (Vec<&Pred>, Vec<&Pred>) =
-                preds.iter().partition(|p| matches!(p, Pred::Or(_) | Pred::Ne(_)));
-            if !now.is_empty() {
-                out.set = out.set.clone().intersect(out.space.all(now)?)?;
-            }
-            for p in later {
-                out.set = out.set.clone().intersect(out.space.pred(p)?)?;
-            }
+        let guards = || Rc::new(self.guards.iter().chain(&preds).cloned().collect());
+        if let Some(out) = self.reach_guarded(|f| preds.iter().for_each(|p| p.atoms(f))) {
+            budget::close(0);
+            return Domain { guards: guards(), points: Points::guarded(), ..out };
+        }
+        let made = self.ask(|| {
+            let out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
+            let set = out.set()?.intersect(out.space.all(&preds)?)?;
+            let mut out = out.within(set);
             // Facts about terms that are not affine rest on the guards.
             if out.space.atoms.iter().any(|a| a.as_var().is_none()) {
-                out.set = out.learn(&out.space.atoms)?;
+                out = out.within(out.learn(&out.space.atoms)?);
             }
-            let mut guards = (*self.guards).clone();
-            guards.extend(preds.iter().cloned());
-            out.guards = Rc::new(guards);
-            Ok(out)
+            Ok(Domain { guards: guards(), ..out })
         });
         made.unwrap_or_else(|e| Domain { vague: Some(e), ..self.clone() })
+    }
+
+    /// The domain with a place for every atom that `each` names, if it is one of guards alone and
+    /// stays one.
+    fn reach_guarded(&self, each: impl FnOnce(&mut dyn FnMut(&Atom))) -> Option<Domain> {
+        let Points::Guarded(_) = self.points else { return None };
+        let mut new: BTreeSet<Atom> = BTreeSet::new();
+        each(&mut |a| {
+            if self.space.position(a).is_none() {
+                new.insert(a.clone());
+            }
+        });
+        if new.is_empty() {
+            return Some(self.clone());
+        }
+        let is_plain = |a: &Atom| a.as_var().is_some() && a.narrow_range().is_none();
+        new.iter().all(is_plain).then(|| {
+            let space = Rc::new(self.space.extended(new.into_iter().collect()));
+            Domain { space, points: Points::guarded(), ..self.clone() }
+        })
     }
 
     /// The domain with a place for every atom that `each` names.
@@ -301,14 +412,30 @@ impl Domain {
         if new.is_empty() {
             return Ok(self.clone());
         }
-        let space = self.space.extended(new.iter().cloned().collect())?;
-        let set = self.space.embed(self.set.clone(), &space)?;
-        let mut out = Domain { space: Rc::new(space), set, ..self.clone() };
-        if new.iter().any(|a| a.as_var().is_none() || a.narrow_range().is_some()) {
-            let all: Vec<Atom> = out.space.atoms.clone();
-            out.set = out.learn(&all)?;
+        let plain = new.iter().all(|a| a.as_var().is_some() && a.narrow_range().is_none());
+        let space = Rc::new(self.space.extended(new.into_iter().collect()));
+        if let (Points::Guarded(made), true) = (&self.points, plain) {
+            let made = made.get().map(|made| -> Known<Made> {
+                let set = self.space.embed(made.set.clone(), &space)?;
+                Ok(Made { set, vague: made.vague.clone() })
+            });
+            let made = made.transpose()?.map_or_else(OnceCell::new, OnceCell::from);
+            return Ok(Domain { space, points: Points::Guarded(Rc::new(made)), ..self.clone() });
         }
-        Ok(out)
+        let points = Points::Made(self.space.embed(self.set()?, &space)?);
+        let out = Domain { space, points, vague: self.vague(), ..self.clone() };
+        match plain {
+            true => Ok(out),
+            false => Ok(out.within(out.learn(&out.space.atoms)?)),
+        }
+    }
+
+    /// [`Domain::reach`] as a question of its own.
+    pub(crate) fn reached(&self, each: impl Fn(&mut dyn FnMut(&Atom))) -> Known<Domain> {
+        match self.reach_guarded(&each) {
+            Some(out) => Ok(out),
+            None => self.ask(|| self.reach(&each)),
+        }
     }
 
     /// Least and greatest value of a sum over a set of this space, where there are such.
@@ -341,19 +468,40 @@ impl Domain {
     }
 
     /// Why the domain is only known from outside, if it is.
-    pub(crate) fn vague(&self) -> Option<&Unknown> {
-        self.vague.as_ref()
+    pub(crate) fn vague(&self) -> Option<Unknown> {
+        let of_guards = || match (&self.points, self.set()) {
+            (_, Err(e)) => Some(e),
+            (Points::Guarded(made), _) => made.get().and_then(|made| made.vague.clone()),
+            (Points::Made(_), _) => None,
+        };
+        self.vague.clone().or_else(of_guards)
     }
 
     /// Whether a condition holds at every point.
     ///
     /// A vector condition is asked of every lane; the witness has the lane.
     pub fn prove(&self, cond: &Expr) -> Proof {
-        let ask = || {
-            let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
-            d.refute(fails)
-        };
-        self.engine.ask(ask).into()
+        self.form(|n| n.pred(cond)?.negate()).and_then(|(d, fails)| d.refuted(fails)).into()
+    }
+
+    /// [`Domain::refute`] as a question of its own.
+    fn refuted(&self, fails: Pred) -> Known<Proof> {
+        if self.engine.sees(|| is_never(self.guards.iter(), &fails))? {
+            return Ok(Proof::Yes);
+        }
+        let question = self.question("refute").map(|q| q.pred(&fails));
+        self.engine.remembered(question, || self.ask(|| self.refute(fails.clone())))
+    }
+
+    /// A question about the domain, if that is one of guards alone.
+    pub(crate) fn question(&self, what: &'static str) -> Option<Question> {
+        match &self.points {
+            Points::Guarded(_) if self.vague.is_none() => {
+                let question = Question::new(what, self.engine.quota());
+                Some(question.domain(self.vars, &self.space.atoms, &self.guards))
+            }
+            _ => None,
+        }
     }
 
     /// A form of expressions, and the domain with the lane that is in it.
@@ -372,20 +520,28 @@ impl Domain {
     pub fn proves(&self, cond: &Expr) -> bool {
         let ask = || {
             let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
-            let Some((d, bad)) = d.part(&fails)? else { return Ok(true) };
-            // What is symbolic ends where its type does.
-            Ok(d.space.len() > d.vars && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
+            if d.engine.sees(|| is_never(d.guards.iter(), &fails))? {
+                return Ok(true);
+            }
+            let question = d.question("proves").map(|q| q.pred(&fails));
+            d.engine.remembered(question, || d.ask(|| d.is_never(&fails)))
         };
-        self.engine.ask(ask) == Ok(true)
+        ask() == Ok(true)
+    }
+
+    /// Whether a condition certainly holds at no point. What is symbolic ends where its type does.
+    pub(crate) fn is_never(&self, p: &Pred) -> Known<bool> {
+        let Some((d, bad)) = self.part(p)? else { return Ok(true) };
+        Ok(d.space.len() > d.vars && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
     }
 
     /// Why it cannot be said whether a condition holds at every point, at none, or at some only;
     /// `None` where it can.
     pub fn doubt(&self, cond: &Expr) -> Option<Unknown> {
-        let exact = self.engine.ask(|| {
+        let exact = self.ask(|| {
             let (d, p) = self.form(|n| n.pred(cond))?;
             let d = d.reach(|f| p.atoms(f))?;
-            Ok(d.vague.is_none() && d.space.atoms.iter().all(|a| a.as_var().is_some()))
+            Ok(d.vague().is_none() && d.space.atoms.iter().all(|a| a.as_var().is_some()))
         });
         if exact == Ok(true) {
             return None;
@@ -407,14 +563,20 @@ impl Domain {
                 let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
                 Pred::eq(without_quotients(&d)?).negate()
             })?;
-            d.refute(differ)
+            d.refuted(differ)
         };
-        self.engine.ask(ask).into()
+        ask().into()
     }
 
     /// Whether the domain has no point; the witness of a no is one.
     pub fn is_empty(&self) -> Proof {
-        self.engine.ask(|| self.refute(Pred::Bool(true))).into()
+        self.refuted(Pred::Bool(true)).into()
+    }
+
+    /// Whether it is certain that the domain has no point: [`Domain::is_empty`] without the witness,
+    /// which takes longer to find.
+    pub fn is_void(&self) -> bool {
+        self.proves(&Expr::bool(false))
     }
 
     /// One point of the domain, away from the ends of what its variables can be; what is not
@@ -423,8 +585,8 @@ impl Domain {
     /// # Errors
     /// [`Reason::Empty`] for a domain without points.
     pub fn middle(&self) -> Known<Domain> {
-        self.engine.ask(|| {
-            let mut set = self.set.clone();
+        self.ask(|| {
+            let mut set = self.set()?;
             if set.is_empty()? {
                 return Err(Reason::Empty.into());
             }
@@ -452,7 +614,14 @@ impl Domain {
             return Ok(None);
         }
         let d = self.reach(|f| p.atoms(f))?;
-        let part = d.set.clone().intersect(d.space.pred(p)?)?;
+        let part = match &d.points {
+            // All at once, where the set itself is not there yet.
+            Points::Guarded(made) if made.get().is_none() => {
+                d.space.all(d.guards.iter().chain([p])).ok()
+            }
+            _ => None,
+        };
+        let part = part.map_or_else(|| d.set()?.intersect(d.space.pred(p)?), Ok)?;
         Ok((!part.is_empty()?).then_some((d, part)))
     }
 
@@ -496,7 +665,7 @@ impl Domain {
     }
 
     /// Each atom is between the ends that are given for it.
-    fn between(&self, ends: impl Fn(&Atom) -> Option<(i128, i128)>) -> Known<Pred> {
+    pub(crate) fn between(&self, ends: impl Fn(&Atom) -> Option<(i128, i128)>) -> Known<Pred> {
         let mut parts = Vec::new();
         for a in self.space.atoms.iter() {
             if let Some(ends) = ends(a) {
@@ -515,115 +684,6 @@ impl Domain {
         Ok(self.part(&fails)?.is_none())
     }
 
-    /// What kept a refutation from counting.
-    fn why_vague(&self, fails: &Pred) -> Unknown {
-        if let Some(why) = &self.vague {
-            return why.clone();
-        }
-        let mut terms: BTreeSet<Atom> = BTreeSet::new();
-        fails.atoms(&mut |a| close(a, &mut terms));
-        let mut unknown: Vec<&Atom> = terms.iter().filter(|a| a.as_var().is_none()).collect();
-        if unknown.is_empty() {
-            unknown = self.space.atoms.iter().filter(|a| a.as_var().is_none()).collect();
-        }
-        not_affine(unknown.into_iter().map(Atom::expr))
-    }
-
-    /// A point of `bad` at which `fails` holds for certain.
-    fn witness_of(&self, bad: &Raw, fails: &Pred) -> Known<Option<Witness>> {
-        if self.vague.is_some() {
-            return Ok(None);
-        }
-        let hidden = self.unknowns();
-        if hidden.is_empty() {
-            return self.friendly_point(bad);
-        }
-        // Points at which evaluation confirms everything.
-        for lowest in [0, 1, 2, 3, -5] {
-            let near = bad.clone().intersect(self.near(lowest, 64)?)?;
-            let near = self.project(near, &hidden)?;
-            if near.is_empty()? {
-                continue;
-            }
-            for set in [near.clone().lexmin()?, near.lexmax()?] {
-                let Some(witness) = self.read_point(&set)? else { continue };
-                let env = |v: &Var| witness.get(v).map(i128::from);
-                let guarded =
-                    self.guards.iter().try_fold(true, |all, g| Some(all & eval::pred(g, &env)?));
-                if guarded == Some(true) && eval::pred(fails, &env) == Some(true) {
-                    return Ok(Some(witness));
-                }
-            }
-        }
-        // Points at which the unknowns do not matter. What is certain of the unknowns, alone:
-        if hidden.iter().any(|i| !matches!(self.space.atoms[*i].nature(), Nature::Opaque)) {
-            return Ok(None);
-        }
-        let free = Domain { set: self.space.universe()?, ..self.clone() };
-        let possible = free.learn(&self.space.atoms)?;
-        let escape = self.project(possible.clone().subtract(bad.clone())?, &hidden)?;
-        let certain = self.project(possible, &hidden)?.subtract(escape)?;
-        if certain.is_empty()? {
-            return Ok(None);
-        }
-        self.friendly_point(&self.reinsert(certain, &hidden)?)
-    }
-
-    fn project(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
-        for at in dims.iter().rev() {
-            set = set.project_out(SET, *at as u32, 1)?;
-        }
-        Ok(set)
-    }
-
-    fn reinsert(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
-        for at in dims {
-            set = set.insert_dims(SET, *at as u32, 1)?;
-        }
-        Ok(set)
-    }
-
-    /// Points whose variables are in `lowest..=lowest + width`.
-    fn near(&self, lowest: i128, width: i128) -> Known<Raw> {
-        let ends = (lowest, lowest + width);
-        self.space.pred(&self.between(|a| a.as_var().map(|_| ends))?)
-    }
-
-    /// The positions of the atoms that are no variables.
-    fn unknowns(&self) -> Vec<usize> {
-        (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect()
-    }
-
-    /// A point that is easy to look at: the lexicographically smallest where there is one, or one
-    /// with small numbers.
-    pub(crate) fn friendly_point(&self, set: &Raw) -> Known<Option<Witness>> {
-        let hidden = self.unknowns();
-        let seen = self.project(set.clone(), &hidden)?;
-        if seen.is_bounded()? {
-            return self.read_point(&seen.lexmin()?);
-        }
-        for (lowest, width) in [(0, 64), (-64, 128), (-(1 << 31), (1 << 32) - 1)] {
-            let near = self.project(set.clone().intersect(self.near(lowest, width)?)?, &hidden)?;
-            if !near.is_empty()? {
-                return self.read_point(&near.lexmin()?);
-            }
-        }
-        self.read_point(&seen)
-    }
-
-    /// Some point of a set of this space's variables alone.
-    fn read_point(&self, set: &Raw) -> Known<Option<Witness>> {
-        let point = set.clone().sample()?;
-        if point.is_void()? {
-            return Ok(None);
-        }
-        let vars = self.space.atoms.iter().filter_map(Atom::as_var).enumerate();
-        let values = vars
-            .map(|(i, v)| Ok((v.clone(), point.coordinate(SET, i as i32)?.int()?)))
-            .collect::<Known<Vec<_>>>()?;
-        Ok(Some(Witness { values }))
-    }
-
     /// Least and greatest value of an integer expression over the domain; `None` where it is not
     /// bounded, or where the bound does not fit 64 bits.
     ///
@@ -632,22 +692,22 @@ impl Domain {
     /// # Errors
     /// [`Reason::Empty`] for a domain without points.
     pub fn bounds(&self, e: &Expr) -> Known<(Option<i64>, Option<i64>)> {
-        self.engine.ask(|| {
-            let (d, s) = self.form(|n| n.sum(e))?;
-            d.sum_bounds(&s)
-        })
+        let (d, s) = self.form(|n| n.sum(e))?;
+        let question = d.question("bounds").map(|q| q.sum(&s));
+        d.engine.remembered(question, || d.ask(|| d.sum_bounds(&s)))
     }
 
     pub(crate) fn sum_bounds(&self, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
         let d = self.reach(|f| s.atoms(f))?;
-        if d.set.is_empty()? {
+        let set = d.set()?;
+        if set.is_empty()? {
             return Err(Reason::Empty.into());
         }
         if let Some(k) = s.as_constant() {
             let k = i64::try_from(k).ok();
             return Ok((k, k));
         }
-        d.bounds_in(&d.set, s)
+        d.bounds_in(&set, s)
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tilewright_ir::{Error, Var};
 
@@ -11,11 +12,35 @@ use crate::answer::{Known, Reason};
 use crate::budget;
 use crate::isl::Ctx;
 use crate::isl::api::Api;
+use crate::memory::{Answer, Question};
 use crate::normalizer::Normalizer;
 
 /// Operations that a question may take unless the caller says otherwise. Simple questions take
 /// tens to hundreds; this many take about a second.
 pub const DEFAULT_QUOTA: u64 = 4_000_000;
+
+/// Questions that the library was asked.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+
+/// Questions that were answered without it.
+static SPARED: AtomicU64 = AtomicU64::new(0);
+
+/// How many questions were put to engines in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Questions {
+    /// All of them.
+    pub all: u64,
+    /// Those that the library had to answer; the others were seen at once, or asked before.
+    pub by_library: u64,
+}
+
+impl Questions {
+    /// Those of all threads so far.
+    pub fn so_far() -> Questions {
+        let by_library = ASKED.load(Ordering::Relaxed);
+        Questions { all: by_library + SPARED.load(Ordering::Relaxed), by_library }
+    }
+}
 
 thread_local! {
     /// The variables that hold data in the function that the work of this thread is about.
@@ -113,22 +138,79 @@ impl Engine {
 
     /// Runs a question under the quota, and under the budget of the work that asks it. Questions
     /// that arise inside of one are parts of it.
-    ///
-    /// Coalescing makes unions shorter, and once in a great many times a part that isl itself cannot
-    /// use. A question that the library fails on is asked once more with unions as they are.
     pub(crate) fn ask<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
         if self.ctx.is_limited() {
             return work();
         }
-        let within_budget = || match budget::open(self.quota) {
-            Ok(operations) => self.ctx.limited(operations, &work),
-            Err(operations) => Err(Reason::Budget { operations }.into()),
-        };
-        match within_budget() {
-            Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
-                self.ctx.without_coalescing(within_budget)
-            }
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        self.twice(|| self.ctx.limited(self.open()?, &work))
+    }
+
+    /// The operations that a question may take.
+    fn open(&self) -> Known<u64> {
+        budget::open(self.quota).map_err(|operations| Reason::Budget { operations }.into())
+    }
+
+    /// Declines a question for which nothing is left.
+    pub(crate) fn affords(&self) -> Known<()> {
+        if self.ctx.is_limited() { Ok(()) } else { self.open().map(drop) }
+    }
+
+    /// Coalescing makes unions shorter, and once in a great many times a part that isl itself cannot
+    /// use. Work that the library fails on is done once more with unions as they are.
+    fn twice<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
+        match work() {
+            Err(e) if matches!(e.reason(), Reason::Engine(_)) => self.ctx.without_coalescing(work),
             answer => answer,
         }
+    }
+
+    /// Makes what a question is about, under the quota, and charges nothing for it.
+    pub(crate) fn prepare<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
+        if self.ctx.is_limited() {
+            return work();
+        }
+        budget::apart(|| self.twice(|| self.ctx.limited(self.quota, &work)))
+    }
+
+    /// Whether the answer to a question is seen without the library. If so, that was a question.
+    pub(crate) fn sees(&self, answer: impl FnOnce() -> bool) -> Known<bool> {
+        if self.ctx.is_limited() {
+            return Ok(answer());
+        }
+        self.open()?;
+        let seen = answer();
+        if seen {
+            SPARED.fetch_add(1, Ordering::Relaxed);
+            budget::close(0);
+        }
+        Ok(seen)
+    }
+
+    /// The answer to a question: the one that it had before in this process, or the one that `work`
+    /// finds; see [`crate::memory`].
+    pub(crate) fn remembered<T: Answer>(
+        &self,
+        question: Option<Question>,
+        work: impl FnOnce() -> Known<T>,
+    ) -> Known<T> {
+        let Some(question) = question.filter(|_| !self.ctx.is_limited()) else { return work() };
+        let Some(asked) = question.asked() else { return work() };
+        if let Some((answer, charge)) = asked.answer()
+            && budget::pay(charge)
+        {
+            SPARED.fetch_add(1, Ordering::Relaxed);
+            return Ok(answer);
+        }
+        let (answer, charge) = budget::charged(work);
+        if let Ok(answer) = &answer {
+            asked.keep(answer, charge);
+        }
+        answer
+    }
+
+    /// Operations that a question may take.
+    pub(crate) fn quota(&self) -> u64 {
+        self.quota
     }
 }

@@ -39,7 +39,7 @@ impl Relation {
     /// [`Reason::Mismatch`] for a map that is not injective, with two points that collide.
     pub fn inverse(&self, cells: &[Var]) -> Known<Vec<Expr>> {
         self.fits(cells)?;
-        self.domain.engine.ask(|| {
+        self.domain.ask(|| {
             if let Some(why) = self.hidden_terms() {
                 return Err(why);
             }
@@ -101,7 +101,7 @@ impl Relation {
         let image = self.range(cells)?.domain()?;
         let mut sums = self.sums.clone();
         sums.extend(image.space.atoms[cells.len()..].iter().cloned().map(Sum::atom));
-        let graph = d.space.graph(&sums)?.on_domain(d.set.clone())?;
+        let graph = d.space.graph(&sums)?.on_domain(d.set()?)?;
         let function = graph.reverse()?.coalesce()?.function();
         let mut out = Vec::new();
         for (at, v) in d.vars().enumerate() {
@@ -118,7 +118,7 @@ impl Relation {
                 Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
                     let mut columns = sums.clone();
                     columns.push(Sum::var(v));
-                    let points = d.set.clone().apply(d.space.graph(&columns)?)?;
+                    let points = d.set()?.apply(d.space.graph(&columns)?)?;
                     let points = points.move_dims(PARAM, 0, SET, 0, sums.len() as u32)?;
                     out.push(image.write_params(&points.dim_max(0)?, v.dtype())?);
                 }

@@ -53,6 +53,7 @@ mod form;
 mod inverse;
 mod isl;
 mod last_writers;
+mod memory;
 mod normalizer;
 mod product;
 mod quick;
@@ -62,12 +63,13 @@ mod set;
 pub mod simplify;
 mod space;
 mod unknowns;
+mod witness;
 
 pub use access::AccessRelation;
 pub use answer::{Known, Proof, Reason, Unknown, Witness};
 pub use bounds::Bounds;
 pub use domain::Domain;
-pub use engine::{DEFAULT_QUOTA, Engine};
+pub use engine::{DEFAULT_QUOTA, Engine, Questions};
 pub use eval::evaluate;
 pub use isl::find::OVERRIDE;
 pub use last_writers::{

@@ -81,12 +81,10 @@ impl fmt::Display for Collision {
 impl Domain {
     /// The map from each point to the values of some integer expressions.
     pub fn map(&self, exprs: &[Expr]) -> Known<Relation> {
-        self.engine.ask(|| {
-            let mut normalizer = self.engine.normalizer();
-            let sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
-            let domain = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
-            Ok(Relation { domain, exprs: exprs.to_vec(), sums })
-        })
+        let mut normalizer = self.engine.normalizer();
+        let sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
+        let domain = self.reached(|f| sums.iter().for_each(|s| s.atoms(f)))?;
+        Ok(Relation { domain, exprs: exprs.to_vec(), sums })
     }
 }
 
@@ -138,16 +136,16 @@ impl Relation {
     /// Two points with one image, or `None` if the map is injective for all symbolic sizes.
     pub fn collision(&self) -> Known<Option<Collision>> {
         let d = &self.domain;
-        d.engine.ask(|| {
+        d.ask(|| {
             let (_, sums) = self.with_symbolic();
-            let graph = d.space.graph(&sums)?.on_domain(d.set.clone())?;
+            let graph = d.space.graph(&sums)?.on_domain(d.set()?)?;
             if graph.is_injective()? {
                 return Ok(None);
             }
-            if let Some(why) = self.hidden_terms().or_else(|| d.vague().cloned()) {
+            if let Some(why) = self.hidden_terms().or_else(|| d.vague()) {
                 return Err(why);
             }
-            let same = d.set.clone().identity()?;
+            let same = d.set()?.identity()?;
             let pairs = graph.clone().then(graph.reverse()?)?.subtract(same)?;
             if pairs.is_empty()? {
                 return Ok(None);
@@ -163,7 +161,7 @@ impl Relation {
             let atoms: Vec<Atom> = d.space.atoms.iter().cloned().chain(renamed).collect();
             let flat = pairs.wrap()?.flatten()?;
             let n = d.space.atoms.iter().filter(|a| a.as_var().is_some()).count();
-            let both = Domain::of_raw(&d.engine, atoms, 0, flat.clone())?;
+            let both = Domain::of_raw(&d.engine, atoms, 0, flat.clone());
             let point = both.friendly_point(&flat)?;
             let Some(Witness { values }) = point else {
                 return Err(Reason::TooLarge.into());
@@ -182,12 +180,12 @@ impl Relation {
     pub fn range(&self, cells: &[Var]) -> Known<Set> {
         let d = &self.domain;
         self.fits(cells)?;
-        d.engine.ask(|| {
+        d.ask(|| {
             let (symbolic, sums) = self.with_symbolic();
-            let raw = d.set.clone().apply(d.space.graph(&sums)?)?.coalesce()?;
+            let raw = d.set()?.apply(d.space.graph(&sums)?)?.coalesce()?;
             let atoms = cells.iter().map(Atom::var).chain(symbolic).collect();
-            let vague = d.vague().cloned().or_else(|| forgotten(&d.hidden()));
-            let points = Domain::of_raw(&d.engine, atoms, cells.len(), raw)?;
+            let vague = d.vague().or_else(|| forgotten(&d.hidden()));
+            let points = Domain::of_raw(&d.engine, atoms, cells.len(), raw);
             Ok(Set { points: points.blurred(vague) })
         })
     }
@@ -198,7 +196,7 @@ impl Relation {
     /// [`Reason::Mismatch`] for an index that can be negative, with the point.
     pub fn physical_shape(&self) -> Known<Vec<Expr>> {
         let d = &self.domain;
-        d.engine.ask(|| {
+        d.ask(|| {
             let mut shape = Vec::new();
             for (s, e) in self.sums.iter().zip(&self.exprs) {
                 match d.refute(Pred::ge(s.clone()).negate()?)? {
@@ -228,11 +226,11 @@ impl Relation {
     /// names the physical indices.
     pub fn image(&self, cells: &[Var]) -> Known<Image> {
         let d = &self.domain;
-        d.engine.ask(|| {
+        d.ask(|| {
             let shape = self.physical_shape()?;
             let reached = self.range(cells)?;
             if let Some(why) = reached.points.vague() {
-                return Err(why.clone());
+                return Err(why);
             }
             let mut in_box = Vec::new();
             let mut normalizer = d.engine.normalizer();
@@ -242,7 +240,8 @@ impl Relation {
                 in_box.push(Pred::ge(normalizer.sum(extent)?.plus(&value, -1)?.offset(-1)?));
             }
             // What holds of the symbolic sizes, holds here too.
-            let Domain { space, vars, set, .. } = &reached.points;
+            let Domain { space, vars, .. } = &reached.points;
+            let set = reached.points.set()?;
             let symbolic = &space.atoms[*vars..];
             let context = space.gather(space.scatter(set.clone(), symbolic)?, symbolic)?;
             let cells = reached.points.within(context).constrain(in_box);
@@ -250,7 +249,7 @@ impl Relation {
             let padding = match cells.complement_form(&inside)? {
                 Some(padding) => Some(padding),
                 None => {
-                    let outside = cells.set.clone().subtract(inside)?.coalesce()?;
+                    let outside = cells.set()?.subtract(inside)?.coalesce()?;
                     cells.closed_form(&outside, None, None)?
                 }
             };

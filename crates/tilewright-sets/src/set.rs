@@ -5,15 +5,12 @@
 //! exact; a set that is only known from outside (terms that are not affine had to be eliminated)
 //! says so, and answers that would not be certain are [`Reason::NotAffine`].
 
-use std::rc::Rc;
-
 use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness};
 use crate::domain::{Domain, forgotten};
 use crate::form::{Atom, Sum};
 use crate::isl::Set as Raw;
-use crate::space::Space;
 
 /// A set of integer points. A clone shares it.
 #[derive(Clone)]
@@ -26,11 +23,11 @@ pub struct Set {
 impl Domain {
     /// The points of the domain as a set over its variables.
     pub fn to_set(&self) -> Known<Set> {
-        self.engine.ask(|| {
+        self.ask(|| {
             let vars: Vec<Var> = self.vars().cloned().collect();
             let (outer, atoms) = self.outer(&vars)?;
             let dropped = self.space.atoms.iter().filter(|a| !atoms.contains(a));
-            Ok(Set { points: outer.blurred(self.vague().cloned().or_else(|| forgotten(dropped))) })
+            Ok(Set { points: outer.blurred(self.vague().or_else(|| forgotten(dropped))) })
         })
     }
 
@@ -51,9 +48,9 @@ impl Domain {
     /// # Ok::<(), tilewright_ir::Error>(())
     /// ```
     pub fn outside(&self, exprs: &[Expr], set: &Set) -> Known<Domain> {
-        self.engine.ask(|| {
+        self.ask(|| {
             let (d, inside) = self.preimage(exprs, set)?;
-            Ok(d.within(d.set.clone().subtract(inside)?.coalesce()?))
+            Ok(d.within(d.set()?.subtract(inside)?.coalesce()?))
         })
     }
 
@@ -61,16 +58,16 @@ impl Domain {
     /// every point.
     pub fn lies_in(&self, exprs: &[Expr], set: &Set) -> bool {
         set.is_exact()
-            && self.engine.ask(|| {
+            && self.ask(|| {
                 let (d, inside) = self.preimage(exprs, set)?;
-                d.set.is_subset(&inside)
+                d.set()?.is_subset(&inside)
             }) == Ok(true)
     }
 
     /// The points whose values of `exprs` are in the set, among others that the domain does not
     /// have.
     fn preimage(&self, exprs: &[Expr], set: &Set) -> Known<(Domain, Raw)> {
-        let Domain { space, vars: dims, set, .. } = &set.points;
+        let (Domain { space, vars: dims, .. }, set) = (&set.points, set.points.set()?);
         if exprs.len() != *dims {
             let what = format!("{} expressions for {dims} dimensions", exprs.len());
             return Err(Reason::Mismatch(what).into());
@@ -79,7 +76,7 @@ impl Domain {
         let mut sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
         sums.extend(space.atoms[*dims..].iter().cloned().map(Sum::atom));
         let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
-        let inside = set.clone().apply(d.space.graph(&sums)?.reverse()?)?;
+        let inside = set.apply(d.space.graph(&sums)?.reverse()?)?;
         Ok((d, inside))
     }
 }
@@ -97,15 +94,15 @@ impl Set {
 
     /// The points as a domain, for questions about expressions.
     pub fn domain(&self) -> Known<Domain> {
-        Ok(Domain { vague: None, ..self.points.clone() })
+        Ok(self.points.clone().certain())
     }
 
     fn certain(&self) -> Known<()> {
-        self.points.vague().cloned().map_or(Ok(()), Err)
+        self.points.vague().map_or(Ok(()), Err)
     }
 
     fn ask<T>(&self, work: impl Fn(&Domain) -> Known<T>) -> Known<T> {
-        self.points.engine.ask(|| work(&self.points))
+        self.points.ask(|| work(&self.points))
     }
 
     /// An operation on the points of two sets over the same variables, in whatever pieces it gives: good
@@ -116,7 +113,7 @@ impl Set {
                 return Err(Reason::Mismatch("sets over different variables".into()).into());
             }
             let (both, set) = points.side_by_side(&other.points)?;
-            Ok(Set { points: both.within(operation(both.set.clone(), set)?) })
+            Ok(Set { points: both.within(operation(both.set()?, set)?) })
         })
     }
 
@@ -164,9 +161,9 @@ impl Set {
             let (lost, stays): (Vec<&Atom>, Vec<&Atom>) =
                 space.atoms[*dims..].iter().partition(|a| a.varies_with(&gone));
             atoms.extend(stays.into_iter().cloned());
-            let why = points.vague().cloned().or_else(|| forgotten(lost));
-            let set = space.scatter(points.set.clone(), &atoms)?.coalesce()?;
-            let projected = Domain::of_raw(&points.engine, atoms, vars.len(), set)?;
+            let why = points.vague().or_else(|| forgotten(lost));
+            let set = space.scatter(points.set()?, &atoms)?.coalesce()?;
+            let projected = Domain::of_raw(&points.engine, atoms, vars.len(), set);
             Ok(Set { points: projected.blurred(why) })
         })
     }
@@ -190,17 +187,15 @@ impl Set {
     pub fn join(&self, other: &Set) -> Known<Set> {
         self.ask(|points| {
             let (both, set) = points.side_by_side(&other.points)?;
-            let set = both.set.clone().intersect(set)?.coalesce()?;
-            Ok(Set { points: Domain { set, ..both } })
+            let set = both.set()?.intersect(set)?.coalesce()?;
+            Ok(Set { points: both.within(set) })
         })
     }
 
     /// The points that satisfy every linear equation which all points of the set satisfy: the
     /// smallest set of that kind around it.
     pub fn affine_hull(&self) -> Known<Set> {
-        self.ask(|points| {
-            Ok(Set { points: points.within(points.set.clone().affine_hull()?.set()?) })
-        })
+        self.ask(|points| Ok(Set { points: points.within(points.set()?.affine_hull()?.set()?) }))
     }
 
     /// The same points over other variables, one for each dimension.
@@ -213,14 +208,13 @@ impl Set {
             return Err(Reason::Mismatch("not one new variable for each dimension".into()).into());
         }
         let atoms = new.into_iter().chain(symbolic.cloned()).collect();
-        let space = Rc::new(Space::new(&points.engine.ctx, atoms)?);
-        Ok(Set { points: Domain { space, ..points.clone() } })
+        Ok(Set { points: points.over(atoms)? })
     }
 
     /// Whether there is no point; the witness of a no is one.
     pub fn is_empty(&self) -> Proof {
         let ask = || -> Known<Proof> {
-            if self.ask(|points| points.set.is_empty())? {
+            if self.ask(|points| points.set()?.is_empty())? {
                 return Ok(Proof::Yes);
             }
             self.certain()?;
@@ -233,23 +227,30 @@ impl Set {
     /// Whether it is certain that there is no point: [`Set::is_empty`] without the witness, which
     /// takes longer to find.
     pub fn is_void(&self) -> bool {
-        self.ask(|points| points.set.is_empty()) == Ok(true)
+        self.ask(|points| points.set()?.is_empty()) == Ok(true)
     }
 
     /// Whether it is certain that every point is one of the other: [`Set::is_subset`] without the
     /// witness.
     pub fn is_within(&self, other: &Set) -> bool {
-        other.is_exact() && self.in_pieces(other, Raw::subtract).is_ok_and(|rest| rest.is_void())
+        let inside = |points: &Domain| {
+            if !self.vars().eq(other.vars()) {
+                return Err(Reason::Mismatch("sets over different variables".into()).into());
+            }
+            let (both, set) = points.side_by_side(&other.points)?;
+            both.set()?.is_subset(&set)
+        };
+        other.is_exact() && self.ask(inside) == Ok(true)
     }
 
     /// Whether every point is one of the other, which must be exact for a yes.
     pub fn is_subset(&self, other: &Set) -> Proof {
         let rest = match self.in_pieces(other, Raw::subtract) {
-            Ok(rest) => Domain { vague: self.points.vague.clone(), ..rest.points },
+            Ok(rest) => rest.points.certain().blurred(self.points.vague()),
             Err(e) => return Proof::Unknown(e),
         };
         match (Set { points: rest }.is_empty(), other.points.vague()) {
-            (Proof::Yes, Some(why)) => Proof::Unknown(why.clone()),
+            (Proof::Yes, Some(why)) => Proof::Unknown(why),
             (proof, _) => proof,
         }
     }
@@ -264,9 +265,9 @@ impl Set {
 
     /// Some point, with values for the symbolic sizes; `None` for the empty set.
     pub fn point(&self) -> Known<Option<Witness>> {
-        self.ask(|points| match points.set.is_empty()? {
+        self.ask(|points| match points.set()?.is_empty()? {
             true => Ok(None),
-            false => points.friendly_point(&points.set),
+            false => points.friendly_point(&points.set()?),
         })
     }
 
@@ -275,10 +276,11 @@ impl Set {
     /// The set must be exact, and its dimensions variables of the domain.
     pub fn condition(&self, within: &Domain) -> Known<Expr> {
         self.certain()?;
-        self.ask(|Domain { space, set, .. }| {
+        self.ask(|points| {
+            let (space, set) = (&points.space, points.set()?);
             let d = within.reach(|f| space.atoms.iter().for_each(f))?;
-            let inside = d.space.gather(set.clone(), &space.atoms)?;
-            let inside = inside.intersect(d.set.clone())?;
+            let inside = d.space.gather(set, &space.atoms)?;
+            let inside = inside.intersect(d.set()?)?;
             d.closed_form(&inside, None, None)?.ok_or_else(|| Reason::NoClosedForm.into())
         })
     }

@@ -83,10 +83,15 @@ impl Domain {
         if e.as_int().is_some() {
             return e.clone();
         }
-        let found = self.engine.ask(|| {
+        let ask = || {
             let s = self.engine.normalizer().sum(e)?;
-            self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e))
-        });
+            // Of what is written, the price of the original alone counts.
+            let question = self.question("simplify").map(|q| q.sum(&s).number(e.dtype()));
+            self.engine.remembered(question.map(|q| q.number(cost(e))), || {
+                self.ask(|| self.reach(|f| s.atoms(f))?.simplest(&s, e.dtype(), Some(e)))
+            })
+        };
+        let found = ask();
         match found {
             Ok(Some(better)) => better,
             _ => e.clone(),
@@ -95,12 +100,18 @@ impl Domain {
 
     /// The simplest condition that holds at the same points of the domain.
     pub fn simplify_predicate(&self, e: &Expr) -> Expr {
-        let found = self.engine.ask(|| {
+        let ask = || {
             let p = self.engine.normalizer().pred(e)?;
-            let d = self.reach(|f| p.atoms(f))?;
-            let inside = d.set.clone().intersect(d.space.pred(&p)?)?;
-            d.closed_form(&inside, Some(&p), Some(e))
-        });
+            let question = self.question("simplify").map(|q| q.pred(&p).number(cost(e)));
+            self.engine.remembered(question, || {
+                self.ask(|| {
+                    let d = self.reach(|f| p.atoms(f))?;
+                    let inside = d.set()?.intersect(d.space.pred(&p)?)?;
+                    d.closed_form(&inside, Some(&p), Some(e))
+                })
+            })
+        };
+        let found = ask();
         match found {
             Ok(Some(better)) => better,
             _ => e.clone(),
@@ -137,7 +148,7 @@ impl Domain {
 
     /// What the engine makes of a sum under the domain, if it is one piece.
     fn by_engine(&self, s: &Sum) -> Known<Option<Sum>> {
-        let f = self.space.sum(s)?.coalesce()?.gist(self.set.clone())?.coalesce()?;
+        let f = self.space.sum(s)?.coalesce()?.gist(self.set()?)?.coalesce()?;
         match f.pieces()? {
             1 => match f.list()?.as_slice() {
                 [(_, aff)] => self.space.lift(aff).map(Some),
@@ -227,7 +238,7 @@ impl Domain {
                 // Each side under its own condition.
                 let yes = self.constrain(vec![(**c).clone()]).reduce(a)?;
                 let no = self.constrain(vec![c.negate()?]).reduce(b)?;
-                let inside = self.set.clone().intersect(self.space.pred(c)?)?;
+                let inside = self.set()?.intersect(self.space.pred(c)?)?;
                 let cond = match self.closed_form(&inside, Some(c), None)? {
                     Some(e) => self.engine.normalizer().pred(&e)?,
                     None => (**c).clone(),
@@ -282,7 +293,7 @@ impl Domain {
         if inside.is_empty()? {
             return Ok(Some(Expr::bool(false)));
         }
-        let outside = self.set.clone().subtract(inside.clone())?;
+        let outside = self.set()?.subtract(inside.clone())?;
         if outside.is_empty()? {
             return Ok(Some(Expr::bool(true)));
         }
@@ -303,14 +314,14 @@ impl Domain {
             let mut out = Vec::new();
             for s in [coalesced, explicit] {
                 if s.basic_sets()? <= MAX_PARTS {
-                    let gist = s.gist(self.set.clone())?.coalesce()?;
+                    let gist = s.gist(self.set()?)?.coalesce()?;
                     let gist = gist.compute_divs()?.remove_redundancies()?;
                     push(&mut out, self.space.lift_set(&gist)?);
                 }
             }
             let all = match &box_of_all {
                 Some(all) => all,
-                None => &*box_of_all.insert(self.ends(&self.set)?),
+                None => &*box_of_all.insert(self.ends(&self.set()?)?),
             };
             if let Some(b) = self.as_box(set, all)? {
                 push(&mut out, vec![b]);
@@ -344,14 +355,14 @@ impl Domain {
             push(&mut found, dressed);
         }
         cheapest(found.iter().map(|p| (p, render::pred(p))), original, |p| {
-            self.set.clone().intersect(self.space.pred(p)?)?.is_equal(inside)
+            self.set()?.intersect(self.space.pred(p)?)?.is_equal(inside)
         })
     }
 
     /// The domain without a part of it, where that part is one conjunction relative to the domain:
     /// one of its constraints fails. `None` where it is not.
     pub(crate) fn complement_form(&self, part: &Raw) -> Known<Option<Expr>> {
-        let gist = part.clone().coalesce()?.gist(self.set.clone())?;
+        let gist = part.clone().coalesce()?.gist(self.set()?)?;
         if gist.basic_sets()? != 1 {
             return Ok(None);
         }
@@ -368,8 +379,8 @@ impl Domain {
 
     /// The simplest closed form of one condition, by its gist; itself where that is no conjunction.
     fn alone(&self, p: &Pred) -> Known<Pred> {
-        let inside = self.set.clone().intersect(self.space.pred(p)?)?;
-        let gist = inside.detect_equalities()?.gist(self.set.clone())?;
+        let inside = self.set()?.intersect(self.space.pred(p)?)?;
+        let gist = inside.detect_equalities()?.gist(self.set()?)?;
         if gist.basic_sets()? != 1 {
             return Ok(p.clone());
         }
@@ -409,7 +420,7 @@ impl Domain {
             let kept = std::mem::replace(&mut parts[at], Pred::Bool(true));
             let others = self.space.pred(&Pred::and(parts.iter().cloned()))?;
             let fails = self.space.pred(&kept.negate()?)?;
-            if !self.set.clone().intersect(others)?.intersect(fails)?.is_empty()? {
+            if !self.set()?.intersect(others)?.intersect(fails)?.is_empty()? {
                 parts[at] = kept;
             }
         }

@@ -5,7 +5,7 @@
 //! points is asked of all their values too. Lowering goes through the engine's constructors (no
 //! text is parsed), lifting reads affine functions and constraints back.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::ffi::{c_int, c_uint};
 
 use crate::answer::{Known, Reason, Unknown};
@@ -17,17 +17,22 @@ use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, Map, PwAff, Set, Space as IslSp
 pub(crate) struct Space {
     pub ctx: Ctx,
     pub atoms: Vec<Atom>,
-    place: HashMap<Atom, c_int>,
-    isl: IslSpace,
-    local: LocalSpace,
+    isl: OnceCell<(IslSpace, LocalSpace)>,
 }
 
 impl Space {
-    pub fn new(ctx: &Ctx, atoms: Vec<Atom>) -> Known<Space> {
-        let isl = ctx.space(std::iter::empty(), atoms.len())?;
+    pub fn new(ctx: &Ctx, atoms: Vec<Atom>) -> Space {
+        Space { ctx: ctx.clone(), atoms, isl: OnceCell::new() }
+    }
+
+    /// What the engine calls the space.
+    fn isl(&self) -> Known<&(IslSpace, LocalSpace)> {
+        if let Some(isl) = self.isl.get() {
+            return Ok(isl);
+        }
+        let isl = self.ctx.space(std::iter::empty(), self.atoms.len())?;
         let local = isl.clone().local()?;
-        let place = atoms.iter().enumerate().map(|(i, a)| (a.clone(), i as c_int)).collect();
-        Ok(Space { ctx: ctx.clone(), atoms, place, isl, local })
+        Ok(self.isl.get_or_init(|| (isl, local)))
     }
 
     pub fn len(&self) -> usize {
@@ -35,36 +40,39 @@ impl Space {
     }
 
     pub fn position(&self, atom: &Atom) -> Option<usize> {
-        self.place.get(atom).map(|i| *i as usize)
+        self.atoms.iter().position(|a| a == atom)
     }
 
     /// All points.
     pub fn universe(&self) -> Known<Set> {
-        self.isl.clone().universe()
+        self.isl()?.0.clone().universe()
     }
 
     /// No point.
     pub fn empty(&self) -> Known<Set> {
-        self.isl.clone().empty()
+        self.isl()?.0.clone().empty()
     }
 
     fn aff(&self, s: &Sum) -> Known<Aff> {
-        let mut aff = self.local.clone().zero()?;
+        let mut aff = self.isl()?.1.clone().zero()?;
         aff = match c_int::try_from(s.constant) {
             Ok(small) => aff.set_constant_si(small)?,
             Err(_) => aff.set_constant_val(self.ctx.val(s.constant)?)?,
         };
         for (term, c) in &s.terms {
             let Term::Atom(atom) = term else { continue };
-            let Some(at) = self.place.get(atom) else {
-                return Err(Reason::Engine(format!("{} has no place", atom.name())).into());
-            };
+            let at = self.place(atom)? as c_int;
             aff = match c_int::try_from(*c) {
-                Ok(small) => aff.set_coefficient_si(IN, *at, small)?,
-                Err(_) => aff.set_coefficient_val(IN, *at, self.ctx.val(*c)?)?,
+                Ok(small) => aff.set_coefficient_si(IN, at, small)?,
+                Err(_) => aff.set_coefficient_val(IN, at, self.ctx.val(*c)?)?,
             };
         }
         Ok(aff)
+    }
+
+    fn place(&self, atom: &Atom) -> Known<usize> {
+        let missing = || Reason::Engine(format!("{} has no place", atom.name())).into();
+        self.position(atom).ok_or_else(missing)
     }
 
     /// The function that a sum is.
@@ -115,10 +123,8 @@ impl Space {
 
     /// The points at which a condition holds.
     pub fn pred(&self, p: &Pred) -> Known<Set> {
-        if let Some(plain) = self.plain(p)? {
-            return plain.set();
-        }
         match p {
+            Pred::Ge(s) | Pred::Eq(s) if is_affine(s) => self.rows(&[p])?.set(),
             Pred::Bool(true) => self.universe(),
             Pred::Bool(false) => self.empty(),
             Pred::Ge(s) => self.sum(s)?.nonneg(),
@@ -138,32 +144,53 @@ impl Space {
         }
     }
 
-    /// The points at which all of some conditions hold.
+    /// The points at which all of some conditions hold. Constraints on affine functions, which most
+    /// conditions are, become rows of one system. Unions come last: they multiply what is
+    /// intersected after them.
     pub fn all<'a>(&self, parts: impl IntoIterator<Item = &'a Pred>) -> Known<Set> {
-        let (mut plain, mut others): (Option<BasicSet>, Vec<&Pred>) = (None, Vec::new());
-        for p in parts {
-            plain = match (self.plain(p)?, plain) {
-                (Some(new), Some(old)) => Some(old.intersect(new)?),
-                (Some(new), None) => Some(new),
-                (None, old) => {
-                    others.push(p);
-                    old
-                }
-            };
+        let (mut rows, mut others, mut unions) = (Vec::new(), Vec::new(), Vec::new());
+        let mut todo: Vec<&Pred> = parts.into_iter().collect();
+        todo.reverse();
+        while let Some(p) = todo.pop() {
+            match p {
+                Pred::And(parts) => todo.extend(parts.iter().rev()),
+                Pred::Or(_) | Pred::Ne(_) => unions.push(p),
+                Pred::Ge(s) | Pred::Eq(s) if is_affine(s) => rows.push(p),
+                Pred::Bool(true) => {}
+                p => others.push(p),
+            }
         }
-        let all = plain.map_or_else(|| self.universe(), BasicSet::set)?;
+        let all = match rows.is_empty() {
+            true => self.universe()?,
+            false => self.rows(&rows)?.set()?,
+        };
+        let others = others.into_iter().chain(unions);
         others.into_iter().try_fold(all, |all, p| all.intersect(self.pred(p)?))
     }
 
-    /// The points of one constraint on an affine function, which most conditions are; no function
-    /// by pieces is made for it. `None` for other conditions.
-    fn plain(&self, p: &Pred) -> Known<Option<BasicSet>> {
-        let affine = |s: &Sum| s.terms.keys().all(|t| matches!(t, Term::Atom(_)));
-        Ok(match p {
-            Pred::Ge(s) if affine(s) => Some(self.aff(s)?.nonneg()?),
-            Pred::Eq(s) if affine(s) => Some(self.aff(s)?.zero()?),
-            _ => None,
-        })
+    /// The points of constraints on affine functions, for which no function by pieces is made.
+    fn rows(&self, constraints: &[&Pred]) -> Known<BasicSet> {
+        let rows = |equal: bool| -> Known<Vec<Vec<i128>>> {
+            let sums = constraints.iter().filter_map(|p| match p {
+                Pred::Ge(s) if !equal => Some(s),
+                Pred::Eq(s) if equal => Some(s),
+                _ => None,
+            });
+            sums.map(|s| self.row(s)).collect()
+        };
+        self.ctx.basic_set(&self.isl()?.0, &rows(true)?, &rows(false)?)
+    }
+
+    /// The constant of an affine function, and its coefficients.
+    fn row(&self, s: &Sum) -> Known<Vec<i128>> {
+        let mut row = vec![0; self.len() + 1];
+        row[0] = s.constant;
+        for (term, c) in &s.terms {
+            if let Term::Atom(atom) = term {
+                row[self.place(atom)? + 1] = *c;
+            }
+        }
+        Ok(row)
     }
 
     /// Reads a function back. Where it is not integral by itself it is where it is used, and the
@@ -232,7 +259,7 @@ impl Space {
     }
 
     /// A space with more atoms behind, and what it takes to bring a set of this space there.
-    pub fn extended(&self, more: Vec<Atom>) -> Known<Space> {
+    pub fn extended(&self, more: Vec<Atom>) -> Space {
         Space::new(&self.ctx, self.atoms.iter().cloned().chain(more).collect())
     }
 
@@ -271,6 +298,11 @@ impl Space {
             None => Err(Unknown::from(Reason::Engine("a space shrank".into()))),
         }
     }
+}
+
+/// Whether a sum has no terms but atoms.
+fn is_affine(s: &Sum) -> bool {
+    s.terms.keys().all(|t| matches!(t, Term::Atom(_)))
 }
 
 /// Where the atoms of `all` are that are not among `some`, if those come in the same order.

@@ -26,7 +26,7 @@ use crate::product::{is_remainder, product, split_by, times};
 impl Domain {
     /// The set with the facts about those atoms that are not plain variables.
     pub(crate) fn learn(&self, atoms: &[Atom]) -> Known<Raw> {
-        let mut learned = Learned { domain: self, atoms, set: self.set.clone() };
+        let mut learned = Learned { domain: self, atoms, set: self.set()? };
         for a in atoms {
             if let Some(ends) = a.narrow_range() {
                 learned.add(Pred::between(&Sum::atom(a.clone()), ends)?)?;

@@ -512,7 +512,7 @@ impl Cuts<'_> {
             let within = self.var.expr().greater_equal(&range.min).and(self.var.expr().less(&end));
             let interval: Set =
                 reached.intersect(&self.inside.domain().with_guard(&within).to_set()?)?;
-            if !interval.is_subset(&decided).is_yes() {
+            if !interval.is_within(&decided) {
                 continue;
             }
             if let Some(at) = [range.min, end].into_iter().find_map(|at| self.between(at, bounds)) {

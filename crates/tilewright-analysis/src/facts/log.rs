@@ -409,7 +409,7 @@ impl Change {
         let differ = |(a, b): (&Expr, &Expr)| constants(a, b).is_some_and(|(a, b)| a != b);
         self.write.buffer == *read.buffer
             && (self.write.indices.iter().any(|at| at.iter().zip(&read.at).any(differ))
-                || self.access().is_some_and(|there| points().is_apart(there)))
+                || self.access().is_some_and(|there| points().is_apart(there, &[])))
     }
 }
 

@@ -228,7 +228,7 @@ impl Conversion {
         let cells = cell_names(&self.from);
         let kept = || -> Known<bool> {
             let every = boxed(&self.engine, &cells, &self.from).to_set()?;
-            Ok(every.is_subset(&self.relation()?.range(&cells)?).is_yes())
+            Ok(every.is_within(&self.relation()?.range(&cells)?))
         };
         kept().unwrap_or(false)
     }

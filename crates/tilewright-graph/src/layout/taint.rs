@@ -155,7 +155,7 @@ impl Taint {
         let new = AccessRelation::new(&hit, &w.indices).touched(&cells)?;
         let all = boxed(engine, &cells, &shape);
         match known.map(|k| &mut self.stained[k]) {
-            Some(old) if new.is_subset(&old.set).is_yes() => Ok(false),
+            Some(old) if new.is_within(&old.set) => Ok(false),
             Some(old) => {
                 old.set = old.set.union(&new)?;
                 old.region.cond = old.set.condition(&all)?;

@@ -10,6 +10,8 @@ use tilewright_ir::Error;
 use super::find::{OVERRIDE, Search};
 use super::object::Functions;
 
+/// `isl_dim_type`: the constant.
+pub(crate) const CONSTANT: c_uint = 0;
 /// `isl_dim_type`: parameters.
 pub(crate) const PARAM: c_uint = 1;
 /// `isl_dim_type`: input of a map.

@@ -176,6 +176,43 @@ impl Ctx {
         Id::read(self, raw)
     }
 
+    /// A matrix of rows of so many numbers.
+    fn mat(&self, rows: &[Vec<i128>], columns: usize) -> Known<Mat> {
+        let count = rows.len() as c_uint;
+        // SAFETY: the context is valid.
+        let raw = unsafe { (self.api().isl_mat_alloc)(self.raw(), count, columns as c_uint) };
+        let mut mat = Mat::read(self, raw)?;
+        // What isl allocates holds anything.
+        for (i, row) in (0..).zip(rows) {
+            for (k, value) in (0..).zip(row) {
+                mat = match c_int::try_from(*value) {
+                    Ok(small) => mat.set_si(i, k, small)?,
+                    Err(_) => mat.set_val(i, k, self.val(*value)?)?,
+                };
+            }
+        }
+        Ok(mat)
+    }
+
+    /// The points of a space at which functions are zero, and others not negative. A row is a constant
+    /// and a coefficient for each dimension.
+    pub fn basic_set(
+        &self,
+        space: &Space,
+        zero: &[Vec<i128>],
+        not_negative: &[Vec<i128>],
+    ) -> Known<BasicSet> {
+        let rows = zero.first().or(not_negative.first());
+        let columns = rows.map_or(1, Vec::len);
+        let (eq, ineq) = (self.mat(zero, columns)?, self.mat(not_negative, columns)?);
+        let make = self.api().isl_basic_set_from_constraint_matrices;
+        // SAFETY: valid objects of one context, handed over; the columns are the constant, then
+        // parameters, dimensions and divisions.
+        let raw =
+            unsafe { make(space.clone().raw(), eq.raw(), ineq.raw(), CONSTANT, PARAM, SET, DIV) };
+        BasicSet::read(self, raw)
+    }
+
     /// The space of sets with these parameters and a number of dimensions.
     pub fn space<'a>(
         &self,
@@ -386,6 +423,10 @@ functions {
     isl_id_alloc: fn(*mut isl_ctx, *const c_char, *mut c_void) -> *mut isl_id;
     isl_space_set_alloc: fn(*mut isl_ctx, c_uint, c_uint) -> *mut isl_space;
     isl_pw_aff_foreach_piece: fn(*mut isl_pw_aff, OnPiece, *mut c_void) -> c_int;
+    isl_mat_alloc: fn(*mut isl_ctx, c_uint, c_uint) -> *mut isl_mat;
+    isl_basic_set_from_constraint_matrices: fn(
+        *mut isl_space, *mut isl_mat, *mut isl_mat, c_uint, c_uint, c_uint, c_uint
+    ) -> *mut isl_basic_set;
 }
 objects {
     /// An integer or rational number.
@@ -404,6 +445,11 @@ objects {
     LocalSpace isl_local_space isl_local_space_copy isl_local_space_free {
         take zero = isl_aff_zero_on_domain() -> Aff;
     }
+    /// A matrix.
+    Mat isl_mat isl_mat_copy isl_mat_free {
+        take set_si = isl_mat_set_element_si(row: c_int, column: c_int, value: c_int) -> Mat;
+        take set_val = isl_mat_set_element_val(row: c_int, column: c_int, value: Val) -> Mat;
+    }
     /// An affine function with integer divisions.
     Aff isl_aff isl_aff_copy isl_aff_free {
         take piecewise = isl_pw_aff_from_aff() -> PwAff;
@@ -414,8 +460,6 @@ objects {
         take set_coefficient_val = isl_aff_set_coefficient_val(
             kind: c_uint, at: c_int, value: Val) -> Aff;
         take scale = isl_aff_scale_val(by: Val) -> Aff;
-        take nonneg = isl_aff_nonneg_basic_set() -> BasicSet;
-        take zero = isl_aff_zero_basic_set() -> BasicSet;
         look constant = isl_aff_get_constant_val() -> Val;
         look coefficient = isl_aff_get_coefficient_val(kind: c_uint, at: c_int) -> Val;
         look denominator = isl_aff_get_denominator_val() -> Val;
@@ -479,7 +523,6 @@ objects {
         take apply = isl_set_apply(map: Map) -> Set, pairs map;
         look is_equal = isl_set_is_equal(other: &Set) -> bool, pairs other;
         look is_subset = isl_set_is_subset(other: &Set) -> bool, pairs other;
-        look is_disjoint = isl_set_is_disjoint(other: &Set) -> bool, pairs other;
         look is_empty = isl_set_is_empty() -> bool;
         look is_bounded = isl_set_is_bounded() -> bool;
         look dim = isl_set_dim(kind: c_uint) -> usize;
@@ -489,7 +532,6 @@ objects {
     }
     /// A conjunction of constraints.
     BasicSet isl_basic_set isl_basic_set_copy isl_basic_set_free {
-        take intersect = isl_basic_set_intersect(other: BasicSet) -> BasicSet;
         take set = isl_set_from_basic_set() -> Set;
         look constraint_list = isl_basic_set_get_constraint_list() -> ConstraintList;
     }

@@ -155,7 +155,7 @@ impl Accesses {
         let mut all = Accesses { engine: engine.clone(), entries: Vec::new(), symbolic, names };
         let mut buffers: Vec<(u64, usize)> = Vec::new();
         for (statement, (s, (d, hidden, places))) in program.iter().zip(&prepared).enumerate() {
-            let vague = d.vague().cloned().or_else(|| forgotten(hidden));
+            let vague = d.vague().or_else(|| forgotten(hidden));
             for (access, (t, place)) in s.accesses.iter().zip(places).enumerate() {
                 let storage = t.buffer.data.id();
                 let known = buffers.iter().position(|(b, _)| *b == storage);
@@ -245,7 +245,7 @@ impl Accesses {
     /// their common order. What is not affine and varies is eliminated.
     fn relation(&self, d: &Domain, sums: &[Sum]) -> Known<Map> {
         let n = d.space.len();
-        let mut map = d.space.graph(sums)?.on_domain(d.set.clone())?;
+        let mut map = d.space.graph(sums)?.on_domain(d.set()?)?;
         // The symbolic sizes that this domain does not mention have any value.
         let mut place: Vec<Option<usize>> =
             self.symbolic.iter().map(|a| d.space.position(a)).collect();
@@ -280,7 +280,7 @@ impl Accesses {
             let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
             atoms.push(atom.ok_or_else(lost)?.clone());
         }
-        let points = Domain::of_raw(&self.engine, atoms, vars.len(), raw)?;
+        let points = Domain::of_raw(&self.engine, atoms, vars.len(), raw);
         Ok(Set { points: points.blurred(vague) })
     }
 }

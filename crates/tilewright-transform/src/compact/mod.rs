@@ -691,8 +691,8 @@ impl<'a> Relations<'a> {
         let w = of_write.get_or_init(|| relation(w));
         let (r, names) = of_read.get_or_init(|| relation(r)).elsewhere();
         match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
-            None => w.is_apart(&r),
-            Some((var, Some(other))) => w.independent(&r, &[var.expr().not_equal(other)]).is_yes(),
+            None => w.is_apart(&r, &[]),
+            Some((var, Some(other))) => w.is_apart(&r, &[var.expr().not_equal(other)]),
             Some((_, None)) => false,
         }
     }

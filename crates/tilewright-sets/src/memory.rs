@@ -1,0 +1,398 @@
+//! Answers that are remembered for as long as the process lives.
+//!
+//! Layers of a model repeat, and passes ask about a function what they asked about it a step before.
+//! A question about a domain of guards is one of integers alone: two that differ in the names of
+//! variables have the same answer. It is written down (`Question`) with atoms numbered as they
+//! occur, with what is known of each (its type, whether it is data) and with their order among one
+//! another, which is all that the engine and the algebra of forms see of them. Equal texts are the
+//! same question, whichever function, pass or thread asks it.
+//!
+//! **Nothing depends on what was asked before.** Work is limited by operations, so a remembered
+//! answer has to cost what it cost when it was found. It does:
+//!
+//! * With an answer its charge is kept, and paid again each time. What is left for the questions
+//!   after it is the same.
+//! * Where less is left than the charge, the question is asked as if nothing were known of it: it
+//!   may run out, as it would have.
+//! * The set of a domain, which questions share, is made before they are counted, and what a
+//!   condition is charged does not depend on whether its set is ever made. So it does not matter
+//!   that the question that would have made it was remembered.
+//! * Only answers are kept, and no reasons why there is none: these may be the limit, and they name
+//!   terms.
+//!
+//! What is kept is bounded ([`MOST_BYTES`]); then all is forgotten, and found again.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use tilewright_ir::text::{Names, expr_to_string};
+use tilewright_ir::visit::{Fold, Subst};
+use tilewright_ir::{Buffer, Expr, Var};
+
+use crate::answer::{Proof, Witness};
+use crate::form::{Atom, Pred, Sum, Term};
+use crate::product::close;
+
+/// Most bytes of questions that are kept.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A question under construction.
+pub(crate) struct Question {
+    text: String,
+    atoms: Vec<Atom>,
+    buffers: Vec<Buffer>,
+    /// Whether something in it is another value each time that it is evaluated.
+    is_unique: bool,
+}
+
+/// A question, and the variables that it is about by their numbers.
+pub(crate) struct Asked {
+    text: Box<str>,
+    vars: Vec<Option<Var>>,
+}
+
+/// An answer by the numbers of variables.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    Truth(bool),
+    Proof(Option<Vec<(usize, i64)>>),
+    Ends(Option<i64>, Option<i64>),
+    /// An expression over these variables.
+    Expr(Option<Expr>, Vec<Option<Var>>),
+}
+
+#[derive(Default)]
+struct Memory {
+    answers: HashMap<Box<str>, (Kept, u64)>,
+    bytes: usize,
+}
+
+/// That of this process.
+static MEMORY: LazyLock<Mutex<Memory>> = LazyLock::new(Mutex::default);
+
+fn memory<T>(work: impl FnOnce(&mut Memory) -> T) -> T {
+    work(&mut MEMORY.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What can be kept.
+pub(crate) trait Answer: Sized {
+    /// `None` for what mentions other variables than the question.
+    fn keep(&self, asked: &Asked) -> Option<Kept>;
+    fn read(kept: &Kept, asked: &Asked) -> Option<Self>;
+}
+
+impl Question {
+    /// A question of some kind under a quota.
+    pub fn new(what: &'static str, quota: u64) -> Question {
+        let text = format!("{what} {quota}");
+        Question { text, atoms: Vec::new(), buffers: Vec::new(), is_unique: false }
+    }
+
+    fn write(&mut self, text: impl std::fmt::Display) {
+        // Writing to a string does not fail.
+        let _ = write!(self.text, " {text}");
+    }
+
+    /// A domain: its atoms, of which the first are its variables, and its guards.
+    pub fn domain(mut self, vars: usize, atoms: &[Atom], guards: &[Pred]) -> Question {
+        self.write(format_args!("({vars}/{}", atoms.len()));
+        atoms.iter().for_each(|a| self.atom(a));
+        guards.iter().for_each(|p| self.each(p));
+        self.text.push(')');
+        self
+    }
+
+    pub fn pred(mut self, p: &Pred) -> Question {
+        self.each(p);
+        self
+    }
+
+    pub fn sum(mut self, s: &Sum) -> Question {
+        self.total(s);
+        self
+    }
+
+    /// Something that has no variables.
+    pub fn number(mut self, number: impl std::fmt::Display) -> Question {
+        self.write(number);
+        self
+    }
+
+    fn each(&mut self, p: &Pred) {
+        match p {
+            Pred::Bool(value) => self.write(value),
+            Pred::Ge(s) => self.marked('>', s),
+            Pred::Eq(s) => self.marked('=', s),
+            Pred::Ne(s) => self.marked('!', s),
+            Pred::Flag(a, value) => {
+                self.write(value);
+                self.atom(a);
+            }
+            Pred::And(parts) | Pred::Or(parts) => {
+                self.write(if matches!(p, Pred::And(_)) { "&[" } else { "|[" });
+                parts.iter().for_each(|p| self.each(p));
+                self.text.push(']');
+            }
+        }
+    }
+
+    fn marked(&mut self, mark: char, s: &Sum) {
+        self.text.push(mark);
+        self.total(s);
+    }
+
+    fn total(&mut self, s: &Sum) {
+        self.write(s.constant);
+        for (term, c) in &s.terms {
+            self.write(format_args!("{c}*"));
+            match term {
+                Term::Atom(a) => self.atom(a),
+                Term::Div(s, k) => self.of("/", s, *k),
+                Term::Mod(s, k) => self.of("%", s, *k),
+                Term::TruncDiv(s, k) => self.of("t/", s, *k),
+                Term::TruncMod(s, k) => self.of("t%", s, *k),
+                Term::Min(a, b) | Term::Max(a, b) => {
+                    self.text.push_str(if matches!(term, Term::Min(..)) { "min" } else { "max" });
+                    self.total(a);
+                    self.marked(',', b);
+                }
+                Term::Select(p, a, b) => {
+                    self.text.push('?');
+                    self.each(p);
+                    self.marked(',', a);
+                    self.marked(',', b);
+                }
+            }
+        }
+        self.text.push(';');
+    }
+
+    fn of(&mut self, what: &str, s: &Sum, k: i128) {
+        self.write(format_args!("{what}{k}"));
+        self.total(s);
+    }
+
+    /// The number of an atom; where it is new, what is known of it.
+    fn atom(&mut self, a: &Atom) {
+        if let Some(known) = self.atoms.iter().position(|b| a == b) {
+            return self.write(format_args!("#{known}"));
+        }
+        self.atoms.push(a.clone());
+        let data = if a.is_data() { "data" } else { "" };
+        self.write(format_args!("#:{}{data}", a.expr().dtype()));
+        if a.as_var().is_none() {
+            self.is_unique |= a.expr().effects().impure();
+            let text = expr_to_string(a.expr(), self);
+            self.write(format_args!("`{text}`"));
+        }
+    }
+
+    /// The question with the order of its atoms; `None` if none is equal to it.
+    pub fn asked(mut self) -> Option<Asked> {
+        if self.is_unique {
+            return None;
+        }
+        let mut sorted = BTreeSet::new();
+        self.atoms.iter().for_each(|a| close(a, &mut sorted));
+        // Atoms in others are numbered where the others stand.
+        sorted.iter().for_each(|a| self.atom(a));
+        let vars = self.atoms.iter().map(|a| a.as_var().cloned()).collect();
+        Some(Asked { text: self.text.into(), vars })
+    }
+}
+
+impl Names for Question {
+    fn var(&mut self, v: &Var) -> String {
+        let atom = Atom::var(v);
+        let at = self.atoms.iter().position(|a| *a == atom).unwrap_or_else(|| {
+            self.atoms.push(atom);
+            self.atoms.len() - 1
+        });
+        format!("v{at}:{}", v.dtype())
+    }
+
+    fn buffer(&mut self, b: &Buffer) -> String {
+        let at = self.buffers.iter().position(|c| c == b).unwrap_or_else(|| {
+            self.buffers.push(b.clone());
+            self.buffers.len() - 1
+        });
+        format!("b{at}:{}", b.dtype())
+    }
+}
+
+impl Asked {
+    /// What was answered before, and what that was charged.
+    pub fn answer<T: Answer>(&self) -> Option<(T, u64)> {
+        let (kept, charge) = memory(|m| m.answers.get(&self.text).cloned())?;
+        Some((T::read(&kept, self)?, charge))
+    }
+
+    /// Keeps an answer.
+    pub fn keep(self, answer: &impl Answer, charge: u64) {
+        let Some(kept) = answer.keep(&self) else { return };
+        memory(|m| {
+            if m.bytes > MOST_BYTES {
+                *m = Memory::default();
+            }
+            m.bytes += self.text.len();
+            m.answers.insert(self.text, (kept, charge));
+        });
+    }
+
+    fn number(&self, v: &Var) -> Option<usize> {
+        self.vars.iter().position(|w| w.as_ref() == Some(v))
+    }
+}
+
+impl Answer for bool {
+    fn keep(&self, _: &Asked) -> Option<Kept> {
+        Some(Kept::Truth(*self))
+    }
+
+    fn read(kept: &Kept, _: &Asked) -> Option<bool> {
+        match kept {
+            Kept::Truth(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+impl Answer for Proof {
+    fn keep(&self, asked: &Asked) -> Option<Kept> {
+        let numbered = |(v, x): &(Var, i64)| Some((asked.number(v)?, *x));
+        match self {
+            Proof::Yes => Some(Kept::Proof(None)),
+            Proof::No { witness } => {
+                let values = witness.values.iter().map(numbered).collect::<Option<_>>()?;
+                Some(Kept::Proof(Some(values)))
+            }
+            Proof::Unknown(_) => None,
+        }
+    }
+
+    fn read(kept: &Kept, asked: &Asked) -> Option<Proof> {
+        let named = |(at, x): &(usize, i64)| Some((asked.vars.get(*at)?.clone()?, *x));
+        match kept {
+            Kept::Proof(None) => Some(Proof::Yes),
+            Kept::Proof(Some(values)) => {
+                let values = values.iter().map(named).collect::<Option<_>>()?;
+                Some(Proof::No { witness: Witness { values } })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Answer for (Option<i64>, Option<i64>) {
+    fn keep(&self, _: &Asked) -> Option<Kept> {
+        Some(Kept::Ends(self.0, self.1))
+    }
+
+    fn read(kept: &Kept, _: &Asked) -> Option<(Option<i64>, Option<i64>)> {
+        match kept {
+            Kept::Ends(low, high) => Some((*low, *high)),
+            _ => None,
+        }
+    }
+}
+
+impl Answer for Option<Expr> {
+    /// What loads would name buffers.
+    fn keep(&self, asked: &Asked) -> Option<Kept> {
+        let plain = asked.vars.iter().all(Option::is_some);
+        plain.then(|| Kept::Expr(self.clone(), asked.vars.clone()))
+    }
+
+    fn read(kept: &Kept, asked: &Asked) -> Option<Option<Expr>> {
+        let Kept::Expr(e, vars) = kept else { return None };
+        let pairs = vars.iter().zip(&asked.vars);
+        let pairs = pairs.map(|(old, new)| Some((old.clone()?, new.as_ref()?.expr())));
+        let mut subst = Subst::vars(pairs.collect::<Option<Vec<_>>>()?);
+        Some(e.as_ref().map(|e| subst.expr(e)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewright_ir::DType;
+
+    use super::*;
+    use crate::budget;
+    use crate::domain::Domain;
+    use crate::engine::Engine;
+
+    /// `0 <= i < n` and `0 <= j < m` with `4*i + j < 40`.
+    fn tiles(i: &Var, j: &Var) -> Domain {
+        tiles_in(&Engine::new().expect("libisl is there"), i, j)
+    }
+
+    fn tiles_in(engine: &Engine, i: &Var, j: &Var) -> Domain {
+        let tiles = engine.box_of(&[(i.clone(), 12), (j.clone(), 4)]);
+        tiles.with_guard(&(i.expr() * 4 + j).less(40))
+    }
+
+    fn text(d: &Domain, e: &Expr) -> Option<Box<str>> {
+        let sum = d.engine.normalizer().sum(e).expect("affine");
+        d.question("test")?.sum(&sum).asked().map(|asked| asked.text)
+    }
+
+    #[test]
+    fn questions_that_differ_in_names_are_one() {
+        let [i, j, k, l] = ["i", "j", "k", "l"].map(Var::index);
+        let first = text(&tiles(&i, &j), &(i.expr() + &j));
+        assert!(first.is_some());
+        assert_eq!(first, text(&tiles(&k, &l), &(k.expr() + &l)));
+        assert_ne!(first, text(&tiles(&k, &l), &(k.expr() - &l)));
+        // What is written depends on the order of variables.
+        assert_ne!(first, text(&tiles(&l, &k), &(l.expr() + &k)));
+        let wide = Var::new("w", DType::I64);
+        assert_ne!(first, text(&tiles(&i, &wide), &(i.expr() + wide.expr().cast(DType::I32))));
+        let engine = Engine::new().expect("libisl is there").with_data([j.clone()]);
+        let data = tiles_in(&engine, &i, &j);
+        assert_ne!(first, text(&data, &(i.expr() + &j)));
+        // Sets of which no list of conditions is known have no text.
+        let set = tiles(&i, &j).to_set().expect("exact").domain().expect("exact");
+        assert_eq!(text(&set, &i.expr()), None);
+    }
+
+    #[test]
+    fn answers_come_in_the_names_of_who_asks_and_cost_the_same_again() {
+        let answers = |i: &Var, j: &Var| {
+            let flat = || i.expr() * 4 + j;
+            let d = tiles(i, j);
+            budget::within("asking", u64::MAX, || {
+                let no = d.prove(&flat().less(39));
+                let proof = no.witness().expect("39 is reached").values.clone();
+                assert_eq!(proof, [(i.clone(), 9), (j.clone(), 3)]);
+                assert!(d.proves(&(flat() * 3 - i).less(120)));
+                assert_eq!(d.bounds(&(flat() - i)), Ok((Some(0), Some(30))));
+                d.simplify(&(flat() + 80).floordiv(4)).to_string()
+            })
+        };
+        let names = |a: &str, b: &str| [a, b].map(Var::index);
+        let ([i, j], [k, l]) = (names("i", "j"), names("k", "l"));
+        let (first, spent) = answers(&i, &j);
+        assert_eq!(first, "i + 20");
+        assert_eq!(answers(&k, &l), ("k + 20".to_owned(), spent));
+    }
+
+    #[test]
+    fn what_is_left_decides_as_if_nothing_were_remembered() {
+        let answered = |limit: u64| {
+            let [i, j] = ["i", "j"].map(Var::index);
+            let d = tiles(&i, &j);
+            let ask = |k: i64| d.bounds(&(i.expr() * k - j.expr() * 3)).is_ok();
+            budget::within("asking", limit, || (7..27).map(ask).collect::<Vec<bool>>())
+        };
+        let (all, spent) = answered(u64::MAX);
+        assert_eq!(all, [true; 20]);
+        for part in 1..8 {
+            let (some, used) = answered(spent.operations * part / 8);
+            let count = some.iter().filter(|known| **known).count();
+            assert!(count < 20 && used.operations <= spent.operations, "{part}: {some:?}");
+            assert!(some[..count].iter().all(|known| *known), "{some:?}");
+            assert_eq!(answered(spent.operations * part / 8), (some, used));
+        }
+    }
+}

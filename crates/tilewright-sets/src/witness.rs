@@ -1,0 +1,128 @@
+//! Points that show that something does not hold.
+//!
+//! A set of points at which a fact fails refutes it where one of them counts: where the domain is
+//! known exactly, and what is not affine has the value that it needs ([`Domain::witness_of`]). Among
+//! such points one is shown that is easy to look at.
+
+use std::collections::BTreeSet;
+
+use tilewright_ir::Var;
+
+use crate::answer::{Known, Unknown, Witness, not_affine};
+use crate::domain::Domain;
+use crate::eval;
+use crate::form::{Atom, Nature, Pred};
+use crate::isl::Set as Raw;
+use crate::isl::api::SET;
+use crate::product::close;
+
+impl Domain {
+    /// What kept a refutation from counting.
+    pub(crate) fn why_vague(&self, fails: &Pred) -> Unknown {
+        if let Some(why) = self.vague() {
+            return why;
+        }
+        let mut terms: BTreeSet<Atom> = BTreeSet::new();
+        fails.atoms(&mut |a| close(a, &mut terms));
+        let mut unknown: Vec<&Atom> = terms.iter().filter(|a| a.as_var().is_none()).collect();
+        if unknown.is_empty() {
+            unknown = self.space.atoms.iter().filter(|a| a.as_var().is_none()).collect();
+        }
+        not_affine(unknown.into_iter().map(Atom::expr))
+    }
+
+    /// A point of `bad` at which `fails` holds for certain.
+    pub(crate) fn witness_of(&self, bad: &Raw, fails: &Pred) -> Known<Option<Witness>> {
+        if self.vague().is_some() {
+            return Ok(None);
+        }
+        let hidden = self.unknowns();
+        if hidden.is_empty() {
+            return self.friendly_point(bad);
+        }
+        // Points at which evaluation confirms everything.
+        for lowest in [0, 1, 2, 3, -5] {
+            let near = bad.clone().intersect(self.near(lowest, 64)?)?;
+            let near = self.project(near, &hidden)?;
+            if near.is_empty()? {
+                continue;
+            }
+            for set in [near.clone().lexmin()?, near.lexmax()?] {
+                let Some(witness) = self.read_point(&set)? else { continue };
+                let env = |v: &Var| witness.get(v).map(i128::from);
+                let guarded =
+                    self.guards.iter().try_fold(true, |all, g| Some(all & eval::pred(g, &env)?));
+                if guarded == Some(true) && eval::pred(fails, &env) == Some(true) {
+                    return Ok(Some(witness));
+                }
+            }
+        }
+        // Points at which the unknowns do not matter. What is certain of the unknowns, alone:
+        if hidden.iter().any(|i| !matches!(self.space.atoms[*i].nature(), Nature::Opaque)) {
+            return Ok(None);
+        }
+        let free = self.within(self.space.universe()?);
+        let possible = free.learn(&self.space.atoms)?;
+        let escape = self.project(possible.clone().subtract(bad.clone())?, &hidden)?;
+        let certain = self.project(possible, &hidden)?.subtract(escape)?;
+        if certain.is_empty()? {
+            return Ok(None);
+        }
+        self.friendly_point(&self.reinsert(certain, &hidden)?)
+    }
+
+    fn project(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
+        for at in dims.iter().rev() {
+            set = set.project_out(SET, *at as u32, 1)?;
+        }
+        Ok(set)
+    }
+
+    fn reinsert(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
+        for at in dims {
+            set = set.insert_dims(SET, *at as u32, 1)?;
+        }
+        Ok(set)
+    }
+
+    /// Points whose variables are in `lowest..=lowest + width`.
+    fn near(&self, lowest: i128, width: i128) -> Known<Raw> {
+        let ends = (lowest, lowest + width);
+        self.space.pred(&self.between(|a| a.as_var().map(|_| ends))?)
+    }
+
+    /// The positions of the atoms that are no variables.
+    fn unknowns(&self) -> Vec<usize> {
+        (0..self.space.len()).filter(|i| self.space.atoms[*i].as_var().is_none()).collect()
+    }
+
+    /// A point that is easy to look at: the lexicographically smallest where there is one, or one
+    /// with small numbers.
+    pub(crate) fn friendly_point(&self, set: &Raw) -> Known<Option<Witness>> {
+        let hidden = self.unknowns();
+        let seen = self.project(set.clone(), &hidden)?;
+        if seen.is_bounded()? {
+            return self.read_point(&seen.lexmin()?);
+        }
+        for (lowest, width) in [(0, 64), (-64, 128), (-(1 << 31), (1 << 32) - 1)] {
+            let near = self.project(set.clone().intersect(self.near(lowest, width)?)?, &hidden)?;
+            if !near.is_empty()? {
+                return self.read_point(&near.lexmin()?);
+            }
+        }
+        self.read_point(&seen)
+    }
+
+    /// Some point of a set of this space's variables alone.
+    fn read_point(&self, set: &Raw) -> Known<Option<Witness>> {
+        let point = set.clone().sample()?;
+        if point.is_void()? {
+            return Ok(None);
+        }
+        let vars = self.space.atoms.iter().filter_map(Atom::as_var).enumerate();
+        let values = vars
+            .map(|(i, v)| Ok((v.clone(), point.coordinate(SET, i as i32)?.int()?)))
+            .collect::<Known<Vec<_>>>()?;
+        Ok(Some(Witness { values }))
+    }
+}
