@@ -44,7 +44,7 @@ def cold(program, case, inputs, threads):
     """One compilation and the first result: times, stages and questions."""
     sizes = [part for dim in case.dims.items() for part in ("--dim", "{}={}".format(*dim))]
     command = [program, "run", case.path, "--inputs", inputs, *sizes, "--no-cache", "--time"]
-    command += ["--seconds", "0.001", "--threads", threads, "--output", os.devnull]
+    command += ["--seconds", "0.001", "--threads", threads, "--output", Path(inputs).with_name("out.npz")]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {**os.environ, "TILEWRIGHT_CACHE": "off", "TILEWRIGHT_TUNING": "off"}
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False,
