@@ -23,7 +23,7 @@
 use std::collections::HashMap;
 
 use tilewright_ir::{AtOnce, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var};
-use tilewright_sets::{AccessRelation, Domain, Known};
+use tilewright_polyhedral::{AccessRelation, Domain, Known};
 
 use crate::dependence::{
     PlacedAccess, PlacedAccesses, accesses_and_local, exchange, one_view, renaming, report,

@@ -21,7 +21,7 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, MatchRegion, Range, Result, Stmt,
     StmtKind, Var, Visit,
 };
-use tilewright_sets::{AccessRelation, Domain, Proof};
+use tilewright_polyhedral::{AccessRelation, Domain, Proof};
 
 use crate::place::{Place, Placed, walk_expr_placed, walk_stmt_placed};
 

@@ -3,7 +3,7 @@
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{Result, TensorFunc, data};
-use tilewright_sets::{Domain, Engine};
+use tilewright_polyhedral::{Domain, Engine};
 
 /// An engine that knows which variables of a function hold data, so that arithmetic on them wraps.
 ///

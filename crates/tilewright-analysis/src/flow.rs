@@ -1,12 +1,12 @@
 //! Which write gives a statement the value that it reads, for one memory of a [`Scop`].
 //!
-//! A [`MemoryFlow`] is [`tilewright_sets::Flow`] together with its participants: statements of the
+//! A [`MemoryFlow`] is [`tilewright_polyhedral::Flow`] together with its participants: statements of the
 //! SCoP, instances that a pass considers adding, and the reader at the end. It knows the values
 //! that were written, and so what a cell holds where a read sees it.
 
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, CallTarget, Expr, ExprKind, Fold, Var};
-use tilewright_sets::{
+use tilewright_polyhedral::{
     Access, AccessId, Domain, Edge, Flow, Known, ScheduleDim, Set, Statement, Uninitialised,
     Witness, evaluate,
 };

@@ -15,7 +15,7 @@ use tilewright_ir::visit::{walk_block, walk_expr};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine, Known, Proof, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Proof, Set};
 
 /// Whether a statement may read, and whether it may write the buffer.
 pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {

@@ -41,7 +41,7 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Expr, ExprKind, Fold, ForKind, IterKind, Range, Stmt, StmtKind, Var,
     Visit,
 };
-use tilewright_sets::{Domain, Engine};
+use tilewright_polyhedral::{Domain, Engine};
 
 use crate::scope::Scope;
 

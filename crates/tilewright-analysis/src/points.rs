@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 
 use tilewright_ir::{Expr, Range, Var};
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
 /// A domain by its parts: those of the place around, and a loop or a guard. A clone shares them.
 #[derive(Clone)]

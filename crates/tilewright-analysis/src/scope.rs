@@ -16,7 +16,7 @@ use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
 use crate::domain::sizes;
 use crate::points::Points;

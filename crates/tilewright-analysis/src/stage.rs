@@ -30,7 +30,7 @@ use tilewright_ir::{
 };
 
 use crate::index::same_all;
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 /// One loop nest around one block that stores one value.
 #[derive(Clone, Debug)]

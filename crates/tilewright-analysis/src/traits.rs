@@ -3,7 +3,7 @@
 use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{fold_expr_children, walk_expr};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold, TypeKind, Visit};
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
 /// Whether the arithmetic of a stored value may leave its type on loops and sizes, which the sets do
 /// not expect: they take it for index arithmetic. What they take for data wraps in them, too.

@@ -21,7 +21,7 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, DType, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::cursor::{BlockCursor, loop_ranges, replace_in, the_block};
 use crate::index_map::IndexMap;

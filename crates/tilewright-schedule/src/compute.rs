@@ -23,7 +23,7 @@ use tilewright_ir::{
     AtOnce, Block, Buffer, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::argument::{Readable, by_value};
 use crate::copying::{self, Bound, Change, InsertionPoint, fit, hull};

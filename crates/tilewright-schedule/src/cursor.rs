@@ -10,7 +10,7 @@ use tilewright_ir::{
     Block, Buffer, Error, Expr, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
     Visit,
 };
-use tilewright_sets::{Domain, Engine};
+use tilewright_polyhedral::{Domain, Engine};
 
 use crate::value::{BlockRef, LoopRef};
 

@@ -30,7 +30,7 @@ use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, IterVar, Range, Result, Var};
 use tilewright_ir::{extent, interval};
-use tilewright_sets::{Domain, Engine, Reason, Unknown, Witness};
+use tilewright_polyhedral::{Domain, Engine, Reason, Unknown, Witness};
 
 use crate::value::{Lambda, LambdaItem};
 

@@ -30,7 +30,7 @@ use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::apart::apart;
 use crate::cursor::{
@@ -137,7 +137,7 @@ fn guard(
     ranges: &[(Var, Range)],
     inverse: &[Expr],
     known: &[(Var, Range)],
-    image: &tilewright_sets::Image,
+    image: &tilewright_polyhedral::Image,
 ) -> Result<Expr> {
     let reached = image.reached.condition(&image.cells)?;
     let mut to_cells =

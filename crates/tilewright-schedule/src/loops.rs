@@ -13,7 +13,7 @@ use tilewright_ir::{
     Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, extent,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::argument::BlockOrLoop;
 use crate::cursor::{

@@ -17,7 +17,7 @@ use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit, extent,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::cursor::{as_block, as_loop, blocks, find, replace_in};
 use crate::index_map::{Known, Layout};

@@ -13,7 +13,7 @@ use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
     Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::apart::apart;
 use crate::cursor::{

@@ -26,7 +26,7 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
@@ -229,7 +229,7 @@ fn cache_shape(
     let map = domain.map(indices)?;
     // What is one cell of the buffer need not be told apart.
     if let Some(c) = map.collision()? {
-        let value = |w: &tilewright_sets::Witness| {
+        let value = |w: &tilewright_polyhedral::Witness| {
             let mut subst =
                 Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
             at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()

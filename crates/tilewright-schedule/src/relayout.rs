@@ -21,7 +21,7 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, ExprKind, Fold, MatchRegion, Range, Region, Result, Stmt,
     StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::index_map::IndexMap;
 use crate::value::Lambda;

@@ -26,7 +26,7 @@ use tilewright_ir::{
     AtOnce, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
-use tilewright_sets::{Domain, Engine, Proof};
+use tilewright_polyhedral::{Domain, Engine, Proof};
 
 use crate::apart::apart;
 use crate::compute::{Placement, Position, elements};
@@ -306,7 +306,7 @@ impl<'a> Moving<'a> {
             }
         }
         let (before, after) = (before.range(&vars)?, after.range(&vars)?);
-        let at = |witness: &tilewright_sets::Witness| {
+        let at = |witness: &tilewright_polyhedral::Witness| {
             let value = |(i, v): (&IterVar, &Var)| {
                 let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
                 format!("{}={x}", i.var.name())

@@ -23,7 +23,7 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
     Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::copying::{Change, compact};
 use crate::cursor::{BlockCursor, as_block, as_loop, block_cursor, find, loop_cursor, loop_ranges};

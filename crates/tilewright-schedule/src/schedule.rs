@@ -12,7 +12,7 @@ use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc, data};
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::cursor::{Cursor, InFunction, around, as_loop, find, the_block};
 use crate::signature::{Output, Signature};

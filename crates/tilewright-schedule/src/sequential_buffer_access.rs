@@ -24,7 +24,7 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::buffer_arg::BufferArg;
 use crate::cursor::{

@@ -36,7 +36,7 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range,
     Region, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;

@@ -17,7 +17,7 @@
 
 use tilewright_ir::visit::{Subst, fold_func, free_vars};
 use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Result, TensorFunc, Var};
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::buffer_arg::{BufferArg, caller, check_interface, is_param};
 use crate::cursor::{blocks, replace_in, the_block};

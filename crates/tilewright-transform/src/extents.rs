@@ -20,7 +20,7 @@ use tilewright_ir::{
     Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
     Visit,
 };
-use tilewright_sets::{Known, Set, cost};
+use tilewright_polyhedral::{Known, Set, cost};
 
 use crate::pass::{self, Run};
 use crate::settle::settle;

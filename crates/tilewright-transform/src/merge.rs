@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
-use tilewright_sets::Proof;
+use tilewright_polyhedral::Proof;
 
 use crate::pass::{self, Run};
 use tilewright_analysis::dependence::{PlacedAccess, accesses, one_view};

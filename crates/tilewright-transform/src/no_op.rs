@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessId, Edge, Set};
+use tilewright_polyhedral::{AccessId, Edge, Set};
 
 use crate::pass::{Flag, Number, Pass, Run};
 use tilewright_analysis::flow::{MemoryFlow, same};

@@ -23,7 +23,7 @@ use tilewright_ir::{
     BinOp, Block, DType, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Known, Proof, Set};
+use tilewright_polyhedral::{Known, Proof, Set};
 
 use crate::pass::{self, Flag, Run};
 use crate::settle::settle;

@@ -39,7 +39,7 @@ use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Access, AccessId, Domain, Set, budget};
+use tilewright_polyhedral::{Access, AccessId, Domain, Set, budget};
 
 use super::aligned;
 use crate::at_once::keeps_promises;
@@ -126,7 +126,7 @@ struct Names {
 /// What the readers of a memory get.
 struct Source {
     runs: Vec<Run>,
-    flow: tilewright_sets::Flow,
+    flow: tilewright_polyhedral::Flow,
 }
 
 impl Names {
@@ -245,8 +245,8 @@ enum Stop {
 
 type Proven = std::result::Result<(), Stop>;
 
-impl From<tilewright_sets::Unknown> for Stop {
-    fn from(_: tilewright_sets::Unknown) -> Stop {
+impl From<tilewright_polyhedral::Unknown> for Stop {
+    fn from(_: tilewright_polyhedral::Unknown) -> Stop {
         Stop::Unknown
     }
 }

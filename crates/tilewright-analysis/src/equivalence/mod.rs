@@ -17,7 +17,7 @@ use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
     equal,
 };
-use tilewright_sets::{Domain, budget};
+use tilewright_polyhedral::{Domain, budget};
 
 use crate::domain::sizes;
 use crate::flow::operands;

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
-use tilewright_sets::{AccessRelation, Domain, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Set};
 
 use crate::points::Points;
 

@@ -10,7 +10,7 @@ use tilewright_ir::{
     BinOp, Block, Buffer, CallTarget, DType, Expr, ExprKind, Fold, Range, Span, Stmt, StmtKind,
     Var, Visit,
 };
-use tilewright_sets::{Access, Domain, ScheduleDim};
+use tilewright_polyhedral::{Access, Domain, ScheduleDim};
 
 use super::model::{Act, Guard, GuardId, Loop, Scop, ScopStmt};
 use crate::index::{Ranges, simplify};

@@ -3,7 +3,7 @@
 //! A [`Scop`] has a [`ScopStmt`] for each store, each assumption about a cell, each read that
 //! decides something and each call: when it runs (its loops and guards as a
 //! [`Domain`], its place in time as a schedule vector) and its accesses. That is what
-//! [`tilewright_sets::Flow`] wants; `Scop::restricted` cuts out what concerns one memory,
+//! [`tilewright_polyhedral::Flow`] wants; `Scop::restricted` cuts out what concerns one memory,
 //! `Scop::observer` reads what the caller will see at the end.
 //!
 //! ```text
@@ -40,7 +40,7 @@ use std::collections::HashMap;
 
 use tilewright_ir::visit::fold_stmt_children;
 use tilewright_ir::{Buffer, Fold, Result, Stmt, TensorFunc};
-use tilewright_sets::{Domain, Engine};
+use tilewright_polyhedral::{Domain, Engine};
 
 use self::collect::collect;
 use self::memory::Memory;
@@ -111,7 +111,7 @@ mod tests {
         Block, Buffer, CallTarget, DType, Expr, ExprKind, Range, Stmt, StmtKind, TensorFunc, Var,
     };
     use tilewright_ir::{IterKind, Param};
-    use tilewright_sets::{Flow, Statement, Uninitialised};
+    use tilewright_polyhedral::{Flow, Statement, Uninitialised};
 
     fn ints(name: &str) -> Buffer {
         Buffer::with_extents(name, &[16], DType::I32)
@@ -133,7 +133,7 @@ mod tests {
         let all: Vec<Statement> = list.iter().map(|(_, s)| s.clone()).collect();
         let flow = Flow::compute(p.engine(), &all).expect("decided");
         let name = |k: usize| list[k].0.map_or("end".to_owned(), |p| p.to_string());
-        let text = |e: &tilewright_sets::Edge| {
+        let text = |e: &tilewright_polyhedral::Edge| {
             let sure = if e.certain { "" } else { "?" };
             format!("{}<-{}{sure}", name(e.reader.statement), name(e.writer.statement))
         };

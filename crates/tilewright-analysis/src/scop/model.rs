@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{Buffer, Expr, ForKind, Range, Span, Stmt, StmtKind, Var};
-use tilewright_sets::{Access, Domain, Engine, ScheduleDim, Statement};
+use tilewright_polyhedral::{Access, Domain, Engine, ScheduleDim, Statement};
 
 use super::memory::Memory;
 

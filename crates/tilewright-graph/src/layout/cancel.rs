@@ -25,7 +25,7 @@ use std::rc::Rc;
 use tilewright_ir::{
     Binding, Error, Expr, GraphExpr, GraphVar, Module, Remarks, Result, TensorType, dim,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 use tilewright_transform::pass::{Pass, Run};
 
 use super::constant::same_value;

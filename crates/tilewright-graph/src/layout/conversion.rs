@@ -33,7 +33,7 @@ use tilewright_ir::{
     Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Range, Result, Stmt, TensorFunc,
     Var, dim,
 };
-use tilewright_sets::{Domain, Engine, Known, Reason, Relation, Set};
+use tilewright_polyhedral::{Domain, Engine, Known, Reason, Relation, Set};
 
 use super::writes::{Write, Writes};
 use crate::stages::{Iter, at};

@@ -23,7 +23,7 @@ use tilewright_ir::{
     BinOp, Binding, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar,
     Tensor, TensorFunc, Var, dim,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};
 use super::conversion::{Conversion, Pad, boxed, cell_names};

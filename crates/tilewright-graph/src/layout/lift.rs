@@ -40,7 +40,7 @@ use tilewright_ir::{
     GraphVar, Intrin, Module, Param, Remarks, Result, Span, Stmt, StmtKind, TensorFunc, TensorType,
     Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::conversion::{Conversion, Pad};

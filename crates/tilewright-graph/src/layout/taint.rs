@@ -3,7 +3,7 @@
 use tilewright_analysis::place::{Placed, walk_expr_placed};
 use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::{Buffer, Expr, ExprKind, Stmt, Visit, dim};
-use tilewright_sets::{AccessRelation, Domain, Engine, Known, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, boxed, cell_names};
 use super::known::Region;

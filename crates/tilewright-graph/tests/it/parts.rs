@@ -7,8 +7,8 @@ use tilewright_ir::plan::{Place, Within};
 use tilewright_ir::{GraphVar, Lowered, Module, OpenPlan, Result, Source};
 use tilewright_ops::elementwise::{Unary, unary};
 use tilewright_ops::movement::{concat, slice};
-use tilewright_script::parse_module;
 use tilewright_transform::lower;
+use tilewright_tvmscript::parse_module;
 
 fn planned(module: &Module) -> Result<OpenPlan> {
     let mut out = module.clone();

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use tilewright_ir::interval::Interval;
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Var};
-use tilewright_sets::{Domain, Engine};
+use tilewright_polyhedral::{Domain, Engine};
 
 use super::forms::Forms;
 use super::ranges::{Narrowed, Ranges};

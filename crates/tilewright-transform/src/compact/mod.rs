@@ -39,7 +39,7 @@ use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 

@@ -31,7 +31,7 @@ use tilewright_ir::{
     BinOp, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt,
     StmtKind, TensorFunc, TypeKind, Var, dim,
 };
-use tilewright_sets::Proof;
+use tilewright_polyhedral::Proof;
 
 use hoist::{Check, flush};
 use known::Known;

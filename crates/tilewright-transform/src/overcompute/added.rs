@@ -11,7 +11,7 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
 };
-use tilewright_sets::{Access, AccessRelation, Domain, Proof};
+use tilewright_polyhedral::{Access, AccessRelation, Domain, Proof};
 
 use tilewright_analysis::flow::cell;
 use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt};

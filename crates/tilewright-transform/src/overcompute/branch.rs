@@ -23,7 +23,7 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessRelation, Known, Set, Uninitialised};
+use tilewright_polyhedral::{AccessRelation, Known, Set, Uninitialised};
 
 use super::guard::OvercomputeOptions;
 use super::trial::without;

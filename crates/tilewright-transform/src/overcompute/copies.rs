@@ -9,7 +9,7 @@ use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_analysis::index::is_index;
 use tilewright_analysis::scop::{Act, ScopStmt};
 use tilewright_ir::{Buffer, Expr, ExprKind};
-use tilewright_sets::{Known, Reason, Statement};
+use tilewright_polyhedral::{Known, Reason, Statement};
 
 use super::trial::{Leaks, Trial};
 

@@ -17,7 +17,7 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Access, AccessRelation, Domain, Known, Unknown, is_before};
+use tilewright_polyhedral::{Access, AccessRelation, Domain, Known, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use tilewright_analysis::neutral::Floats;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{Buffer, Expr, ExprKind};
-use tilewright_sets::{Access, AccessId, Domain, Known, Set};
+use tilewright_polyhedral::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
 use tilewright_analysis::flow::{MemoryFlow, Run, Who, is_constant, same, same_constant};

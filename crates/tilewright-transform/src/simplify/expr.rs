@@ -3,7 +3,7 @@
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
-use tilewright_sets::{Domain, cost};
+use tilewright_polyhedral::{Domain, cost};
 
 use super::{Simplest, Simplify, data};
 use tilewright_analysis::equivalence::same_value;

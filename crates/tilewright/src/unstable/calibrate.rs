@@ -14,7 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewright_auto::price::Form;
+use tilewright_autoschedule::price::Form;
 use tilewright_ir::{DType, Error, Module, Result, Tensor};
 use tilewright_target::{Costs, Target};
 

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
+use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::DEFAULT_GROWTH;
 use tilewright_graph::layout::policy::Policy;

@@ -104,7 +104,7 @@ impl Draft {
     /// [`Error::Syntax`] with the place where it does not parse.
     pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Draft> {
         let source = Source::new(name, text);
-        Ok(Draft(Kind::Script(tilewright_script::parse_module(&source)?)))
+        Ok(Draft(Kind::Script(tilewright_tvmscript::parse_module(&source)?)))
     }
 
     /// Whether it is a model, whose sizes have to be known to read it, and not a module.
@@ -237,7 +237,7 @@ pub fn parse(text: &str, sizes: &Sizes) -> Result<Module> {
 
 /// A module as TVMScript; parsing it gives the same module.
 pub fn print(module: &Module) -> String {
-    tilewright_script::print_module(module)
+    tilewright_tvmscript::print_module(module)
 }
 
 /// The tensor parameters of the entry of a module, as a model describes its inputs.

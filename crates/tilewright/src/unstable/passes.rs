@@ -14,7 +14,8 @@ use super::pipeline::check_after;
 use super::{assume, checked, layout, winograd};
 
 static ALL: LazyLock<Vec<&'static Pass>> = LazyLock::new(|| {
-    let lists = [tilewright_transform::PASSES, tilewright_auto::PASSES, tilewright_graph::PASSES];
+    let lists =
+        [tilewright_transform::PASSES, tilewright_autoschedule::PASSES, tilewright_graph::PASSES];
     let mut all: Vec<&'static Pass> = lists.into_iter().flatten().copied().collect();
     all.extend([&assume::PASS, &layout::PASS, &winograd::PASS]);
     all.sort_by_key(|p| p.name);

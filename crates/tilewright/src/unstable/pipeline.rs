@@ -17,8 +17,8 @@
 use std::sync::Arc;
 
 use tilewright_analysis::at_once;
-use tilewright_auto::integer::expand;
-use tilewright_auto::{contractions, others};
+use tilewright_autoschedule::integer::expand;
+use tilewright_autoschedule::{contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};

@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use tilewright_codegen::packed;
 use tilewright_ir::{DType, Error, Lowered, Module, Result, Source, Tensor, tensor};
 use tilewright_runtime::{Executable, Pool, file};
-use tilewright_script::{ConstTable, parse_module_with, print_module_with};
 use tilewright_target::Target;
+use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
 
 use super::compile::{Program, lower_program, specialized};
 use super::options::Options;

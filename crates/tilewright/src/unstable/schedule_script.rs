@@ -30,15 +30,15 @@ use std::sync::Arc;
 use tilewright_ir::scalar::eval_int;
 use tilewright_ir::visit::{Visit, walk_buffer, walk_func};
 use tilewright_ir::{BinOp, Buffer, DType, Error, Expr, ExprKind, Module, Result, Source, Var};
+use tilewright_polyhedral::budget;
 use tilewright_schedule::Schedule;
 use tilewright_schedule::signature::Given;
 use tilewright_schedule::table::find;
 use tilewright_schedule::value::{Lambda, Value};
-use tilewright_script::trace::{
+use tilewright_tvmscript::trace::{
     Argument, ArgumentKind, Builtin, Call, LambdaText, ScriptStmt, ScriptStmtKind, Target,
     parse_script,
 };
-use tilewright_sets::budget;
 
 use super::checked;
 

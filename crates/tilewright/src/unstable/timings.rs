@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tilewright_auto::price::{self, Beside, Form, Price};
+use tilewright_autoschedule::price::{self, Beside, Form, Price};
 use tilewright_graph::layout::flow::{Costs, Moved, Priced};
 use tilewright_graph::winograd::Allowed;
 use tilewright_ir::{Module, Result, TensorFunc};

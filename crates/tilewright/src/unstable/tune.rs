@@ -21,8 +21,8 @@ use tilewright_ir::{
     Binding, DType, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Param, Remarks,
     Result, TensorFunc, TensorType,
 };
-use tilewright_script::print_func;
 use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
+use tilewright_tvmscript::print_func;
 
 use super::compile::compile;
 use super::layout::{has_choice, plan};

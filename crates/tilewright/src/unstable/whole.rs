@@ -14,8 +14,8 @@ use tilewright_graph::layout::policy::Policy;
 use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Error, Module, Result};
 use tilewright_plan::{Alternative, Call, Options, Problem, evaluate};
-use tilewright_script::{ConstTable, print_module_with};
 use tilewright_tune::Key;
+use tilewright_tvmscript::{ConstTable, print_module_with};
 
 use super::timings::Timings;
 

@@ -1,7 +1,7 @@
 //! Convolutions by transforms ([`tilewright_graph::winograd`]), within an error that the user allows.
 
-use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
-use tilewright_auto::price::price;
+use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
+use tilewright_autoschedule::price::price;
 use tilewright_graph::winograd::{Allowed, Choice, winograd};
 pub use tilewright_graph::winograd::{Chosen, chosen};
 use tilewright_ir::{Error, Module, Remarks, Result};

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use tilewright::unstable::passes::{self, Config, passes};
 use tilewright::{Sizes, parse};
-use tilewright_sets::budget;
+use tilewright_polyhedral::budget;
 
 /// A function `f(A, B)` of `int32` with these extents, by the lines of its body.
 fn function(extents: [&str; 2], lines: &[String]) -> String {
@@ -162,7 +162,7 @@ fn ends(pass: &str) {
         let stopped = why.iter().filter(|e| e.render().contains("spent its budget")).count();
         assert_eq!(stopped, spent.short.len(), "{} of {name}", pass.name);
         // One question may end beyond the limit, by its own quota.
-        let most = budget::PER_FUNCTION + budget::charge(tilewright_sets::DEFAULT_QUOTA);
+        let most = budget::PER_FUNCTION + budget::charge(tilewright_polyhedral::DEFAULT_QUOTA);
         assert!(spent.operations <= most, "{} of {name}: {spent:?}", pass.name);
     }
 }

@@ -42,7 +42,7 @@ use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
     Stored, TensorFunc, dim,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::conversion::{Conversion, Pad};

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use tilewright_graph::layout::{Conversion, Pad};
 use tilewright_ir::{DType, Expr, Source, TensorFunc};
-use tilewright_script::parse_module;
+use tilewright_tvmscript::parse_module;
 
 /// A function with `x` of shape `from`, `y` of shape `to`, and these lines as its body.
 fn func(from: &str, to: &str, body: &str) -> TensorFunc {

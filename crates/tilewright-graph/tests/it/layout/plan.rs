@@ -16,7 +16,7 @@ use tilewright_ir::{
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
 use tilewright_plan::check;
-use tilewright_script::{parse_module, print_module};
+use tilewright_tvmscript::{parse_module, print_module};
 
 use super::flow::{Dice, broadcast, combine, map, random_inputs};
 use crate::common::{Graph, calls, extents, operand};

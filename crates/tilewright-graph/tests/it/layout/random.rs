@@ -8,7 +8,7 @@ use tilewright_graph::layout::{
 };
 use tilewright_interp::{Fill, Interpreter, Output, RunOptions, State};
 use tilewright_ir::{BindingBlock, GraphExpr, GraphFunc, Module, Remarks, Source, Tensor, random};
-use tilewright_script::{parse_module, print_module};
+use tilewright_tvmscript::{parse_module, print_module};
 
 const GRAPHS: u64 = 1000;
 

@@ -7,7 +7,7 @@ use tilewright_ir::{Attr, DType, Expr, Function, Module, Result, Source, TensorF
 use tilewright_schedule::index_map::IndexMap;
 use tilewright_schedule::value::Value;
 use tilewright_schedule::{BlockRef, BufferArg, Permissions, Schedule};
-use tilewright_script::{parse_module, print_module};
+use tilewright_tvmscript::{parse_module, print_module};
 
 fn func(text: &str) -> TensorFunc {
     let module =

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use tilewright_graph::layout::{Leave, cancel_layout, fold::interpret, fold_constant, lift_layout};
 use tilewright_ir::{Module, Remarks, Result, Source};
-use tilewright_script::parse_module;
+use tilewright_tvmscript::parse_module;
 
 /// A padded value, `work` on it, and the crop and pad that could go if its padding were zero.
 fn chain(work: &str, call: &str, parameter: &str) -> Module {
@@ -154,7 +154,7 @@ fn padding_that_is_something_else_or_not_known() {
 fn padding_that_may_hold_anything_must_be_written() {
     let undefined = |work: &str| {
         let module = chain(work, "(p,)", "");
-        let text = tilewright_script::print_module(&module);
+        let text = tilewright_tvmscript::print_module(&module);
         let text = text.replace(
             "T.float32(0.0))\n\n    @T.prim_func\n    def crop",
             "T.undef())\n\n    @T.prim_func\n    def crop",

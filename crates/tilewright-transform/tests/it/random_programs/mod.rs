@@ -20,10 +20,10 @@ use tilewright_ir::{
     DType, Expr, Fold, Module, Param, Remarks, Result, Stmt, StmtKind, Tensor, TensorFunc, Visit,
     equal,
 };
-use tilewright_script::print_module;
 use tilewright_transform::PASSES;
 use tilewright_transform::partition::partition_loop;
 use tilewright_transform::pass::{self, Config};
+use tilewright_tvmscript::print_module;
 
 use make::{Program, SIZE, SIZES, USED, program};
 

@@ -1,0 +1,134 @@
+//! The engine of this thread, and how much it may work.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::rc::Rc;
+
+use tilewright_ir::{Error, Var};
+
+use crate::answer::{Known, Reason};
+use crate::budget;
+use crate::isl::Ctx;
+use crate::isl::api::Api;
+use crate::normalizer::Normalizer;
+
+/// Operations that a question may take unless the caller says otherwise. Simple questions take
+/// tens to hundreds; this many take about a second.
+pub const DEFAULT_QUOTA: u64 = 4_000_000;
+
+thread_local! {
+    /// The variables that hold data in the function that the work of this thread is about.
+    static DATA: RefCell<Rc<BTreeSet<Var>>> = RefCell::default();
+}
+
+/// Access to the set engine.
+///
+/// Everything is built from one: [`Engine::domain`] is the usual start. There is one context a
+/// thread; engines of a thread share it, and what they make stays on the thread (no `Send`).
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) ctx: Ctx,
+    quota: u64,
+    data: Rc<BTreeSet<Var>>,
+}
+
+impl Engine {
+    /// The engine of this thread, with the default quota.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] where libisl is missing; its help says how to get it.
+    pub fn new() -> Result<Engine, Error> {
+        thread_local! {
+            static CTX: RefCell<Option<Ctx>> = const { RefCell::new(None) };
+        }
+        let api = Api::get()?;
+        let ctx = CTX.with_borrow_mut(|slot| slot.get_or_insert_with(|| Ctx::new(api)).clone());
+        let data = DATA.with_borrow(Rc::clone);
+        Ok(Engine { ctx, quota: DEFAULT_QUOTA, data })
+    }
+
+    /// The same engine with another quota: operations of the library that one question may take.
+    pub fn with_quota(&self, operations: u64) -> Engine {
+        Engine { quota: operations, ..self.clone() }
+    }
+
+    /// The same engine for expressions in which these variables hold data: any value of their type,
+    /// on which arithmetic wraps. All others are loops and sizes, whose arithmetic stays in its type.
+    ///
+    /// ```
+    /// # use tilewright_ir::Var;
+    /// # use tilewright_polyhedral::Engine;
+    /// let engine = Engine::new()?;
+    /// let n = Var::index("n");
+    /// let grows = (&n + 1).greater(&n);
+    /// assert!(engine.domain().prove(&grows).is_yes());
+    /// let engine = engine.with_data([n.clone()]);
+    /// assert_eq!(engine.domain().prove(&grows).to_string(), "no, at n=2147483647");
+    /// let small = engine.domain().with_guard(&n.expr().less(100));
+    /// assert!(small.prove(&grows).is_yes());
+    /// # Ok::<(), tilewright_ir::Error>(())
+    /// ```
+    pub fn with_data(&self, vars: impl IntoIterator<Item = Var>) -> Engine {
+        Engine { data: Rc::new(vars.into_iter().collect()), ..self.clone() }
+    }
+
+    /// The same engine for expressions in which these variables are sizes, and hold no data.
+    pub fn with_sizes(&self, vars: impl IntoIterator<Item = Var>) -> Engine {
+        let mut data = (*self.data).clone();
+        for v in vars {
+            data.remove(&v);
+        }
+        Engine { data: Rc::new(data), ..self.clone() }
+    }
+
+    /// Runs work about one function: every engine that it takes from [`Engine::new`] knows that
+    /// these variables hold data.
+    pub fn about<T>(data: impl IntoIterator<Item = Var>, work: impl FnOnce() -> T) -> T {
+        struct Restore(Rc<BTreeSet<Var>>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                DATA.set(std::mem::take(&mut self.0));
+            }
+        }
+        let data = Rc::new(data.into_iter().collect());
+        let _restore = Restore(DATA.replace(data));
+        work()
+    }
+
+    /// What brings expressions into normal form.
+    pub(crate) fn normalizer(&self) -> Normalizer {
+        Normalizer::new(&self.data)
+    }
+
+    /// Version of the library, as it reports it.
+    pub fn version(&self) -> &str {
+        &self.ctx.library().version
+    }
+
+    /// The file of the library, or the name under which the dynamic linker found it.
+    pub fn file(&self) -> &Path {
+        &self.ctx.library().file
+    }
+
+    /// Runs a question under the quota, and under the budget of the work that asks it. Questions
+    /// that arise inside of one are parts of it.
+    ///
+    /// Coalescing makes unions shorter, and once in a great many times a part that isl itself cannot
+    /// use. A question that the library fails on is asked once more with unions as they are.
+    pub(crate) fn ask<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
+        if self.ctx.is_limited() {
+            return work();
+        }
+        let within_budget = || match budget::open(self.quota) {
+            Ok(operations) => self.ctx.limited(operations, &work),
+            Err(operations) => Err(Reason::Budget { operations }.into()),
+        };
+        match within_budget() {
+            Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
+                self.ctx.without_coalescing(within_budget)
+            }
+            answer => answer,
+        }
+    }
+}
