@@ -18,8 +18,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use pyo3::{ffi, intern};
-use tilewright::unstable::ir::TypeKind;
-use tilewright::{DType, Error, Tensor};
+use tilewright_driver::{DType, Error, Tensor};
+use tilewright_ir::TypeKind;
 
 use crate::error::Result;
 
@@ -346,7 +346,7 @@ fn unsupported(what: &str, found: &str) -> Error {
 
 /// The arrays of a call as the inputs of these names and types, in order.
 pub fn inputs(
-    ports: &[tilewright::unstable::ir::OpenPort],
+    ports: &[tilewright_ir::OpenPort],
     args: &Bound<'_, PyTuple>,
     kwargs: Option<&Bound<'_, PyDict>>,
 ) -> Result<Vec<Tensor>> {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tilewright::unstable::{ir, saved};
-use tilewright::{Error, Options, Tensor};
+use tilewright_driver::saved;
+use tilewright_driver::{Error, Options, Tensor};
+use tilewright_ir as ir;
 
 use crate::array;
 use crate::error::{Result, closed};
@@ -19,7 +20,7 @@ pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Executable {
     /// `None` once it is closed.
-    running: Mutex<Option<Arc<tilewright::Executable>>>,
+    running: Mutex<Option<Arc<tilewright_driver::Executable>>>,
 }
 
 /// Sizes as Python has them: numbers, and texts of those that are open.
@@ -56,7 +57,7 @@ fn storage(stored: &ir::Stored) -> Storage {
     (stored.to_string(), stored.logical.clone(), stored.physical(), stored.pad)
 }
 
-fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright::Result<&'a ir::OpenPort> {
+fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright_driver::Result<&'a ir::OpenPort> {
     let found = ports.iter().find(|port| *port.name == *name);
     found.ok_or_else(|| {
         let names: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
@@ -66,19 +67,19 @@ fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright::Result<&'a ir
 }
 
 impl Executable {
-    pub fn of(executable: tilewright::Executable) -> Executable {
+    pub fn of(executable: tilewright_driver::Executable) -> Executable {
         Executable { running: Mutex::new(Some(Arc::new(executable))) }
     }
 
     pub fn compile(
         py: Python<'_>,
-        module: &tilewright::Module,
+        module: &tilewright_driver::Module,
         options: Options,
-    ) -> tilewright::Result<Executable> {
-        away(py, || tilewright::compile(module, &options)).map(Executable::of)
+    ) -> tilewright_driver::Result<Executable> {
+        away(py, || tilewright_driver::compile(module, &options)).map(Executable::of)
     }
 
-    fn get(&self) -> Result<Arc<tilewright::Executable>> {
+    fn get(&self) -> Result<Arc<tilewright_driver::Executable>> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.clone().ok_or_else(|| closed("executable"))
     }
@@ -134,7 +135,7 @@ impl Executable {
                 executable.run_profiled(&inputs, &mut outputs, &mut times)?;
                 best.iter_mut().zip(&times).for_each(|(best, time)| *best = (*best).min(*time));
             }
-            Ok::<_, tilewright::Error>(best)
+            Ok::<_, tilewright_driver::Error>(best)
         })?;
         let names = steps.iter().map(|step| step.func.to_string());
         Ok(names.zip(best.iter().map(Duration::as_secs_f64)).collect())

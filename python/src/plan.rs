@@ -1,11 +1,11 @@
 //! What comparing modules and planning layouts say.
 
 use pyo3::prelude::*;
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Layout, Left};
-use tilewright::unstable::interp::symbolic::VerifyOptions;
-use tilewright::unstable::layout;
-use tilewright::unstable::verify::{self, Answer};
+use tilewright_driver::layout;
+use tilewright_driver::verify::{self, Answer};
+use tilewright_interp::symbolic::VerifyOptions;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::{Left, TiledLayout};
 use tilewright_report::{Report, drawings, object, page, tables, what_if};
 
 use crate::error::{Result, remarks};
@@ -45,13 +45,13 @@ pub fn verify_modules(
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Plan {
     /// The module before, and in the layouts of the plan.
-    before: tilewright::Module,
-    after: tilewright::Module,
+    before: tilewright_driver::Module,
+    after: tilewright_driver::Module,
     plans: Vec<Planned>,
     left: Vec<Left>,
     unit: &'static str,
     /// The machine that it is for.
-    target: tilewright::Target,
+    target: tilewright_driver::Target,
 }
 
 /// Plans the layouts of a module; also what could not follow, and why.
@@ -64,10 +64,10 @@ pub fn plan_layouts<'py>(
     io_layout: &str,
 ) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
     let before = away(py, || module.with_batch())?;
-    let options = tilewright::Options {
+    let options = tilewright_driver::Options {
         threads,
         target: crate::module::target(cpu)?,
-        tuning: tilewright::unstable::measuring::file(),
+        tuning: tilewright_driver::measuring::file(),
         io_layout: io_layout.parse()?,
         ..Default::default()
     };
@@ -77,7 +77,7 @@ pub fn plan_layouts<'py>(
         let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
         let target = options.target()?;
-        Ok::<_, tilewright::Error>(Plan { before, after, plans, left, unit, target })
+        Ok::<_, tilewright_driver::Error>(Plan { before, after, plans, left, unit, target })
     })?;
     Ok((plan, remarks(py, &why)?))
 }
@@ -127,7 +127,7 @@ impl Plan {
     fn tensors(&self, py: Python<'_>) -> PyResult<Vec<Row>> {
         let chosen = self.plans.iter().flat_map(|p| {
             p.plan.tensors.iter().zip(&p.layouts).map(|(t, layouts)| {
-                let layout: &Layout = &layouts[t.layout];
+                let layout: &TiledLayout = &layouts[t.layout];
                 let (map, waste) = (layout.to_string(), layout.waste());
                 let logical = sizes(py, &layout.logical)?;
                 Ok((t.name.clone(), map, logical, sizes(py, &layout.physical())?, waste))

@@ -24,7 +24,7 @@ use tilewright_analysis::affine::Affine;
 use tilewright_ir::{
     Attr, BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim,
 };
-use tilewright_schedule::FREE_LAYOUT;
+use tilewright_layout::marks::FREE_LAYOUT;
 use tilewright_target::{Target, TensorInstruction};
 
 /// An axis of a contraction: an iteration variable of its block, or several that all accesses walk

@@ -26,7 +26,7 @@ use tilewright_ir::{
     Attr, BinOp, Block, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Module, Stmt,
     TensorFunc, TypeKind, Var, dim,
 };
-use tilewright_schedule::PRE;
+use tilewright_layout::marks::PRE;
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 

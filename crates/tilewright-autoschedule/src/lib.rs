@@ -29,7 +29,7 @@
 //! * [`options`]: the target as options of a pass.
 //!
 //! What an argument that is the same in every run may become is said by the attribute
-//! [`FREE_LAYOUT`](tilewright_schedule::FREE_LAYOUT) of the function: the copy that such an argument is packed into is marked, so that
+//! [`FREE_LAYOUT`](tilewright_layout::marks::FREE_LAYOUT) of the function: the copy that such an argument is packed into is marked, so that
 //! it can be lifted out of the function and made once.
 
 mod axes;
@@ -61,10 +61,10 @@ use std::sync::Arc;
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
-use tilewright_schedule::names::unique_blocks;
 use tilewright_schedule::{Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
+use tilewright_transform::names::unique_blocks;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::{follows, sole_reader};

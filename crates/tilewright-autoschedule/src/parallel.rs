@@ -7,8 +7,8 @@
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Result, StmtKind};
-use tilewright_schedule::cursor::{as_loop, find};
 use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_transform::cursor::{as_loop, find};
 
 use crate::contraction::Contraction;
 use crate::order::{Order, Outer};

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Attr, Block, Buffer, DType, Dim, Error, Expr, Module, Result, TensorFunc};
+use tilewright_layout::marks::PRE;
 use tilewright_schedule::compute::Position;
-use tilewright_schedule::cursor;
 use tilewright_schedule::value::{Lambda, Value};
-use tilewright_schedule::{BlockRef, BufferArg, LoopRef, PRE, Permissions, Schedule};
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Permissions, Schedule};
+use tilewright_transform::cursor;
 
 use crate::tile::Tile;
 

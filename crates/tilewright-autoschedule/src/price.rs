@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use crate::reduction::window::{self, Way};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{Buffer, IterKind, TensorFunc};
-use tilewright_schedule::PRE;
+use tilewright_layout::marks::PRE;
 use tilewright_target::Target;
 use tilewright_target::costs::{ROW, SHARE, SQUARE_CELL};
 

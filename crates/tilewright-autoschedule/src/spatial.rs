@@ -23,7 +23,8 @@ use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Dim, Error, Expr, Fold, Result, Var, dim};
-use tilewright_schedule::{BlockRef, LoopRef, POST, PRE, Schedule};
+use tilewright_layout::marks::{POST, PRE};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::Stages;

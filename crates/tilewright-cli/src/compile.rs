@@ -6,17 +6,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tilewright::unstable::codegen::cache::ObjectCache;
-use tilewright::unstable::codegen::entry;
-use tilewright::unstable::codegen::header;
-use tilewright::unstable::codegen::llvm::{Emit, Llvm};
-use tilewright::unstable::compile::{Program, specialized};
-use tilewright::unstable::kept::{DataFiles, Entry};
-use tilewright::unstable::library::{build, plan};
-use tilewright::unstable::pipeline::Stage;
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::winograd;
-use tilewright::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_codegen::cache::ObjectCache;
+use tilewright_codegen::entry;
+use tilewright_codegen::header;
+use tilewright_codegen::llvm::{Emit, Llvm};
+use tilewright_driver::compile::{Program, specialized};
+use tilewright_driver::kept::{DataFiles, Entry};
+use tilewright_driver::library::{build, plan};
+use tilewright_driver::pipeline::Stage;
+use tilewright_driver::winograd;
+use tilewright_driver::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_runtime::file;
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;

@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use tilewright::unstable::kept::{DataFiles, Entry};
-use tilewright::unstable::load::{self, Draft};
-use tilewright::unstable::onnx::ValueType;
-use tilewright::unstable::runtime::{npy, npz};
-use tilewright::{Error, Module, Result, Sizes, Tensor};
+use tilewright_driver::kept::{DataFiles, Entry};
+use tilewright_driver::load::{self, Draft};
+use tilewright_driver::{Error, Module, Result, Sizes, Tensor};
+use tilewright_onnx::ValueType;
+use tilewright_runtime::{npy, npz};
 
 use super::answer::talk;
 use super::sizes::{Extent, draft, extent, sizes};

@@ -3,13 +3,13 @@
 use std::process::Command;
 use std::time::Duration;
 
-use tilewright::unstable::calibrate::{Calibrated, calibrate};
-use tilewright::unstable::calibrated::{keep, known};
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::measured::{Measured, Store, Worker};
-use tilewright::unstable::measuring::TUNING;
-use tilewright::unstable::tune::{Report, Request, Tuning, tune};
-use tilewright::{Error, Module, Options, Result};
+use tilewright_driver::calibrate::{Calibrated, calibrate};
+use tilewright_driver::calibrated::{keep, known};
+use tilewright_driver::measuring::TUNING;
+use tilewright_driver::tune::{Report, Request, Tuning, tune};
+use tilewright_driver::{Error, Module, Options, Result};
+use tilewright_ir::show::visible;
+use tilewright_tune::{Measured, Store, Worker};
 
 use super::answer::talk;
 use super::progress::Bar;

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tilewright::unstable::codegen::LlvmBackend;
-use tilewright::unstable::compile::{self, Program, lower_program_with};
-use tilewright::unstable::graph::layout::Left;
-use tilewright::unstable::layout;
-use tilewright::unstable::measuring::file as tuning_file;
-use tilewright::unstable::pipeline::Stage;
-use tilewright::unstable::target::Backend;
-use tilewright::unstable::winograd;
-use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
+use tilewright_codegen::LlvmBackend;
+use tilewright_driver::compile::{self, Program, lower_program_with};
+use tilewright_driver::layout;
+use tilewright_driver::measuring::file as tuning_file;
+use tilewright_driver::pipeline::Stage;
+use tilewright_driver::winograd;
+use tilewright_driver::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
+use tilewright_layout::Left;
+use tilewright_target::Backend;
 
 use super::answer::talk;
 use super::measure::measure_first;

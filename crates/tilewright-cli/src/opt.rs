@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright::schedule::{Permissions, Schedule};
-use tilewright::unstable::ir::well_formed::check_open_module;
-use tilewright::unstable::ir::{Remarks, Source};
-use tilewright::unstable::passes::{self, Config};
-use tilewright::unstable::schedule::table;
-use tilewright::unstable::schedule_script::apply;
-use tilewright::{Error, Module, print};
+use tilewright_driver::passes::{self, Config};
+use tilewright_driver::schedule_script::apply;
+use tilewright_driver::{Error, Module, print};
+use tilewright_ir::well_formed::check_open_module;
+use tilewright_ir::{Remarks, Source};
+use tilewright_schedule::table;
+use tilewright_schedule::{Permissions, Schedule};
 
 use super::answer::{Answer, Failure, Outcome};
 use super::given::Given;

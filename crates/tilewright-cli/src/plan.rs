@@ -4,26 +4,26 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tilewright::unstable::compile;
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Left, Policy};
-use tilewright::unstable::ir::Remarks;
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::layout::{self, Port};
-use tilewright::unstable::measuring::file as tuning_file;
-use tilewright::unstable::pipeline::{Stage, run_stages};
-use tilewright::unstable::plan::{Certificate, Cost, Plan};
-use tilewright::unstable::pricing::{Prices, prices};
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::runtime::pool::cores;
-use tilewright::unstable::timings::{Basis, Timings, Unit};
-use tilewright::unstable::whole::{self, Whole};
-use tilewright::unstable::winograd::{self, Chosen};
-use tilewright::{Error, IoLayout, Module, Options, Result, Target};
+use tilewright_driver::compile;
+use tilewright_driver::layout::{self, Port};
+use tilewright_driver::measuring::file as tuning_file;
+use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pricing::{Prices, prices};
+use tilewright_driver::timings::{Basis, Timings, Unit};
+use tilewright_driver::whole::{self, Whole};
+use tilewright_driver::winograd::{self, Chosen};
+use tilewright_driver::{Error, IoLayout, Module, Options, Result, Target};
+use tilewright_ir::Remarks;
+use tilewright_ir::show::visible;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Certificate, Cost, Plan};
+use tilewright_layout::{Left, Policy};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
 };
+use tilewright_runtime::file;
+use tilewright_runtime::pool::cores;
 
 use super::answer::{Answer, Outcome};
 use super::given::Given;

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use tilewright::unstable::calibrate::Calibrated;
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::measured::{Answer as Reply, Store};
-use tilewright::unstable::measuring::{self, TUNING, file as tuning_file};
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::target::Costs;
-use tilewright::unstable::tune::{Report, Request, Tuning, tune};
-use tilewright::{Error, Module, Options, Result};
+use tilewright_driver::calibrate::Calibrated;
+use tilewright_driver::measuring::{self, TUNING, file as tuning_file};
+use tilewright_driver::tune::{Report, Request, Tuning, tune};
+use tilewright_driver::{Error, Module, Options, Result};
+use tilewright_ir::show::visible;
+use tilewright_runtime::file;
+use tilewright_target::Costs;
+use tilewright_tune::{Answer as Reply, Store};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;

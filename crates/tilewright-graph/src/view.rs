@@ -40,7 +40,7 @@ pub fn relabels(func: &TensorFunc) -> bool {
 }
 
 /// A shape of constants and open sizes, row-major, memory of its own.
-pub(crate) fn is_compact(b: &Buffer) -> bool {
+pub fn is_compact(b: &Buffer) -> bool {
     dim::of_shape(&b.shape).is_some()
         && b.strides.is_empty()
         && b.elem_offset.is_none()

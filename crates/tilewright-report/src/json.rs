@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tilewright::unstable::graph::layout::Left;
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::ir::Stored;
-use tilewright::unstable::layout::Port;
-use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
-use tilewright::unstable::pricing::{Change, Prices};
-use tilewright::{Error, Result};
+use tilewright_driver::layout::Port;
+use tilewright_driver::pricing::{Change, Prices};
+use tilewright_driver::{Error, Result};
+use tilewright_ir::Stored;
+use tilewright_layout::Left;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Certificate, Options, Plan, solve};
 
 /// A plan in which something is fixed.
 pub struct WhatIf {

@@ -24,13 +24,13 @@ use tilewright_ir::{
 use tilewright_polyhedral::Engine;
 
 use crate::cursor::{BlockCursor, loop_ranges, replace_in, the_block};
-use crate::index_map::IndexMap;
 use crate::loops::serial;
-use crate::padding::same_extent;
 use crate::primitive::primitives;
-use crate::relayout::Tidy;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda};
+use tilewright_layout::index_map::IndexMap;
+use tilewright_layout::padding::same_extent;
+use tilewright_layout::relayout::Tidy;
 
 primitives! {
     /// Maps the iteration variables of a block and the loops around it.

@@ -35,13 +35,13 @@ use crate::copying::{Change, Copying, InsertionPoint, Place, Redirect, fit, hull
 use crate::cursor::{
     BlockCursor, Cursor, InFunction, as_block, as_loop, find, in_scope, the_block,
 };
-use crate::names::block_names;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
 use tilewright_analysis::footprint::{
     Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
 };
+use tilewright_transform::names::block_names;
 
 primitives! {
     /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers

@@ -36,12 +36,12 @@ use crate::apart::apart;
 use crate::cursor::{
     around, find, loop_cursor, loop_ranges, ranges_around, replace_in, the_block, within,
 };
-use crate::index_map::IndexMap;
 use crate::loops::{Nest, guard_blocks, serial};
 use crate::primitive::primitives;
-use crate::relayout::{Tidy, simplify_under};
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda, LoopRef};
+use tilewright_layout::index_map::IndexMap;
+use tilewright_layout::relayout::{Tidy, simplify_under};
 
 primitives! {
     /// Lets loops that are directly inside one another, outermost first, run over the physical box

@@ -20,11 +20,11 @@ use crate::cursor::{
     BlockCursor, Cursor, around, as_loop, loop_cursor, loop_ranges, replace, replace_in, the_block,
     within,
 };
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{known_around, touches};
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.

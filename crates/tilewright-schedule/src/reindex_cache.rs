@@ -33,12 +33,12 @@ use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, InsertionPoint, Place, Redirect, cell_block, compact_in, name_in};
 use crate::cursor::{BlockCursor, loop_ranges};
-use crate::index_map::IndexMap;
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda};
 use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
+use tilewright_layout::index_map::IndexMap;
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's

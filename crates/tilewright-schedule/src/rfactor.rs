@@ -28,11 +28,11 @@ use tilewright_polyhedral::{Engine, Proof};
 use crate::copying::{Change, compact};
 use crate::cursor::{BlockCursor, as_block, as_loop, block_cursor, find, loop_cursor, loop_ranges};
 use crate::inline::removed;
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::reduction::{First, check_once, over_both};
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Lets the reduction under a loop keep a partial result for each iteration, in a new axis of

@@ -30,11 +30,11 @@ use crate::buffer_arg::BufferArg;
 use crate::cursor::{
     BlockCursor, as_block, as_loop, find, loop_cursor, loop_ranges, the_block, the_loop,
 };
-use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
 use crate::primitive::primitives;
 use crate::schedule::Schedule;
 use crate::value::{BlockRef, Lambda, LoopRef};
+use tilewright_layout::index_map::IndexMap;
 
 primitives! {
     /// Rewrites the loops of a block so that they follow the axes of a buffer. Returns the loops.

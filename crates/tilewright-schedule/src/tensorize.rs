@@ -41,10 +41,10 @@ use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
 use crate::cursor::{Cursor, InFunction, as_block, as_loop, find, replace_in};
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;
+use tilewright_transform::names::fresh_block_name;
 
 /// An instruction: what it computes, and how it is asked for, over the same parameters.
 #[derive(Clone, Debug)]

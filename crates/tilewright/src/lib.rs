@@ -37,20 +37,11 @@
 //! ```
 //!
 //! How its loops run and how its tensors lie in memory is said by a [`schedule`].
-//!
-//! What is not named on this page is in [`unstable`], and may change at any time.
 
 pub mod schedule;
 pub mod te;
-pub mod unstable;
 
-pub use tilewright_graph::sizes::Sizes;
-pub use tilewright_ir::dim::SizeRange;
-pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
-pub use tilewright_runtime::Executable;
-pub use tilewright_target::{OptLevel, Target};
-pub use unstable::compile::compile;
-pub use unstable::kept::compile_file;
-pub use unstable::load::{load, parse, print};
-pub use unstable::options::Options;
-pub use unstable::options::{IoLayout, Layout};
+pub use tilewright_driver::{
+    DType, Error, Executable, IoLayout, Layout, Module, OptLevel, Options, Result, SizeRange,
+    Sizes, Target, Tensor, compile, compile_file, load, parse, print,
+};

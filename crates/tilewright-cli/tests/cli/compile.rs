@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use tilewright::Tensor;
-use tilewright::unstable::runtime::npz;
+use tilewright_driver::Tensor;
+use tilewright_runtime::npz;
 
 use super::{Done, Scratch, digits, reshape, tilewright};
 
@@ -71,8 +71,8 @@ fn a_c_program_runs_the_library() {
         let bytes = std::fs::read(path).expect("the program wrote it");
         let expected = &expected[*name];
         let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
-        let tolerance = tilewright::unstable::compare::Tolerance::default();
-        let comparison = tilewright::unstable::compare::compare(&got, expected, tolerance);
+        let tolerance = tilewright_driver::compare::Tolerance::default();
+        let comparison = tilewright_driver::compare::compare(&got, expected, tolerance);
         assert!(comparison.agrees(), "{name}: {comparison}");
     }
 }
@@ -153,8 +153,8 @@ fn runs_at_every_size(more: &[&str]) -> String {
         let whole = expected["logits"].as_slice::<f32>().expect("floats");
         let expected = Tensor::from_slice(&[count, 10], &whole[..count * 10]).expect("it fits");
         let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
-        let tolerance = tilewright::unstable::compare::Tolerance::default();
-        let comparison = tilewright::unstable::compare::compare(&got, &expected, tolerance);
+        let tolerance = tilewright_driver::compare::Tolerance::default();
+        let comparison = tilewright_driver::compare::compare(&got, &expected, tolerance);
         assert!(comparison.agrees(), "{count}: {comparison}");
     }
     let refused = run("0");

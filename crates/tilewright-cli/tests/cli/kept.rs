@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use prost::Message;
-use tilewright::unstable::onnx::proto::{
+use tilewright_onnx::proto::{
     DataType, DimensionProto, DimensionValue, EXTERNAL, GraphProto, ModelProto, NodeProto,
     OperatorSetId, StringStringEntry, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
     TypeValue, ValueInfoProto,
@@ -204,8 +204,8 @@ fn values_that_are_compiled_in_must_be_the_same() {
     let model = model(&scratch, 0.0, true);
     let shape = |values: &[i64; 2]| {
         let path = scratch.path("shape.npy");
-        let value = tilewright::Tensor::from_slice(&[2], values).expect("a tensor");
-        tilewright::unstable::runtime::npy::write(&path, &value).expect("it can be written");
+        let value = tilewright_driver::Tensor::from_slice(&[2], values).expect("a tensor");
+        tilewright_runtime::npy::write(&path, &value).expect("it can be written");
         format!("shape={path}")
     };
     for (values, kept) in [([3, 600], false), ([3, 600], true), ([2, 900], false), ([2, 900], true)]

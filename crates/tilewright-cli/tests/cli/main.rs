@@ -18,7 +18,7 @@ use std::process::Stdio;
 use program::program;
 use prost::Message;
 use tempfile::TempDir;
-use tilewright::unstable::onnx::proto::{
+use tilewright_onnx::proto::{
     DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
     TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
@@ -313,8 +313,9 @@ fn files_may_have_names_that_are_no_text() {
     tilewright(&ran).code(0);
     assert!(std::fs::metadata(&output).is_ok());
     let array = odd(b"a\xff.npy");
-    let images = tilewright::Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128]).expect("a tensor");
-    tilewright::unstable::runtime::npy::write(&array, &images).expect("it can be written");
+    let images =
+        tilewright_driver::Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128]).expect("a tensor");
+    tilewright_runtime::npy::write(&array, &images).expect("it can be written");
     let mut given = std::ffi::OsString::from("image=");
     given.push(&array);
     let ran: [&OsStr; 4] = ["run".as_ref(), &model, "--input".as_ref(), &given];

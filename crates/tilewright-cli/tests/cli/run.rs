@@ -1,7 +1,7 @@
 //! `run`.
 
-use tilewright::Tensor;
-use tilewright::unstable::runtime::{npy, npz};
+use tilewright_driver::Tensor;
+use tilewright_runtime::{npy, npz};
 
 use super::{Done, Scratch, digits, reshape, tilewright, tilewright_on};
 
@@ -498,8 +498,7 @@ fn names_cannot_act_on_the_terminal() {
         for i in range(2):\n        with T.block(\"B\"):\n            vi = T.axis.spatial(2, i)\n            \
         B[vi] = A[vi]\n";
     let path = scratch.file("m\x1b[31m.py", script);
-    let acts =
-        |text: &str| text.lines().any(|l| l.contains(tilewright::unstable::ir::show::is_hidden));
+    let acts = |text: &str| text.lines().any(|l| l.contains(tilewright_ir::show::is_hidden));
     for arguments in [&["run"][..], &["run", "--time"], &["plan", "--layout", "nhwc", "--explain"]]
     {
         let done = tilewright(&[arguments, &[path.as_str()]].concat());

@@ -2,11 +2,12 @@
 
 use crate::common::{Graph, calls, operand};
 use tilewright_graph::normal::{normalize, output_names};
-use tilewright_graph::{fuse, legalize, plan_memory};
+use tilewright_graph::{fuse, legalize};
 use tilewright_ir::{
     Attr, Attrs, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Lowered, Module,
     Param, Plan, Result, Stmt, TensorFunc, TensorType, Var, well_formed,
 };
+use tilewright_layout::plan_memory;
 use tilewright_ops::Operand;
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 

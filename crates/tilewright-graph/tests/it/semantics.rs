@@ -4,9 +4,10 @@
 use crate::common::{Graph, extents, functions, operand};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tilewright_graph::{fuse, legalize, plan_memory};
+use tilewright_graph::{fuse, legalize};
 use tilewright_interp::{Arg, RunOptions, run_func, written_params};
 use tilewright_ir::{DType, GraphVar, Lowered, Module, Plan, Slot, Tensor, well_formed};
+use tilewright_layout::plan_memory;
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
 use tilewright_ops::movement::{concat, expand, gather, reshape, slice, transpose};

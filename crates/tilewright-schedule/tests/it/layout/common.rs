@@ -7,8 +7,8 @@ use tilewright_ir::{
     Buffer, DType, Error, Expr, Fold, Module, Param, Result, Source, StmtKind, Tensor, TensorFunc,
     Var, visit,
 };
+use tilewright_layout::index_map::IndexMap;
 use tilewright_polyhedral::evaluate;
-use tilewright_schedule::index_map::IndexMap;
 use tilewright_schedule::value::{BlockRef, Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_schedule::{Permissions, Schedule};
 use tilewright_tvmscript::{parse_module, print_module};
