@@ -346,7 +346,7 @@ fn unsupported(what: &str, found: &str) -> Error {
 
 /// The arrays of a call as the inputs of these names and types, in order.
 pub fn inputs(
-    ports: &[tilewright_ir::OpenPort],
+    ports: &[tilewright_runtime::OpenPort],
     args: &Bound<'_, PyTuple>,
     kwargs: Option<&Bound<'_, PyDict>>,
 ) -> Result<Vec<Tensor>> {

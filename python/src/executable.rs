@@ -34,8 +34,8 @@ pub fn sizes(py: Python<'_>, dims: &[ir::Dim]) -> PyResult<Vec<Py<PyAny>>> {
     dims.iter().map(size).collect()
 }
 
-fn ports(ports: &[ir::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
-    let one = |p: &ir::OpenPort| {
+fn ports(ports: &[tilewright_runtime::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
+    let one = |p: &tilewright_runtime::OpenPort| {
         Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)))
     };
     ports.iter().map(one).collect()
@@ -53,11 +53,14 @@ fn result<'py>(py: Python<'py>, mut outputs: Vec<Tensor>) -> Result<Bound<'py, P
 /// Index map, logical and stored extents, what the padding holds.
 type Storage = (String, Vec<usize>, Vec<usize>, Option<f64>);
 
-fn storage(stored: &ir::Stored) -> Storage {
+fn storage(stored: &tilewright_runtime::Stored) -> Storage {
     (stored.to_string(), stored.logical.clone(), stored.physical(), stored.pad)
 }
 
-fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright_driver::Result<&'a ir::OpenPort> {
+fn named<'a>(
+    ports: &'a [tilewright_runtime::OpenPort],
+    name: &str,
+) -> tilewright_driver::Result<&'a tilewright_runtime::OpenPort> {
     let found = ports.iter().find(|port| *port.name == *name);
     found.ok_or_else(|| {
         let names: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
@@ -154,7 +157,7 @@ impl Executable {
     /// How each input and each output is stored; `None` where that is as the model has it.
     fn storage(&self) -> Result<[Vec<Option<Storage>>; 2]> {
         let executable = self.get()?;
-        let of = |ports: &[ir::OpenPort]| {
+        let of = |ports: &[tilewright_runtime::OpenPort]| {
             ports.iter().map(|p| Some(storage(p.stored.as_ref()?))).collect()
         };
         Ok([of(executable.inputs()), of(executable.outputs())])

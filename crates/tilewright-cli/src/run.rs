@@ -15,8 +15,9 @@ use tilewright_driver::winograd;
 use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
 use tilewright_graph::sizes;
 use tilewright_ir::show::visible;
-use tilewright_ir::{Dim, OpenPort, Var};
+use tilewright_ir::{Dim, Var};
 use tilewright_onnx::{ValueKind, ValueType};
+use tilewright_runtime::OpenPort;
 use tilewright_runtime::file;
 use tilewright_runtime::npz::{self, Archive};
 

@@ -158,7 +158,7 @@ fn timed(model: &Module, target: &Target, options: &Options) -> Result<Vec<Probe
 fn bandwidth(target: &Target, options: &Options) -> Result<f64> {
     let (module, bytes) = stream(target.caches.l3)?;
     let executable = compile(&module, options)?;
-    let port = executable.inputs().first().map(tilewright_ir::plan::OpenPort::fixed);
+    let port = executable.inputs().first().map(tilewright_runtime::plan::OpenPort::fixed);
     let shape = port.transpose()?.unwrap_or_default();
     // Pages that nothing was written to are all the same one.
     let mut x = Tensor::zeros(DType::F32, &shape)?;

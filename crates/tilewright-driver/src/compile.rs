@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tilewright_graph::control::{self, Cut};
 use tilewright_graph::normal::name_outputs;
 use tilewright_graph::sizes::{self, Sizes};
-use tilewright_ir::plan::program;
-use tilewright_ir::{Lowered, Module, OpenPlan, Result, TensorFunc, well_formed};
+use tilewright_ir::{Lowered, Module, Result, TensorFunc, well_formed};
 use tilewright_layout::plan_memory;
+use tilewright_runtime::MemoryPlan;
+use tilewright_runtime::plan::program;
 use tilewright_runtime::{Executable, Pool};
 use tilewright_target::Code;
 
@@ -23,7 +24,7 @@ pub struct Program {
     pub module: Lowered,
     /// Which functions run in which order, and on what memory. Where there is control flow it has
     /// inputs and outputs alone.
-    pub plan: OpenPlan,
+    pub plan: MemoryPlan,
     /// What runs instead of the plan, where there is control flow.
     pub control: Option<Control>,
 }
@@ -34,7 +35,7 @@ pub struct Control {
     /// Which pieces run in which order.
     pub program: program::Program,
     /// Their plans.
-    pub pieces: Vec<OpenPlan>,
+    pub pieces: Vec<MemoryPlan>,
 }
 
 impl Program {
@@ -48,7 +49,7 @@ impl Program {
             let plan = plan_memory(&module, entry)?;
             return Ok(Program { module, plan, control: None });
         }
-        let program = control::program(&module, entry)?;
+        let program = tilewright_layout::memory::program(&module, entry)?;
         let pieces = program.pieces.iter().map(|name| plan_memory(&module, name));
         let pieces = pieces.collect::<Result<_>>()?;
         let plan = program.signature.clone();
@@ -56,7 +57,7 @@ impl Program {
     }
 
     /// The plans that it runs.
-    pub fn plans(&self) -> &[OpenPlan] {
+    pub fn plans(&self) -> &[MemoryPlan] {
         match &self.control {
             Some(control) => &control.pieces,
             None => std::slice::from_ref(&self.plan),
@@ -66,7 +67,7 @@ impl Program {
     /// The names of the functions that the plans call, each once.
     pub fn called(&self) -> Vec<Arc<str>> {
         let mut seen = HashSet::new();
-        let all = self.plans().iter().flat_map(OpenPlan::functions);
+        let all = self.plans().iter().flat_map(MemoryPlan::functions);
         all.filter(|name| seen.insert(name.clone())).collect()
     }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_graph::fold::DEFAULT_GROWTH;
 use tilewright_graph::normal::{name_outputs, output_names, results};
-use tilewright_ir::plan::stored;
-use tilewright_ir::{Error, Module, Remarks, Result, Stored, TensorFunc, well_formed};
+use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
 use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_layout::policy::Policy;
 use tilewright_layout::solver::Problem;
 use tilewright_layout::{Left, cancel_layout, fold_constant};
+use tilewright_runtime::Stored;
+use tilewright_runtime::plan::stored;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;

@@ -18,6 +18,8 @@
 //! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
 //! [`codegen`], [`runtime`]; [`measured`] is the one for measurements.
 
+#![warn(missing_docs)]
+
 pub mod assume;
 pub mod calibrate;
 pub mod calibrated;

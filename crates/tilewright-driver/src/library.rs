@@ -4,7 +4,8 @@ use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::entry::Planned;
 use tilewright_codegen::library::{self, Built, Control, Library};
 use tilewright_codegen::llvm::Llvm;
-use tilewright_ir::{Error, OpenPlan, Result};
+use tilewright_ir::{Error, Result};
+use tilewright_runtime::MemoryPlan;
 
 use super::compile::Program;
 use super::options::Options;
@@ -48,7 +49,7 @@ pub fn build(
 
     let pieces = program.control.iter().flat_map(|c| &c.pieces);
     let planned = pieces.clone().map(Planned::new).collect::<Result<Vec<_>>>()?;
-    let called = |piece: &OpenPlan| -> Vec<_> {
+    let called = |piece: &MemoryPlan| -> Vec<_> {
         let called = piece.functions();
         funcs.iter().filter(|(name, _)| called.contains(name)).cloned().collect()
     };

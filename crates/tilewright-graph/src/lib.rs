@@ -9,7 +9,7 @@
 //! 3. The tensor functions are scheduled and lowered, elsewhere. On the way, when contractions have their
 //!    loops, [`parts::place_parts`] lets the parts of concatenations lie in the whole.
 //! 4. [`plan_memory`]: a graph function over lowered functions becomes a
-//!    [`OpenPlan`](tilewright_ir::OpenPlan): steps over places in one arena, for sizes that may be open.
+//!    [`MemoryPlan`](tilewright_runtime::MemoryPlan): steps over places in one arena, for sizes that may be open.
 //!
 //! * [`classify`]: what a tensor function is to its neighbours.
 //! * [`control`]: graph functions with control flow, cut into pieces.

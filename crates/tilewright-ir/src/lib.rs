@@ -8,7 +8,6 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`lowered`]: modules that memory planning and backends take.
-//! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
 //! * [`dim`]: sizes that may be open, in normal form; [`extent`]: the type that holds a size; [`interval`], [`linear`]: the values of index
 //!   expressions, and their linear forms.
@@ -48,7 +47,6 @@ pub mod list;
 pub mod lowered;
 pub mod module;
 pub mod parallel;
-pub mod plan;
 pub mod prune;
 pub mod query;
 pub mod random;
@@ -77,7 +75,6 @@ pub use graph::{
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};
-pub use plan::{OpenPlan, OpenPort, Plan, Port, Slot, Step, Stored};
 pub use stmt::{
     AtOnce, Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt,
     StmtKind,

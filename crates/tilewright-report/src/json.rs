@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tilewright_driver::layout::Port;
 use tilewright_driver::pricing::{Change, Prices};
 use tilewright_driver::{Error, Result};
-use tilewright_ir::Stored;
 use tilewright_layout::Left;
 use tilewright_layout::flow::Planned;
 use tilewright_layout::solver::{Certificate, Options, Plan, solve};
+use tilewright_runtime::Stored;
 
 /// A plan in which something is fixed.
 pub struct WhatIf {

@@ -38,6 +38,8 @@
 //!
 //! How its loops run and how its tensors lie in memory is said by a [`schedule`].
 
+#![warn(missing_docs)]
+
 pub mod schedule;
 pub mod te;
 

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use tilewright_driver::compare::{Tolerance, compare};
 use tilewright_driver::{IoLayout, Layout, Options, Sizes, Tensor, compile, load};
-use tilewright_ir::plan::Stored;
 use tilewright_runtime::npz;
+use tilewright_runtime::plan::Stored;
 
 use super::{Scratch, digits, tilewright};
 

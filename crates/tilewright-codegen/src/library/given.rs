@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tilewright_ir::TensorFunc;
-use tilewright_ir::plan::program;
+use tilewright_runtime::plan::program;
 use tilewright_target::Target;
 
 use crate::entry::Planned;

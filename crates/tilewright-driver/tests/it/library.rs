@@ -28,7 +28,7 @@ fn digits(images: usize) -> Module {
 #[test]
 fn a_model_is_run_in_a_few_lines() {
     let executable = compile(&digits(3), &options()).expect("it compiles");
-    let names = |ports: &[tilewright_ir::OpenPort]| -> Vec<String> {
+    let names = |ports: &[tilewright_runtime::OpenPort]| -> Vec<String> {
         ports.iter().map(|port| format!("{} {} {:?}", port.name, port.dtype, port.shape)).collect()
     };
     assert_eq!(names(executable.inputs()), ["image float32 [3, 1, 8, 8]"]);

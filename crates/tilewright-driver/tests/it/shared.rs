@@ -11,7 +11,8 @@ use tilewright_driver::random::Random;
 use tilewright_driver::{DType, Module, Options, Result, Sizes, Tensor, parse};
 use tilewright_dylib::Library;
 use tilewright_interp::run_module;
-use tilewright_ir::{OpenPort, dim};
+use tilewright_ir::dim;
+use tilewright_runtime::OpenPort;
 
 use super::control::{random_graph, reopened};
 

@@ -3,7 +3,7 @@
 //! [`cut`] takes a graph function apart: what lies between branches, loops, casts and operators on
 //! lists becomes graph functions without any of these, which go through all passes as others do. What
 //! is left of the function calls these *pieces*: it is a graph function as others are, which can be
-//! printed, read and interpreted, and from which [`program`] derives in which order the pieces run, on
+//! printed, read and interpreted, and from which memory planning derives in which order the pieces run, on
 //! which values. Calls of graph functions are expanded, with the sizes of the caller in the place of
 //! the callee's.
 //!
@@ -11,21 +11,18 @@
 //! pieces in a row as the longest chain of control flow and work has. A piece takes the sizes that no
 //! input of it has as an extent in a parameter of the type `R.Shape`.
 //!
-//! * `resolve`: a body as a list of nodes over plain variables.
+//! * [`resolve`]: a body as a list of nodes over plain variables.
 //! * `pieces`: nodes with pieces in the place of calls.
 //! * `write`: nodes as a body again.
-//! * `emit`: nodes to operations.
 
-mod emit;
 mod pieces;
-mod resolve;
+pub mod resolve;
 mod write;
 
 use std::sync::Arc;
 
 use tilewright_analysis::stage::open_stages;
 pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
-use tilewright_ir::plan::program::Program;
 use tilewright_ir::{Attr, Function, GraphFunc, Module, Result};
 
 use crate::functions::{each_tensor, located};
@@ -69,19 +66,6 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
         Ok(Cut { module: pieces, name: entry.into(), entry: entry_func })
     };
     located(module, made())
-}
-
-/// What runs a graph function whose calls are in pieces: what [`cut`] left of one.
-///
-/// # Errors
-/// * `Unsupported` for inputs and outputs that are no tensors.
-/// * `Malformed` where values are not what they are used as, or a piece is told a size that is not
-///   known.
-pub fn program(module: &Module, entry: &str) -> Result<Program> {
-    let func = module.graph(entry)?;
-    let program = resolve::resolve(module, entry, func)
-        .and_then(|(resolved, params)| emit::emit(func, &params, &resolved));
-    located(module, program)
 }
 
 /// Whether a module was made by [`cut`].

@@ -16,19 +16,19 @@ use crate::calls::{Env, Resolve, tuple_item};
 use crate::rewrite::{sized, sized_tensor};
 
 /// Nodes in order, and the values that are left after them.
-pub(super) struct ResolvedBody {
-    pub(super) nodes: Vec<Node>,
+pub struct ResolvedBody {
+    pub nodes: Vec<Node>,
     /// Variables and constants.
-    pub(super) results: Vec<GraphExpr>,
+    pub results: Vec<GraphExpr>,
 }
 
-pub(super) struct Node {
-    pub(super) kind: Kind,
-    pub(super) span: Option<Span>,
+pub struct Node {
+    pub kind: Kind,
+    pub span: Option<Span>,
 }
 
 /// Operands are variables and constants.
-pub(super) enum Kind {
+pub enum Kind {
     /// A call of a tensor function, and the parts of its result.
     Call(Vec<Binding>),
     /// A call of a piece, with the sizes that it is told.
@@ -74,7 +74,7 @@ pub(super) enum Kind {
 }
 
 /// The body of a graph function, and its parameters.
-pub(super) fn resolve(
+pub fn resolve(
     module: &Module,
     name: &str,
     func: &GraphFunc,
@@ -360,7 +360,7 @@ impl Resolver<'_> {
 }
 
 /// Binds a tuple, and each of its values.
-pub(super) fn several(
+pub fn several(
     name: &Arc<str>,
     value: GraphExpr,
     outs: Vec<GraphVar>,

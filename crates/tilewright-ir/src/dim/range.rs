@@ -64,7 +64,7 @@ impl SizeRange {
     }
 
     /// The range in words, from another least size.
-    pub(crate) fn limits_from(self, least: usize) -> String {
+    pub fn limits_from(self, least: usize) -> String {
         match self.most {
             MAX_CELLS => format!("at least {least} and below 2^31"),
             most => format!("at least {least} and at most {most}"),

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::plan::stored;
 use tilewright_ir::{
-    Attr, Binding, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result, Span, Stored,
+    Attr, Binding, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Result, Span,
     TensorFunc, TensorType,
 };
+use tilewright_runtime::Stored;
+use tilewright_runtime::plan::stored;
 
 use super::versions::{Need, moved, typed};
 use super::{Choice, Ends, Flow, TiledLayout, Version, storage};

@@ -40,9 +40,10 @@ use std::sync::Arc;
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Stored, TensorFunc, dim,
+    TensorFunc, dim,
 };
 use tilewright_polyhedral::Engine;
+use tilewright_runtime::Stored;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::conversion::{Conversion, Pad};

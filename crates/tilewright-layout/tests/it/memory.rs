@@ -5,16 +5,17 @@ use proptest::prelude::*;
 use tilewright_analysis::Stage;
 use tilewright_graph::view::relabels;
 use tilewright_graph::{fuse, legalize};
-use tilewright_ir::plan::arena;
 use tilewright_ir::{
     Block, Buffer, DType, Expr, GraphExpr, GraphVar, IterKind, IterVar, Lowered, Module, Param,
-    Plan, Range, Result, Slot, Stmt, Tensor, TensorFunc, TensorType, Var,
+    Range, Result, Stmt, Tensor, TensorFunc, TensorType, Var,
 };
 use tilewright_layout::plan_memory;
 use tilewright_ops::contraction::{Conv, conv};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
 use tilewright_ops::movement::{concat, expand, reshape, slice, split, transpose};
 use tilewright_ops::{Operand, results};
+use tilewright_runtime::plan::arena;
+use tilewright_runtime::{SizedPlan, Slot};
 use tilewright_transform::lower;
 
 /// The module as it is when memory is planned.
@@ -31,17 +32,17 @@ fn all_lowered(module: &Module) -> Lowered {
 }
 
 /// The plan of a function of a module that was not legalized.
-fn planned(module: &Module, entry: &str) -> Result<Plan> {
+fn planned(module: &Module, entry: &str) -> Result<SizedPlan> {
     plan_memory(&all_lowered(module), entry)?.at(&[])
 }
 
-fn plan(module: &Module) -> Plan {
+fn plan(module: &Module) -> SizedPlan {
     plan_memory(&lowered(module), "main").and_then(|plan| plan.at(&[])).expect("plans")
 }
 
 /// The steps, each as `function(slots)`: inputs `i0`, outputs `o0`, parts of them `o0@4`, constants
 /// `c0`, arena `@64`.
-fn steps(plan: &Plan) -> Vec<String> {
+fn steps(plan: &SizedPlan) -> Vec<String> {
     let slot = |s: &Slot| match s {
         Slot::Input(k) => format!("i{k}"),
         Slot::Output(k) => format!("o{k}"),
@@ -51,7 +52,7 @@ fn steps(plan: &Plan) -> Vec<String> {
         Slot::Arena(at) => format!("@{at}"),
         Slot::Number(n) => n.to_string(),
     };
-    let text = |s: &tilewright_ir::Step| {
+    let text = |s: &tilewright_runtime::Step| {
         format!("{}({})", s.func, s.args.iter().map(slot).collect::<Vec<_>>().join(", "))
     };
     plan.steps.iter().map(text).collect()
@@ -495,7 +496,7 @@ proptest! {
 
 /// Checks a plan on its own: values are written before they are read, and no step writes over
 /// what a later one still reads. Returns the arena's size and the least possible one.
-fn check(module: &Module, plan: &Plan) -> (usize, usize) {
+fn check(module: &Module, plan: &SizedPlan) -> (usize, usize) {
     // Who wrote each byte of the arena, and what each step reads there.
     let mut writer: Vec<Option<usize>> = vec![None; plan.arena_bytes];
     let mut last_read: Vec<(usize, usize, usize, usize)> = Vec::new();

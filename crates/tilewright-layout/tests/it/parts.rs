@@ -2,16 +2,17 @@
 
 use crate::common::{Graph, functions, operand};
 use tilewright_graph::legalize;
-use tilewright_ir::plan::{Place, Within};
-use tilewright_ir::{GraphVar, Lowered, Module, OpenPlan, Result, Source};
+use tilewright_ir::{GraphVar, Lowered, Module, Result, Source};
 use tilewright_layout::parts::place_parts;
 use tilewright_layout::plan_memory;
 use tilewright_ops::elementwise::{Unary, unary};
 use tilewright_ops::movement::{concat, slice};
+use tilewright_runtime::MemoryPlan;
+use tilewright_runtime::plan::{Place, Within};
 use tilewright_transform::lower;
 use tilewright_tvmscript::parse_module;
 
-fn planned(module: &Module) -> Result<OpenPlan> {
+fn planned(module: &Module) -> Result<MemoryPlan> {
     let mut out = module.clone();
     for (name, func) in functions(module) {
         out.insert(name, lower(&func)?);

@@ -6,16 +6,17 @@ use std::time::Duration;
 
 use tilewright_graph::normal::results;
 use tilewright_interp::run_module;
-use tilewright_ir::plan::stored;
 use tilewright_ir::{
-    Attrs, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Source, Stored, Tensor,
-    TensorFunc, well_formed,
+    Attrs, DType, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Source, Tensor, TensorFunc,
+    well_formed,
 };
 use tilewright_layout::flow::{Costs, Moved, PlanOptions, Priced, plan_layout};
 use tilewright_layout::solver::check;
 use tilewright_layout::{IoLayout, Policy};
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
+use tilewright_runtime::Stored;
+use tilewright_runtime::plan::stored;
 use tilewright_tvmscript::{parse_module, print_module};
 
 use super::flow::{Dice, broadcast, combine, map, random_inputs};

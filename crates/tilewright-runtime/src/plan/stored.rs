@@ -14,13 +14,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::expr::Var;
-use crate::scalar::Scalar;
-use crate::stmt::{Attr, Attrs};
-use crate::tensor::Tensor;
-use crate::text::commas;
+use tilewright_ir::dtype::DType;
+use tilewright_ir::error::{Error, Result};
+use tilewright_ir::expr::Var;
+use tilewright_ir::scalar::Scalar;
+use tilewright_ir::stmt::{Attr, Attrs};
+use tilewright_ir::tensor::Tensor;
+use tilewright_ir::text::commas;
 
 /// Attribute of a graph function: how its parameters are stored.
 pub const INPUTS: &str = "stored_inputs";

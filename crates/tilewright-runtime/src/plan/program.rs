@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use super::OpenPlan;
-use crate::dim::Dim;
-use crate::dtype::DType;
-use crate::expr::Var;
-use crate::list::ListOp;
-use crate::stmt::Attrs;
-use crate::tensor::Tensor;
+use super::MemoryPlan;
+use tilewright_ir::dim::Dim;
+use tilewright_ir::dtype::DType;
+use tilewright_ir::expr::Var;
+use tilewright_ir::list::ListOp;
+use tilewright_ir::stmt::Attrs;
+use tilewright_ir::tensor::Tensor;
 
 /// The place of a value.
 pub type Register = usize;
@@ -26,7 +26,7 @@ pub type Slot = usize;
 pub struct Program {
     /// Inputs and outputs, without steps. Inputs lie in the first registers when it starts, and their
     /// sizes in the first slots.
-    pub signature: OpenPlan,
+    pub signature: MemoryPlan,
     /// The graph functions that the pieces are.
     pub pieces: Vec<Arc<str>>,
     /// The variables of sizes, by slot.
@@ -68,7 +68,7 @@ pub enum What {
         piece: usize,
         /// Its inputs.
         args: Vec<Register>,
-        /// The sizes that it is told ([`OpenPlan::given`]).
+        /// The sizes that it is told ([`MemoryPlan::given`]).
         sizes: Vec<Slot>,
         /// Its outputs.
         outs: Vec<Register>,

@@ -1,6 +1,6 @@
 //! What a graph function becomes once memory is assigned: kernel calls over fixed places.
 //!
-//! The planner makes an [`OpenPlan`], in which sizes may be open; for numbers it becomes a [`Plan`].
+//! The planner makes an [`MemoryPlan`], in which sizes may be open; for numbers it becomes a [`SizedPlan`].
 //! Code generation turns that into the entry point of a compiled module, and the runtime allocates
 //! what it says. A graph function with control flow becomes several, and a [`program`] that runs
 //! them.
@@ -13,10 +13,10 @@ pub mod stored;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::dtype::DType;
-use crate::tensor::Tensor;
+use tilewright_ir::dtype::DType;
+use tilewright_ir::tensor::Tensor;
 
-pub use open::{OpenPlan, OpenPort, OpenStep, Place, Value, Within};
+pub use open::{MemoryPlan, OpenPort, OpenStep, Place, Value, Within};
 pub use stored::Stored;
 
 /// An input or output of a compiled module.
@@ -57,7 +57,7 @@ pub struct Step {
     /// Name of the tensor function.
     pub func: Arc<str>,
     /// One slot a parameter, in order, scratch parameters included; then one for each open size that
-    /// shapes of parameters say ([`TensorFunc::shape_vars`](crate::TensorFunc::shape_vars)).
+    /// shapes of parameters say ([`TensorFunc::shape_vars`](tilewright_ir::TensorFunc::shape_vars)).
     pub args: Vec<Slot>,
     /// Whether all of its results are empty, so that it is not called.
     pub idle: bool,
@@ -65,7 +65,7 @@ pub struct Step {
 
 /// Steps in order, and the memory that they need.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct SizedPlan {
     /// Inputs in order.
     pub inputs: Vec<Port>,
     /// Outputs in order.
@@ -78,7 +78,7 @@ pub struct Plan {
     pub arena_bytes: usize,
 }
 
-impl Plan {
+impl SizedPlan {
     /// The functions that it calls, each once, in the order of their first calls.
     pub fn functions(&self) -> Vec<Arc<str>> {
         each_once(self.steps.iter().map(|step| &step.func))

@@ -6,7 +6,7 @@
 //! the block that is born first, so the result depends on nothing but the input.
 
 /// Offsets and sizes are multiples of this many bytes: a cache line, a 512-bit vector.
-pub const ALIGN: usize = crate::tensor::ALIGN;
+pub const ALIGN: usize = tilewright_ir::tensor::ALIGN;
 
 /// Memory that is needed from one step to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,25 +1,37 @@
-//! Nodes to operations.
+//! The program of a graph function with control flow: in which order its pieces run, on which values.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::{
-    Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, OpenPlan, OpenPort, Result, Var,
+    Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
 };
+use tilewright_runtime::plan::program::{Block, Operation, Program, Register, Slot, What};
+use tilewright_runtime::{MemoryPlan, OpenPort};
 
-use super::resolve::{Kind, ResolvedBody};
-use crate::call_sizes::extents;
-use crate::normal::output_names;
+use tilewright_graph::call_sizes::extents;
+use tilewright_graph::control::resolve::{self, Kind, ResolvedBody};
+use tilewright_graph::functions::located;
+use tilewright_graph::normal::output_names;
+
+/// What runs a graph function whose calls are in pieces: what [`cut`](tilewright_graph::control::cut) left
+/// of one.
+///
+/// # Errors
+/// * `Unsupported` for inputs and outputs that are no tensors.
+/// * `Malformed` where values are not what they are used as, or a piece is told a size that is not
+///   known.
+pub fn program(module: &Module, entry: &str) -> Result<Program> {
+    let func = module.graph(entry)?;
+    let program = resolve::resolve(module, entry, func)
+        .and_then(|(resolved, params)| emit(func, &params, &resolved));
+    located(module, program)
+}
 
 /// The program of a graph function whose calls are in pieces.
-pub(super) fn emit(
-    func: &GraphFunc,
-    params: &[GraphVar],
-    resolved: &ResolvedBody,
-) -> Result<Program> {
+fn emit(func: &GraphFunc, params: &[GraphVar], resolved: &ResolvedBody) -> Result<Program> {
     let mut e = Emitter::default();
-    let mut signature = OpenPlan::default();
+    let mut signature = MemoryPlan::default();
     for p in params {
         e.register(p);
         signature.inputs.push(e.port(p.name(), p.ty()).map_err(|e| e.at(func.span))?);

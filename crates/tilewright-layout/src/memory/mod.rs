@@ -14,17 +14,23 @@
 //! Sizes may be open: those that inputs have, and expressions of these. What a kernel is to know of
 //! them is an argument of its call.
 
+mod program;
+
+pub use program::program;
+
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
 use tilewright_analysis::scop::Scop;
-use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Stored, Value, Within, stored};
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
     dim, visit,
+};
+use tilewright_runtime::plan::{
+    MemoryPlan, OpenPort, OpenStep, Place, Stored, Value, Within, stored,
 };
 
 use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
@@ -43,11 +49,11 @@ use tilewright_graph::normal::{normalize, output_names, results};
 ///   without a tensor function, and parameters that a tensor function reads before it writes them.
 /// * `Malformed` where an argument does not have the type of the parameter.
 /// * `Refused` where a result has no memory of its own, because the module was not legalized.
-pub fn plan_memory(module: &Lowered, entry: &str) -> Result<OpenPlan> {
+pub fn plan_memory(module: &Lowered, entry: &str) -> Result<MemoryPlan> {
     let plan = match module.functions.get(entry) {
         Some(Function::Graph(g)) => plan_graph(module, entry, g),
         Some(Function::Tensor(f)) => plan_tensor(entry, f),
-        None => module.graph(entry).map(|_| OpenPlan::default()),
+        None => module.graph(entry).map(|_| MemoryPlan::default()),
     };
     located(module, plan.and_then(|plan| plan.check().map(|()| plan)))
 }
@@ -106,7 +112,7 @@ struct Planner<'m> {
     steps: Vec<OpenStep>,
 }
 
-fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan> {
+fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPlan> {
     let func = normalize(module, name, func)?;
     let mut p = Planner {
         module,
@@ -158,7 +164,7 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
         }
     }
     let empty = func.attrs.contains_key(PIECE);
-    Ok(OpenPlan { given, empty, ..p.finish(inputs, outputs)? })
+    Ok(MemoryPlan { given, empty, ..p.finish(inputs, outputs)? })
 }
 
 /// How a value lies under another type.
@@ -500,7 +506,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn finish(mut self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<OpenPlan> {
+    fn finish(mut self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<MemoryPlan> {
         self.settle()?;
         // Results have places of their own.
         let mut values = Vec::new();
@@ -527,12 +533,12 @@ impl Planner<'_> {
             }
         }
         let constants = self.constants;
-        Ok(OpenPlan { inputs, outputs, constants, steps, values, ..OpenPlan::default() })
+        Ok(MemoryPlan { inputs, outputs, constants, steps, values, ..MemoryPlan::default() })
     }
 }
 
 /// One call of a tensor function. Its open sizes are those of its inputs.
-fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
+fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
     if let Some(v) = func.scalars().next() {
         return Err(Error::unsupported(format!(
             "`{name}` has the scalar parameter `{}`: only tensors can be planned",
@@ -543,7 +549,7 @@ fn plan_tensor(name: &str, func: &TensorFunc) -> Result<OpenPlan> {
     let all: Vec<Buffer> = func.buffers().cloned().collect();
     let (tensors, scratch) = all.split_at(all.len() - func.scratch_count());
     let touched = Touched::of(func, tensors);
-    let mut plan = OpenPlan::default();
+    let mut plan = MemoryPlan::default();
     let mut args = Vec::new();
     for (k, buffer) in tensors.iter().enumerate() {
         let port = port(&buffer.name, &buffer_type(buffer)?, None).map_err(|e| e.at(func.span))?;

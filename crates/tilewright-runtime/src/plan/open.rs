@@ -1,7 +1,7 @@
 //! A plan whose sizes are known when it runs.
 //!
 //! Everything that does not depend on sizes is decided once: which kernels run in which order, on
-//! which values, and from which step to which each of these is needed. [`OpenPlan::at`] computes
+//! which values, and from which step to which each of these is needed. [`MemoryPlan::at`] computes
 //! the rest for the shapes of some inputs: it checks that they fit, and places what is computed in
 //! one arena. Its cost is that of placing: the square of the number of values that are needed at a
 //! time.
@@ -10,14 +10,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arena::{self, Block};
-use super::{Plan, Port, Slot, Step};
-use crate::dim::MAX_CELLS;
-use crate::dim::{self, Dim, SizeRange};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::expr::Var;
-use crate::tensor::{Tensor, byte_count};
-use crate::text::commas;
+use super::{Port, SizedPlan, Slot, Step};
+use tilewright_ir::dim::MAX_CELLS;
+use tilewright_ir::dim::{self, Dim, SizeRange};
+use tilewright_ir::dtype::DType;
+use tilewright_ir::error::{Error, Result};
+use tilewright_ir::expr::Var;
+use tilewright_ir::tensor::{Tensor, byte_count};
+use tilewright_ir::text::commas;
 
 /// An input or output whose extents may be open.
 pub type OpenPort = Port<Dim>;
@@ -111,7 +111,7 @@ pub struct OpenStep {
 
 /// Steps in order, and what they need, for sizes that may be open.
 #[derive(Clone, Debug, Default)]
-pub struct OpenPlan {
+pub struct MemoryPlan {
     /// Inputs in order.
     pub inputs: Vec<OpenPort>,
     /// Outputs in order.
@@ -128,7 +128,7 @@ pub struct OpenPlan {
     pub empty: bool,
 }
 
-impl OpenPlan {
+impl MemoryPlan {
     /// The sizes that inputs say, in the order of the inputs; then those that are given.
     pub fn sizes(&self) -> Vec<Var> {
         let mut found: Vec<Var> = Vec::new();
@@ -183,7 +183,7 @@ impl OpenPlan {
     }
 
     /// The values of the open sizes for these shapes of the inputs, in the order of
-    /// [`OpenPlan::sizes`].
+    /// [`MemoryPlan::sizes`].
     ///
     /// # Errors
     /// [`Error::Input`] that names the input, the axis and the size where a shape does not fit.
@@ -191,10 +191,10 @@ impl OpenPlan {
         self.solve_given(shapes, &[])
     }
 
-    /// [`OpenPlan::solve`] with the values of those sizes that are given, in order.
+    /// [`MemoryPlan::solve`] with the values of those sizes that are given, in order.
     ///
     /// # Errors
-    /// As [`OpenPlan::solve`].
+    /// As [`MemoryPlan::solve`].
     pub fn solve_given(&self, shapes: &[&[usize]], given: &[usize]) -> Result<Vec<usize>> {
         let sizes = self.sizes();
         let mut values: Vec<Option<(usize, String)>> = vec![None; sizes.len()];
@@ -253,12 +253,12 @@ impl OpenPlan {
         Ok(values.into_iter().map(|v| v.map_or(1, |v| v.0)).collect())
     }
 
-    /// The plan for values of the open sizes, in the order of [`OpenPlan::sizes`].
+    /// The plan for values of the open sizes, in the order of [`MemoryPlan::sizes`].
     ///
     /// # Errors
     /// [`Error::Input`] where a tensor of open size has no elements, does not fit in memory, or has
     /// 2^31 elements or more, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
-    pub fn at(&self, values: &[usize]) -> Result<Plan> {
+    pub fn at(&self, values: &[usize]) -> Result<SizedPlan> {
         let given = Given { plan: self, sizes: self.sizes(), values };
         let blocks: Vec<Block> =
             self.values.iter().map(|value| given.block(value)).collect::<Result<_>>()?;
@@ -271,7 +271,7 @@ impl OpenPlan {
         let placed = Placed { given, blocks, offsets, inputs, outputs };
         let steps = self.steps.iter().map(|step| placed.step(step)).collect::<Result<_>>()?;
         let Placed { inputs, outputs, .. } = placed;
-        Ok(Plan { inputs, outputs, constants: self.constants.clone(), steps, arena_bytes })
+        Ok(SizedPlan { inputs, outputs, constants: self.constants.clone(), steps, arena_bytes })
     }
 
     /// Whether all results of a step are empty.
@@ -298,7 +298,7 @@ impl OpenPlan {
 
 /// A plan with values for its sizes.
 struct Given<'a> {
-    plan: &'a OpenPlan,
+    plan: &'a MemoryPlan,
     sizes: Vec<Var>,
     values: &'a [usize],
 }
@@ -476,7 +476,7 @@ mod tests {
     use crate::plan::arena::ALIGN;
 
     /// `f(x [n, 3]) -> y [n - 1]`, with a value of `n * 2` elements on the way.
-    fn plan() -> (OpenPlan, Dim) {
+    fn plan() -> (MemoryPlan, Dim) {
         let n = Dim::open(&Var::new("n", DType::I64));
         let port = |name: &str, shape: Vec<Dim>| OpenPort {
             name: name.into(),
@@ -486,7 +486,7 @@ mod tests {
         };
         let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0, within: None };
         let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
-        let plan = OpenPlan {
+        let plan = MemoryPlan {
             inputs: vec![port("x", vec![n, Dim::from(3)])],
             outputs: vec![port("y", vec![n - 1])],
             constants: Vec::new(),
@@ -498,7 +498,7 @@ mod tests {
                 takes_empty: false,
             }],
             values: vec![value],
-            ..OpenPlan::default()
+            ..MemoryPlan::default()
         };
         (plan, n)
     }
