@@ -13,7 +13,9 @@ use tilewright_driver::options::Progress;
 use tilewright_driver::passes::{self, Config};
 use tilewright_driver::pipeline::{Stage, run_stages};
 use tilewright_driver::saved;
-use tilewright_driver::{DType, Error, Layout, OptLevel, Options, SizeRange, Sizes, Target, print};
+use tilewright_driver::{
+    DType, Error, LayoutPolicy, OptLevel, Options, SizeRange, Sizes, Target, print,
+};
 use tilewright_graph::sizes;
 use tilewright_ir as ir;
 use tilewright_ir::{Source, Tensor};
@@ -378,13 +380,13 @@ type Constant<'py> = (String, String, Vec<usize>, Bound<'py, PyBytes>);
 /// What the options of a call say. Unknown ones are refused.
 pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
     let mut options = Options { tuning: measuring::file(), ..Options::default() };
-    options.layout = Some(Layout::Plan);
+    options.layout = Some(LayoutPolicy::Plan);
     for (key, value) in given.into_iter().flatten() {
         let key: String = key.extract()?;
         match key.as_str() {
             "layout" => {
                 let name: Option<String> = value.extract()?;
-                options.layout = name.as_deref().map_or(Ok(None), Layout::named)?;
+                options.layout = name.as_deref().map_or(Ok(None), LayoutPolicy::named)?;
             }
             "io_layout" => options.io_layout = value.extract::<String>()?.parse()?,
             "threads" => options.threads = value.extract()?,
@@ -404,7 +406,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
             _ => return Err(Error::input(format!("there is no option `{key}`")).into()),
         }
     }
-    if !options.schedule && options.layout == Some(Layout::Plan) {
+    if !options.schedule && options.layout == Some(LayoutPolicy::Plan) {
         // Layouts are for loops that are found.
         options.layout = None;
     }

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use tilewright_driver::layout;
 use tilewright_driver::verify::{self, Answer};
-use tilewright_interp::symbolic::VerifyOptions;
 use tilewright_layout::flow::Planned;
 use tilewright_layout::{Left, TiledLayout};
 use tilewright_report::{Report, drawings, object, page, tables, what_if};
+use tilewright_verify::VerifyOptions;
 
 use crate::error::{Result, remarks};
 use crate::executable::sizes;

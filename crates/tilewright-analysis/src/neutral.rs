@@ -17,8 +17,8 @@ use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
 use tilewright_polyhedral::Domain;
 
-use crate::index::is_index;
 use crate::magnitude::{Finite, magnitude};
+use tilewright_ir::index::is_index;
 
 /// Which values floats in memory may have. What is computed from them is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use tilewright_ir::{
     TensorFunc, Var, dim,
 };
 
-use crate::index::same_all;
+use tilewright_ir::index::same_all;
 use tilewright_polyhedral::Engine;
 
 /// One loop nest around one block that stores one value.

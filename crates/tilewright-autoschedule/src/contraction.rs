@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use tilewright_analysis::Stage;
-use tilewright_analysis::affine::Affine;
+use tilewright_ir::index::affine::Affine;
 use tilewright_ir::{
     Attr, BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim,
 };

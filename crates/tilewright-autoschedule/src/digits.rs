@@ -8,8 +8,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::padding::{Iters, ranges};
-use tilewright_analysis::index::{simplify, simplify_indices};
 use tilewright_analysis::stage::Extent;
+use tilewright_ir::index::{simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Var};
 

@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::affine::Affine;
 use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::index::affine::Affine;
 use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Result, TensorFunc, Var};
 use tilewright_schedule::Schedule;
 use tilewright_schedule::value::Lambda;

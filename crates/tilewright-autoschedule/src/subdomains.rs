@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::padding::{Iters, ranges};
-use tilewright_analysis::index::{simplify, simplify_indices};
 use tilewright_analysis::stage::Extent;
+use tilewright_ir::index::{simplify, simplify_indices};
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;

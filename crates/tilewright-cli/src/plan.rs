@@ -16,8 +16,8 @@ use tilewright_driver::{Error, IoLayout, Module, Options, Result, Target};
 use tilewright_ir::Remarks;
 use tilewright_ir::show::visible;
 use tilewright_layout::flow::Planned;
-use tilewright_layout::solver::{Certificate, Cost, Plan};
-use tilewright_layout::{Left, Policy};
+use tilewright_layout::solver::{Certificate, Cost, Solution};
+use tilewright_layout::{ConvLayout, Left};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
@@ -81,7 +81,7 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let named: Option<Option<Policy>> = match arguments.layout.as_str() {
+    let named: Option<Option<ConvLayout>> = match arguments.layout.as_str() {
         "plan" => None,
         "none" => Some(None),
         name => Some(Some(name.parse()?)),
@@ -192,7 +192,7 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
 
 /// Writes what the solver was asked for a graph, and what it answered.
 fn write_problem(folder: &Path, planned: &Planned) -> Result<()> {
-    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let plan = Solution { certificate: Certificate::default(), ..planned.plan.clone() };
     let write = |what: &str, text: String| {
         file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
     };
@@ -505,7 +505,7 @@ fn conversions(left: &[Left], out: &mut impl Write) -> std::io::Result<()> {
 
 /// What the plan costs, and what others do.
 fn totals(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
-    let Plan { objective, bound, gap, alternatives, .. } = &planned.plan;
+    let Solution { objective, bound, gap, alternatives, .. } = &planned.plan;
     let others: Vec<String> =
         alternatives.iter().map(|(name, cost)| format!("{name} {}", show(*cost))).collect();
     let proof = match bound == objective {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use tilewright_driver::verify;
-use tilewright_interp::symbolic::VerifyOptions;
+use tilewright_verify::VerifyOptions;
 
 use super::answer::{Answer, Outcome, talk};
 use super::sizes::{Extent, extent, read_module, sizes};

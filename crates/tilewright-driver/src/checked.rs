@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_interp::Uninitialised;
-use tilewright_interp::symbolic::{self, Verdict, VerifyOptions};
 use tilewright_ir::{Error, Function, Module, Param, Result, TensorFunc, well_formed};
+use tilewright_verify::{Verdict, VerifyOptions};
 
 /// Sizes that are open are taken to be this.
 const SIZE: usize = 5;
@@ -82,7 +82,7 @@ fn function(what: &str, name: &str, before: &Module, after: &Module) -> Result<(
         return Ok(());
     }
     let budget = budget(&before);
-    let compare = |a: &Module, b: &Module| symbolic::functions(a, name, b, name, &budget);
+    let compare = |a: &Module, b: &Module| tilewright_verify::functions(a, name, b, name, &budget);
     match compare(&before, &after) {
         Ok(Verdict::Equal(_) | Verdict::Undecided(_)) => Ok(()),
         Ok(Verdict::Differ(d)) => {

@@ -200,9 +200,9 @@ impl Entry {
 /// Those of `load` and of `compile`.
 ///
 /// ```
-/// use tilewright_driver::{Layout, Options, Sizes, Tensor, compile_file};
+/// use tilewright_driver::{LayoutPolicy, Options, Sizes, Tensor, compile_file};
 /// # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
-/// let options = Options { layout: Some(Layout::Plan), ..Options::default() };
+/// let options = Options { layout: Some(LayoutPolicy::Plan), ..Options::default() };
 /// let executable = compile_file(model, &Sizes::new().dim("N", 2), &options)?;
 /// let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
 /// assert_eq!(executable.run(&[images])?[0].shape(), [2, 10]);

@@ -9,7 +9,7 @@ use tilewright_graph::fold::DEFAULT_GROWTH;
 use tilewright_graph::normal::{name_outputs, output_names, results};
 use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
 use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
-use tilewright_layout::policy::Policy;
+use tilewright_layout::policy::ConvLayout;
 use tilewright_layout::solver::Problem;
 use tilewright_layout::{Left, cancel_layout, fold_constant};
 use tilewright_runtime::Stored;
@@ -17,7 +17,7 @@ use tilewright_runtime::plan::stored;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;
-use super::options::{IoLayout, Layout, Options};
+use super::options::{IoLayout, LayoutPolicy, Options};
 use super::pipeline::check_after;
 use super::timings::Timings;
 use super::whole::{self, POLICIES, Whole};
@@ -27,16 +27,24 @@ impl Options {
     ///
     /// # Errors
     /// As [`apply`], and those of [`Options::timings_of`]; [`Error::Input`] where there are fewer plans.
-    pub fn lay_out(&self, layout: Option<Layout>, module: &Module) -> Result<(Module, Vec<Left>)> {
+    pub fn lay_out(
+        &self,
+        layout: Option<LayoutPolicy>,
+        module: &Module,
+    ) -> Result<(Module, Vec<Left>)> {
         let (io, mut why) = (self.io_layout, Remarks::new());
         match layout {
-            Some(Layout::Plan) => choose(module, &self.timings_of(module)?, io, &mut why),
-            Some(Layout::Ranked(place)) if has_choice(module) => {
+            Some(LayoutPolicy::Plan) => choose(module, &self.timings_of(module)?, io, &mut why),
+            Some(LayoutPolicy::Ranked(place)) if has_choice(module) => {
                 nth(module, &self.timings_of(module)?, io, place, &mut why)
             }
-            Some(Layout::Blocked(block)) => apply(module, Policy::Blocked(block), io, &mut why),
-            Some(Layout::ChannelsLast) => apply(module, Policy::ChannelsLast, io, &mut why),
-            Some(Layout::Ranked(_)) | None => Ok((module.clone(), Vec::new())),
+            Some(LayoutPolicy::Blocked(block)) => {
+                apply(module, ConvLayout::Blocked(block), io, &mut why)
+            }
+            Some(LayoutPolicy::ChannelsLast) => {
+                apply(module, ConvLayout::ChannelsLast, io, &mut why)
+            }
+            Some(LayoutPolicy::Ranked(_)) | None => Ok((module.clone(), Vec::new())),
         }
     }
 }
@@ -50,7 +58,7 @@ impl Options {
 /// passes.
 pub fn apply(
     module: &Module,
-    policy: Policy,
+    policy: ConvLayout,
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
@@ -241,6 +249,6 @@ pub fn ports(module: &Module) -> Result<[Vec<Port>; 2]> {
 
 /// Whether there are convolutions, whose layout can be chosen.
 pub fn has_choice(module: &Module) -> bool {
-    let is_convolution = |f: &TensorFunc| Policy::ChannelsLast.layouts(f).is_some();
+    let is_convolution = |f: &TensorFunc| ConvLayout::ChannelsLast.layouts(f).is_some();
     module.graphs().next().is_some() && module.tensors().any(|(_, f)| is_convolution(f))
 }

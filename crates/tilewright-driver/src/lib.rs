@@ -53,7 +53,7 @@ pub mod winograd;
 pub use compile::compile;
 pub use kept::compile_file;
 pub use load::{load, parse, print};
-pub use options::{IoLayout, Layout, Options};
+pub use options::{IoLayout, LayoutPolicy, Options};
 pub use tilewright_graph::sizes::Sizes;
 pub use tilewright_ir::dim::SizeRange;
 pub use tilewright_ir::{DType, Error, Module, Result, Tensor};

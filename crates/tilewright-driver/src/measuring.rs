@@ -10,7 +10,7 @@ use tilewright_ir::{Error, Module, Remarks, Result};
 
 use super::compile::compile;
 use super::layout;
-use super::options::{Layout, Options};
+use super::options::{LayoutPolicy, Options};
 use super::runs::Runs;
 use super::tune::{Request, measure};
 
@@ -66,7 +66,7 @@ fn whole(module: &Module, name: &str, ways: Option<&str>, options: &Options) -> 
             let planned = layout::plan_as(module, &timings, io, ways, &mut Remarks::new())?;
             planned.ok_or_else(|| Error::input("the model has no such plan"))?.0
         }
-        None => options.lay_out(Layout::named(name)?, module)?.0,
+        None => options.lay_out(LayoutPolicy::named(name)?, module)?.0,
     };
     Runs::on_random(compile(&laid_out, options)?, 0)?.shortest(MODEL, 3..usize::MAX)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tilewright_codegen::LlvmBackend;
 use tilewright_ir::{Error, Module, Result};
+use tilewright_layout::ConvLayout;
 pub use tilewright_layout::IoLayout;
-use tilewright_layout::Policy;
 use tilewright_target::{Backend, CodeOptions, OptLevel, Target, cores};
 
 use super::calibrated;
@@ -16,7 +16,7 @@ use super::timings::Timings;
 /// In which layouts a module is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Layout {
+pub enum LayoutPolicy {
     /// Those that are measured or else estimated to be the fastest for the whole module.
     Plan,
     /// Those of the plan at a place in the order of costs, from 1: the best one by its costs, the second
@@ -31,26 +31,26 @@ pub enum Layout {
 /// How many of the best plans have a name of their own.
 pub const PLANS: usize = 8;
 
-impl Layout {
+impl LayoutPolicy {
     /// The layout of a name, as the command line and Python have it: `plan`, `plan:2` for the second best
     /// plan, or a policy (`nhwc`); `None` for `none`, which is the model's own.
     ///
     /// # Errors
     /// [`Error::Input`] for other names.
-    pub fn named(name: &str) -> Result<Option<Layout>> {
+    pub fn named(name: &str) -> Result<Option<LayoutPolicy>> {
         Ok(match (name, name.strip_prefix("plan:")) {
-            ("plan", _) => Some(Layout::Plan),
+            ("plan", _) => Some(LayoutPolicy::Plan),
             ("none", _) => None,
             (_, Some(place)) => match place.parse() {
-                Ok(place) if (1..=PLANS).contains(&place) => Some(Layout::Ranked(place)),
+                Ok(place) if (1..=PLANS).contains(&place) => Some(LayoutPolicy::Ranked(place)),
                 _ => {
                     let what = format!("the layout {name}: plan:1 to plan:{PLANS} are possible");
                     return Err(Error::input(what));
                 }
             },
-            (name, None) => Some(match name.parse::<Policy>()? {
-                Policy::Blocked(block) => Layout::Blocked(block),
-                _ => Layout::ChannelsLast,
+            (name, None) => Some(match name.parse::<ConvLayout>()? {
+                ConvLayout::Blocked(block) => LayoutPolicy::Blocked(block),
+                _ => LayoutPolicy::ChannelsLast,
             }),
         })
     }
@@ -84,7 +84,7 @@ pub struct Options {
     /// The machine to make code for; `None` for this one.
     pub target: Option<Target>,
     /// How the tensors of the model lie in memory; `None` for as it is written.
-    pub layout: Option<Layout>,
+    pub layout: Option<LayoutPolicy>,
     /// Whether inputs and outputs may have other layouts than the model's own, too. Then
     /// [`Executable::inputs`](tilewright_runtime::Executable::inputs) and `outputs` say how each is
     /// stored, and the caller brings and takes them so.

@@ -10,7 +10,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::flow::{Costs, Surrounding, Surroundings};
 use tilewright_layout::free::{constant_bytes, constants, is_constant};
-use tilewright_layout::{Conversion, IoLayout, Policy};
+use tilewright_layout::{ConvLayout, Conversion, IoLayout};
 use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
@@ -23,7 +23,8 @@ use super::layout;
 use super::random::Random;
 
 /// The layouts in which the convolutional probes run.
-const LAYOUTS: [Option<Policy>; 3] = [None, Some(Policy::ChannelsLast), Some(Policy::Blocked(16))];
+const LAYOUTS: [Option<ConvLayout>; 3] =
+    [None, Some(ConvLayout::ChannelsLast), Some(ConvLayout::Blocked(16))];
 
 /// A call of a model.
 pub struct Called {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tilewright_analysis::equivalence;
 use tilewright_graph::sizes;
-use tilewright_interp::symbolic::{self, Difference, Proof, Verdict, VerifyOptions};
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
 use tilewright_ir::{Error, Function, Module, Result, Source, Span, TensorFunc};
+use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
 use crate::Sizes;
 
@@ -75,7 +75,7 @@ impl Said {
 pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) -> Result<Verified> {
     let mut said = Said::default();
     let mut answer = Answer::Equal;
-    for (name_a, name_b) in symbolic::pairs(a, b)? {
+    for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
         let of = |module: &Module, name: &Arc<str>| {
             let alone = alone(module, name);
             let open = sizes::open_in(&alone, name);
@@ -307,14 +307,15 @@ impl Pair {
     fn compare(&self, known: &[(Arc<str>, usize)], options: &VerifyOptions) -> Result<Verdict> {
         let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
         let (a, b) = (sizes::fill(&self.a, &sizes)?, sizes::fill(&self.b, &sizes)?);
-        symbolic::functions(&a, &self.name_a, &b, &self.name_b, options)
+        tilewright_verify::functions(&a, &self.name_a, &b, &self.name_b, options)
     }
 
     /// Whether the first function itself is no program at these sizes.
     fn is_illegal(&self, known: &[(Arc<str>, usize)], options: &VerifyOptions) -> bool {
         let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
         let a = sizes::fill(&self.a, &sizes);
-        a.and_then(|a| symbolic::functions(&a, &self.name_a, &a, &self.name_a, options)).is_err()
+        a.and_then(|a| tilewright_verify::functions(&a, &self.name_a, &a, &self.name_a, options))
+            .is_err()
     }
 
     /// Whether the functions are the same but for expressions that are provably equal; that takes

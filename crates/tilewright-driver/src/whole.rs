@@ -12,7 +12,7 @@ use tilewright_graph::normal::name_outputs;
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::IoLayout;
 use tilewright_layout::flow::Planned;
-use tilewright_layout::policy::Policy;
+use tilewright_layout::policy::ConvLayout;
 use tilewright_layout::solver::{Alternative, Call, Options, Problem, evaluate};
 use tilewright_tune::Key;
 use tilewright_tvmscript::{ConstTable, print_module_with};
@@ -20,8 +20,8 @@ use tilewright_tvmscript::{ConstTable, print_module_with};
 use super::timings::Timings;
 
 /// The fixed layouts to choose from, beside the model's own.
-pub(super) const POLICIES: [Policy; 3] =
-    [Policy::ChannelsLast, Policy::Blocked(16), Policy::Blocked(8)];
+pub(super) const POLICIES: [ConvLayout; 3] =
+    [ConvLayout::ChannelsLast, ConvLayout::Blocked(16), ConvLayout::Blocked(8)];
 
 /// How long the best plans of a graph function are enumerated.
 const TIME: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ const TIME: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whole {
     /// The model's own for everything, or one policy for all convolutions.
-    Fixed(Option<Policy>),
+    Fixed(Option<ConvLayout>),
     /// A plan, by its text.
     Plan(String),
 }
@@ -45,12 +45,12 @@ pub struct Ranked {
 }
 
 /// The fixed layouts, the model's own first.
-pub fn fixed() -> impl Iterator<Item = Option<Policy>> {
+pub fn fixed() -> impl Iterator<Item = Option<ConvLayout>> {
     [None].into_iter().chain(POLICIES.map(Some))
 }
 
 /// What the command line calls a fixed layout.
-pub fn fixed_name(layout: Option<Policy>) -> String {
+pub fn fixed_name(layout: Option<ConvLayout>) -> String {
     layout.map_or("none".to_owned(), |policy| policy.to_string())
 }
 

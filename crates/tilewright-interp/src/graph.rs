@@ -396,7 +396,7 @@ impl GraphRun<'_, '_> {
 }
 
 /// Gives sizes that stand alone in a shape their values, where they have none.
-pub(crate) fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64>) {
+pub fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64>) {
     for (e, &n) in shape.iter().zip(given) {
         if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
             dims.entry(v.clone()).or_insert(n);
@@ -405,7 +405,7 @@ pub(crate) fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<V
 }
 
 /// The extents of a shape, given its variables.
-pub(crate) fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
+pub fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
     let extent = |e: &Expr| {
         let value = match e.as_int() {
             Some(v) => i128::from(v),
@@ -418,7 +418,7 @@ pub(crate) fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<us
 }
 
 /// The value of an expression over variables.
-pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
+pub fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
     let define = |v: &Var| {

@@ -9,8 +9,8 @@
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`lowered`]: modules that memory planning and backends take.
 //! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
-//! * [`dim`]: sizes that may be open, in normal form; [`extent`]: the type that holds a size; [`interval`], [`linear`]: the values of index
-//!   expressions, and their linear forms.
+//! * [`dim`]: sizes that may be open, in normal form; [`extent`]: the type that holds a size.
+//! * [`index`]: the arithmetic of indices: their values as intervals, their linear forms, and what is simpler.
 //! * [`condition`]: the parts of a condition, and what it says about cells of memory.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
@@ -39,10 +39,9 @@ pub mod expr;
 pub mod extent;
 pub mod func;
 pub mod graph;
-pub mod interval;
+pub mod index;
 pub mod intrinsic;
 pub mod lambda;
-pub mod linear;
 pub mod list;
 pub mod lowered;
 pub mod module;
@@ -72,6 +71,7 @@ pub use graph::{
     Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
     TensorType,
 };
+pub use index::{interval, linear};
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};

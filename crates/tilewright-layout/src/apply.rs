@@ -4,8 +4,8 @@
 //! every layout of digits, and which cells take one is read from a table over those axes that the
 //! condition looks at. All else is left to running the function.
 
-use tilewright_analysis::affine::Affine;
-use tilewright_analysis::index::simplify;
+use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::simplify;
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Expr, Fold, Tensor, dim};

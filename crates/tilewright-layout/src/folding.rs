@@ -17,8 +17,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_analysis::index::same_all;
 use tilewright_analysis::regions::infer;
+use tilewright_ir::index::same_all;
 use tilewright_ir::visit::{Subst, fold_stmt_children, free_vars};
 use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Stmt, StmtKind,

@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_analysis::place::Around;
 use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::text::{Hints, expr_to_string};
@@ -23,6 +22,7 @@ use tilewright_ir::{
     BinOp, Binding, Buffer, CallTarget, DType, Dim, Expr, ExprKind, Fold, GraphExpr, GraphVar,
     Tensor, TensorFunc, Var, dim,
 };
+use tilewright_polyhedral::place::Around;
 use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::constant::{Answer, binary, cast, intrinsic, is_zero, same_value};

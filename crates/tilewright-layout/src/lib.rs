@@ -67,7 +67,7 @@ pub use free::mark_free;
 pub use index_map::{IndexMap, PhysicalLayout};
 pub use lift::{Leave, lift_layout};
 pub use memory::plan_memory;
-pub use policy::Policy;
+pub use policy::ConvLayout;
 pub use recognise::Recognised;
 pub use tiled::TiledLayout;
 

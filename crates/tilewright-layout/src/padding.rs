@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::place::{Around, Placed, walk_expr_placed};
 use tilewright_ir::demand::{Demand, demand};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
@@ -17,6 +16,7 @@ use tilewright_ir::{
     Block, Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, Result, Stmt, StmtKind,
     TensorFunc, Var, Visit, extent,
 };
+use tilewright_polyhedral::place::{Around, Placed, walk_expr_placed};
 use tilewright_polyhedral::{Engine, Proof};
 
 use crate::index_map::{Known, PhysicalLayout};

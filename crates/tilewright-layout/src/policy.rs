@@ -30,28 +30,28 @@ use super::tiled::TiledLayout;
 /// Which layout convolutions get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Policy {
+pub enum ConvLayout {
     /// `NCHW16c` and `NCHW8c`: channels in blocks, the block innermost.
     Blocked(i64),
     /// `NHWC`: channels innermost.
     ChannelsLast,
 }
 
-impl Policy {
+impl ConvLayout {
     /// Every policy by its name, and none.
-    pub const NAMES: &[(&str, Option<Policy>)] = &[
+    pub const NAMES: &[(&str, Option<ConvLayout>)] = &[
         ("none", None),
-        ("nchw16c", Some(Policy::Blocked(16))),
-        ("nchw8c", Some(Policy::Blocked(8))),
-        ("nhwc", Some(Policy::ChannelsLast)),
+        ("nchw16c", Some(ConvLayout::Blocked(16))),
+        ("nchw8c", Some(ConvLayout::Blocked(8))),
+        ("nhwc", Some(ConvLayout::ChannelsLast)),
     ];
 }
 
-impl FromStr for Policy {
+impl FromStr for ConvLayout {
     type Err = Error;
 
     fn from_str(s: &str) -> Result<Self> {
-        let named = Policy::NAMES.iter().find(|(name, _)| *name == s);
+        let named = ConvLayout::NAMES.iter().find(|(name, _)| *name == s);
         named.and_then(|(_, policy)| *policy).ok_or_else(|| {
             Error::input(format!("there is no layout `{s}`"))
                 .help("layouts are plan, none, nchw8c, nchw16c and nhwc")
@@ -59,18 +59,18 @@ impl FromStr for Policy {
     }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for ConvLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = Policy::NAMES.iter().find(|(_, policy)| *policy == Some(*self));
+        let named = ConvLayout::NAMES.iter().find(|(_, policy)| *policy == Some(*self));
         match (named, self) {
             (Some((name, _)), _) => f.write_str(name),
-            (None, Policy::Blocked(block)) => write!(f, "nchw{block}c"),
-            (None, Policy::ChannelsLast) => f.write_str("nhwc"),
+            (None, ConvLayout::Blocked(block)) => write!(f, "nchw{block}c"),
+            (None, ConvLayout::ChannelsLast) => f.write_str("nhwc"),
         }
     }
 }
 
-impl Policy {
+impl ConvLayout {
     /// The layouts of data, weights and result of a convolution; `None` for other functions.
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, TiledLayout)>> {
         let stages = open_stages(func)?;
@@ -99,7 +99,7 @@ impl Policy {
 
     /// Channels of an open size that the blocks of the policy do not divide.
     fn undivided(self, conv: &Convolution) -> Option<(&Buffer, usize, Dim)> {
-        let Policy::Blocked(block) = self else { return None };
+        let ConvLayout::Blocked(block) = self else { return None };
         let block = usize::try_from(block).ok()?;
         conv.0.iter().find_map(|(buffer, axes)| {
             let shape = dim::of_shape(&buffer.shape)?;
@@ -114,14 +114,14 @@ impl Policy {
     fn layout(self, shape: &[Dim], axes: &Axes) -> Option<TiledLayout> {
         let Axes { outer, channels, windows } = axes;
         match self {
-            Policy::Blocked(block) => {
+            ConvLayout::Blocked(block) => {
                 let blocks: Vec<(usize, i64)> = channels.iter().map(|c| (*c, block)).collect();
                 // Output channels come first, and innermost.
                 let inner: Vec<usize> = channels.iter().rev().copied().collect();
                 let order = [&outer[..], channels, windows, &inner].concat();
                 TiledLayout::blocked(shape, &order, &blocks)
             }
-            Policy::ChannelsLast => {
+            ConvLayout::ChannelsLast => {
                 let inner: Vec<usize> = channels.iter().rev().copied().collect();
                 TiledLayout::blocked(shape, &[&outer[..], windows, &inner].concat(), &[])
             }

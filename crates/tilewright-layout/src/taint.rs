@@ -1,8 +1,8 @@
 //! Where the padding of a buffer gets to: which loads read it, and which cells are computed from it.
 
-use tilewright_analysis::place::{Placed, walk_expr_placed};
 use tilewright_ir::demand::decisive_loads;
 use tilewright_ir::{Buffer, Expr, ExprKind, Stmt, Visit, dim};
+use tilewright_polyhedral::place::{Placed, walk_expr_placed};
 use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Set};
 
 use super::conversion::{Conversion, boxed, cell_names};

@@ -5,8 +5,8 @@
 //! which conversions are recognised and values of cells are derived; it does not depend on how loops
 //! are nested or split.
 
-use tilewright_analysis::place::{Around, Placed, walk_stmt_placed};
 use tilewright_ir::{Block, Buffer, Expr, Stmt, StmtKind, Visit};
+use tilewright_polyhedral::place::{Around, Placed, walk_stmt_placed};
 
 /// `buffer[indices] = value` at a place.
 #[derive(Clone)]

@@ -44,23 +44,32 @@
 
 mod access;
 mod answer;
+pub mod at_once;
 mod bounds;
 pub mod budget;
+pub mod dependence;
 mod domain;
 mod engine;
 mod eval;
+pub mod flow;
 mod form;
 mod inverse;
 mod isl;
 mod last_writers;
 mod normalizer;
+pub mod place;
+pub mod points;
 mod product;
 mod quick;
 mod relation;
 mod render;
+pub mod scop;
+pub mod scope;
 mod set;
 pub mod simplify;
+pub mod sizes;
 mod space;
+pub mod traits;
 mod unknowns;
 
 pub use access::AccessRelation;

@@ -8,7 +8,7 @@ use tilewright_driver::{Module, Target};
 use tilewright_ir::GraphExpr;
 use tilewright_layout::flow::Planned;
 use tilewright_layout::solver::Use;
-use tilewright_layout::{Left, Policy, TiledLayout};
+use tilewright_layout::{ConvLayout, Left, TiledLayout};
 
 use crate::times::Times;
 use crate::writing::list;
@@ -102,7 +102,7 @@ impl Kinds {
                 }
             }
             for way in plan.problem.calls.iter().flat_map(|call| &call.alternatives) {
-                if way.name.parse::<Policy>().is_err() {
+                if way.name.parse::<ConvLayout>().is_err() {
                     continue;
                 }
                 for used in &way.writes {

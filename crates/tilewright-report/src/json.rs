@@ -9,7 +9,7 @@ use tilewright_driver::pricing::{Change, Prices};
 use tilewright_driver::{Error, Result};
 use tilewright_layout::Left;
 use tilewright_layout::flow::Planned;
-use tilewright_layout::solver::{Certificate, Options, Plan, solve};
+use tilewright_layout::solver::{Certificate, Options, Solution, solve};
 use tilewright_runtime::Stored;
 
 /// A plan in which something is fixed.
@@ -71,7 +71,7 @@ pub(crate) const LOGICAL: &str = "logical";
 
 /// A plan for tools.
 pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[&WhatIf]) -> Value {
-    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let plan = Solution { certificate: Certificate::default(), ..planned.plan.clone() };
     let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
         let layout = &planned.layouts[k][t.layout];
         json!({"name": t.name, "layout": t.layout_name, "padding": layout.waste()})

@@ -16,12 +16,12 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, DType, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, TensorFunc, Var,
 };
 use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence::{accesses, keeps_order};
 
 use crate::cursor::{BlockCursor, loop_ranges, replace_in, the_block};
 use crate::loops::serial;

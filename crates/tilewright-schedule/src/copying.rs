@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Fold, IterVar, Range, Region, Result, Stmt, TensorFunc,

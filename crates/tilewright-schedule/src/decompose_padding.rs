@@ -22,8 +22,8 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::stage::Extent;
+use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{

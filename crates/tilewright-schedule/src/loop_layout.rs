@@ -25,12 +25,12 @@
 //! What loops that were taken apart have in common, such as threads, is then shared among all their
 //! iterations at once.
 
-use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence::{accesses, keeps_order};
 
 use crate::apart::apart;
 use crate::cursor::{

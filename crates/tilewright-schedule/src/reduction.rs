@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence;
-use tilewright_analysis::index::{Ranges, simplify};
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
     Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence;
 
 use crate::apart::apart;
 use crate::cursor::{

@@ -17,15 +17,15 @@
 
 use std::collections::HashMap;
 
-use tilewright_analysis::dependence::{self, PlacedAccess, before};
 use tilewright_analysis::footprint::{self, Footprint, known_around};
-use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::declared_or_inferred;
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     AtOnce, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
+use tilewright_polyhedral::dependence::{self, PlacedAccess, before};
 use tilewright_polyhedral::{Domain, Engine, Proof};
 
 use crate::apart::apart;

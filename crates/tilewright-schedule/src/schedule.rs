@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_analysis::at_once;
 use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc, data};
 use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::at_once;
 
 use crate::cursor::{Cursor, InFunction, around, as_loop, find, the_block};
 use crate::signature::{Output, Signature};

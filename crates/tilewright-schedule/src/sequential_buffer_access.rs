@@ -18,13 +18,13 @@
 
 use std::collections::HashSet;
 
-use tilewright_analysis::dependence::accesses;
 use tilewright_analysis::footprint::touches;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence::accesses;
 
 use crate::buffer_arg::BufferArg;
 use crate::cursor::{

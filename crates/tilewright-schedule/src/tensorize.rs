@@ -26,9 +26,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::{Equality, stmts};
+use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::{
     Subst, fold_expr_children, fold_func, fold_stmt_children, free_vars, walk_stmt,
 };

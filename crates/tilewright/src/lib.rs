@@ -5,10 +5,10 @@
 //! [`Executable`] that takes and gives [`Tensor`]s:
 //!
 //! ```
-//! use tilewright::{Layout, Options, Sizes, Tensor, compile, load};
+//! use tilewright::{LayoutPolicy, Options, Sizes, Tensor, compile, load};
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 //! let module = load(model, &Sizes::new().dim("N", 2))?;
-//! let options = Options { layout: Some(Layout::Plan), ..Options::default() };
+//! let options = Options { layout: Some(LayoutPolicy::Plan), ..Options::default() };
 //! let executable = compile(&module, &options)?;
 //! let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
 //! let outputs = executable.run(&[images])?;
@@ -44,6 +44,6 @@ pub mod schedule;
 pub mod te;
 
 pub use tilewright_driver::{
-    DType, Error, Executable, IoLayout, Layout, Module, OptLevel, Options, Result, SizeRange,
+    DType, Error, Executable, IoLayout, LayoutPolicy, Module, OptLevel, Options, Result, SizeRange,
     Sizes, Target, Tensor, compile, compile_file, load, parse, print,
 };

@@ -19,10 +19,10 @@ use tilewright_ir::{
 };
 use tilewright_polyhedral::{Domain, budget};
 
-use crate::domain::sizes;
-use crate::flow::operands;
-use crate::traits::overflows;
 use tilewright_ir::prune::prune;
+use tilewright_polyhedral::flow::operands;
+use tilewright_polyhedral::sizes::sizes;
+use tilewright_polyhedral::traits::overflows;
 
 pub use by_flow::by_flow;
 

@@ -3,9 +3,9 @@
 //! Each store takes its accesses and its operations as often as it runs; in vectors where the innermost loop
 //! around it walks along all that it accesses.
 
-use tilewright_analysis::place::{Place, Placed, Step, walk_stmt_placed};
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Block, Dim, Expr, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
+use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
 use tilewright_target::Target;
 
 use super::loops::operations;

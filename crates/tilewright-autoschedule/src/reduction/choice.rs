@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use tilewright_analysis::affine::Affine;
+use tilewright_ir::index::affine::Affine;
 use tilewright_ir::{BinOp, IterKind};
 
 use super::stage::Reduction;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use tilewright_driver::compare::{Tolerance, compare};
-use tilewright_driver::{IoLayout, Layout, Options, Sizes, Tensor, compile, load};
+use tilewright_driver::{IoLayout, LayoutPolicy, Options, Sizes, Tensor, compile, load};
 use tilewright_runtime::npz;
 use tilewright_runtime::plan::Stored;
 
@@ -115,7 +115,7 @@ fn the_header_of_a_library_says_it_and_a_c_program_follows() {
 #[test]
 fn an_executable_says_how_its_inputs_are_stored() {
     let module = load(digits("digits.onnx"), &Sizes::new().dim("N", 97)).expect("it loads");
-    let layout = Some(Layout::Blocked(16));
+    let layout = Some(LayoutPolicy::Blocked(16));
     let options = Options { layout, io_layout: IoLayout::Physical, ..Options::default() };
     let executable = compile(&module, &options).expect("it compiles");
     let port = &executable.inputs()[0];

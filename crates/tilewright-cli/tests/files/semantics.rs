@@ -4,11 +4,11 @@ use tilewright_driver::compare::{Tolerance, compare};
 use tilewright_driver::random::Random;
 use tilewright_driver::{Sizes, Tensor, parse, print};
 use tilewright_graph::sizes;
-use tilewright_interp::symbolic::{self, Verdict};
 use tilewright_interp::{
     Arg, Fill, Interpreter, Outcome, Output, RunOptions, State, written_params,
 };
 use tilewright_ir::{Function, Module, Param, TensorFunc, equal};
+use tilewright_verify::Verdict;
 
 use crate::layouts::{Layout, Places};
 
@@ -164,13 +164,13 @@ fn moved<'a>(
 /// Fails where inputs are found for which the results differ. What is undecided is left to data.
 fn symbolic(before: &Module, after: &Module, name: &str) -> Result<(), String> {
     // A schedule may ask for another order of a sum.
-    let options = symbolic::VerifyOptions {
+    let options = tilewright_verify::VerifyOptions {
         reassociate: true,
         terms: 1 << 20,
         steps: STEPS,
-        ..symbolic::VerifyOptions::default()
+        ..tilewright_verify::VerifyOptions::default()
     };
-    match symbolic::functions(before, name, after, name, &options).map_err(error)? {
+    match tilewright_verify::functions(before, name, after, name, &options).map_err(error)? {
         Verdict::Differ(d) => Err(format!("{d:?}")),
         Verdict::Equal(_) | Verdict::Undecided(_) => Ok(()),
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prost::Message;
 use tempfile::TempDir;
-use tilewright_driver::{Layout, Options, Sizes, Tensor, compile_file};
+use tilewright_driver::{LayoutPolicy, Options, Sizes, Tensor, compile_file};
 use tilewright_onnx::proto::{
     DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
     TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
@@ -67,7 +67,7 @@ fn process() {
     let stages = Arc::new(AtomicUsize::new(0));
     let heard = stages.clone();
     let options = Options {
-        layout: Some(Layout::Plan),
+        layout: Some(LayoutPolicy::Plan),
         progress: Some(Arc::new(move |_| {
             heard.fetch_add(1, Ordering::Relaxed);
         })),

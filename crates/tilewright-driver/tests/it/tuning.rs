@@ -11,9 +11,11 @@ use tilewright_driver::random::Random;
 use tilewright_driver::timings::{Basis, Timings, Unit};
 use tilewright_driver::tune::{Report, Request, Tuning, measure, tune};
 use tilewright_driver::whole;
-use tilewright_driver::{Error, IoLayout, Layout, Module, Options, Result, Target, compile, print};
+use tilewright_driver::{
+    Error, IoLayout, LayoutPolicy, Module, Options, Result, Target, compile, print,
+};
 use tilewright_ir::Remarks;
-use tilewright_layout::Policy;
+use tilewright_layout::ConvLayout;
 use tilewright_layout::flow::{Costs, Priced};
 use tilewright_tune::{Kind, Measured, Store};
 
@@ -175,8 +177,8 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
     let module = convolutions();
     let mut texts = BTreeMap::new();
     for (best, policy) in [
-        ("nchw8c", Some(Policy::Blocked(8))),
-        ("nhwc", Some(Policy::ChannelsLast)),
+        ("nchw8c", Some(ConvLayout::Blocked(8))),
+        ("nhwc", Some(ConvLayout::ChannelsLast)),
         ("none", None),
         ("plan", None),
         ("plan:3", None),
@@ -208,7 +210,7 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
         assert_eq!(whole::measured(&module, &timings, io)[0].0, 10.0);
         assert_eq!(print(&chosen), print(&expected), "{best}");
         // Results stay.
-        let tuned = Options { layout: Some(Layout::Plan), ..options.clone() };
+        let tuned = Options { layout: Some(LayoutPolicy::Plan), ..options.clone() };
         let [a, b] = [&tuned, &self::options()].map(|o| compile(&module, o).expect("it compiles"));
         let port = &a.inputs()[0];
         let x = Random::new(5).tensor(port.dtype, &port.fixed().expect("fixed")).expect("a tensor");

@@ -4,7 +4,7 @@ use tilewright_driver::layout;
 use tilewright_driver::pipeline::{Stage, run_stages};
 use tilewright_driver::random::Random;
 use tilewright_driver::winograd::{Chosen, allowed, apply, chosen};
-use tilewright_driver::{DType, IoLayout, Layout, Options, Target, Tensor, compile};
+use tilewright_driver::{DType, IoLayout, LayoutPolicy, Options, Target, Tensor, compile};
 use tilewright_interp as interp;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, GraphExpr, GraphFunc, GraphVar, Module, Remarks, TensorType,
@@ -157,7 +157,7 @@ impl Case {
 /// A module in a layout with its convolutions by transforms, and which these are.
 fn transformed(
     module: &Module,
-    layout: Option<Layout>,
+    layout: Option<LayoutPolicy>,
     error: f64,
     tile: Option<usize>,
     why: &mut Remarks,
@@ -184,8 +184,12 @@ fn difference(got: &[Tensor], exact: &[Tensor]) -> f64 {
     f64::from(worst.fold(0.0, f32::max) / largest)
 }
 
-const LAYOUTS: [Option<Layout>; 4] =
-    [None, Some(Layout::ChannelsLast), Some(Layout::Blocked(16)), Some(Layout::Plan)];
+const LAYOUTS: [Option<LayoutPolicy>; 4] = [
+    None,
+    Some(LayoutPolicy::ChannelsLast),
+    Some(LayoutPolicy::Blocked(16)),
+    Some(LayoutPolicy::Plan),
+];
 
 /// Any sizes, channels, padding and groups, in any layout, with both tiles, compiled.
 #[test]
@@ -292,7 +296,8 @@ fn the_option_decides() {
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let of = |fast_math| {
         let options = Options { fast_math, target: Some(target.clone()), ..Options::default() };
-        let module = options.lay_out(Some(Layout::ChannelsLast), &module).expect("a layout").0;
+        let module =
+            options.lay_out(Some(LayoutPolicy::ChannelsLast), &module).expect("a layout").0;
         let staged = run_stages(&module, &options, Stage::Winograd, |_, _| Ok(()));
         chosen(&staged.expect("stages")).len()
     };

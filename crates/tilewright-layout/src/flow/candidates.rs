@@ -14,7 +14,7 @@ use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, Tenso
 use super::surroundings::{Costs, Surrounding, Surroundings};
 use super::{Flow, TiledLayout, extents, missing};
 use crate::free::{constants, is_constant};
-use crate::policy::Policy;
+use crate::policy::ConvLayout;
 use crate::propagate::Propagation;
 use tilewright_graph::call_sizes::passes_sizes;
 use tilewright_graph::normal::needed;
@@ -37,7 +37,7 @@ pub(super) struct Way {
     /// The layouts of all arguments, then of the results; empty for a call that has no choice.
     pub(super) layouts: Vec<TiledLayout>,
     /// The policy that says so, for a convolution; `Some(None)` for the logical layout.
-    pub(super) policy: Option<Option<Policy>>,
+    pub(super) policy: Option<Option<ConvLayout>>,
     pub(super) reads: Vec<Place>,
     pub(super) writes: Vec<Place>,
     /// In the unit of the [`Costs`].
@@ -61,7 +61,7 @@ struct Open {
     /// Which arguments are constant.
     free: Vec<bool>,
     around: Surrounding,
-    found: Vec<(Vec<TiledLayout>, Option<Policy>, Arc<Propagation>)>,
+    found: Vec<(Vec<TiledLayout>, Option<ConvLayout>, Arc<Propagation>)>,
     /// Layouts of arguments and results whose propagation was tried.
     tried: HashSet<(usize, TiledLayout)>,
 }
@@ -79,7 +79,7 @@ impl Open {
     }
 
     /// The call with all its arguments and results in some layouts.
-    fn way(&self, layouts: &[TiledLayout], policy: Option<Option<Policy>>, cost: f64) -> Way {
+    fn way(&self, layouts: &[TiledLayout], policy: Option<Option<ConvLayout>>, cost: f64) -> Way {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (k, value) in self.values() {
             let place = Place { value, layout: layouts[k].clone() };
@@ -115,7 +115,7 @@ impl Flow<'_, '_> {
     pub(super) fn nodes(
         &mut self,
         func: &GraphFunc,
-        policies: &[Policy],
+        policies: &[ConvLayout],
         costs: &dyn Costs,
         around: &Surroundings,
     ) -> Vec<Node> {
@@ -244,7 +244,7 @@ impl Flow<'_, '_> {
 
     /// The layouts that the policies say for a convolution: of all its operands, and of all but the
     /// data or the result.
-    fn anchored(&mut self, call: &mut Open, policies: &[Policy], layouts: &mut Layouts) {
+    fn anchored(&mut self, call: &mut Open, policies: &[ConvLayout], layouts: &mut Layouts) {
         for policy in policies {
             let Some(given) = policy.layouts(&call.func) else {
                 self.why.extend(missing(&call.name, &call.func, *policy));
@@ -267,7 +267,7 @@ impl Flow<'_, '_> {
 }
 
 /// Adds a way to compute a call, unless it is there; the logical one always is.
-fn add(call: &mut Open, p: Arc<Propagation>, policy: Option<Policy>, layouts: &mut Layouts) {
+fn add(call: &mut Open, p: Arc<Propagation>, policy: Option<ConvLayout>, layouts: &mut Layouts) {
     let all = p.params();
     let new = !all.iter().all(TiledLayout::is_identity) && call.found.iter().all(|f| f.0 != all);
     if new {

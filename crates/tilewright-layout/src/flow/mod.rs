@@ -48,7 +48,7 @@ use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::conversion::{Conversion, Pad};
 use super::known::Values;
-use super::policy::Policy;
+use super::policy::ConvLayout;
 use super::propagate::Propagation;
 use super::recognise::Recognised;
 use super::tiled::TiledLayout;
@@ -65,10 +65,10 @@ const OUTPUTS: OneOf<bool> = OneOf {
 };
 
 /// The layout of all convolutions.
-const POLICY: OneOf<Option<Policy>> = OneOf {
+const POLICY: OneOf<Option<ConvLayout>> = OneOf {
     name: "policy",
     summary: "the layout of all convolutions",
-    of: Policy::NAMES,
+    of: ConvLayout::NAMES,
     default: None,
 };
 
@@ -173,7 +173,7 @@ pub struct Left {
 /// Those of [`flow_layout`].
 pub fn apply(
     module: &Module,
-    policy: Policy,
+    policy: ConvLayout,
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
@@ -187,20 +187,20 @@ pub fn apply(
 }
 
 /// Says which convolutions a policy has no layout for, and why.
-fn say_missing(module: &Module, policy: Policy, why: &mut Remarks) {
+fn say_missing(module: &Module, policy: ConvLayout, why: &mut Remarks) {
     for (name, func) in module.tensors() {
         why.extend(missing(name, func, policy));
     }
 }
 
-fn missing(name: &str, func: &TensorFunc, policy: Policy) -> Option<Error> {
+fn missing(name: &str, func: &TensorFunc, policy: ConvLayout) -> Option<Error> {
     let missing = policy.missing(func)?;
     let what = format!("`{name}` is not computed in {policy}");
     Some(Error::refused(what).at(func.span).note(missing))
 }
 
 /// How a policy has a convolution computed; `None` for other functions.
-fn anchor(policy: Policy, func: &TensorFunc) -> Option<Anchor> {
+fn anchor(policy: ConvLayout, func: &TensorFunc) -> Option<Anchor> {
     Some(Anchor { layouts: policy.layouts(func)?, zero: true })
 }
 

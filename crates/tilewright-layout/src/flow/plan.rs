@@ -15,7 +15,7 @@ use super::candidates::{Node, Place, Way};
 use super::surroundings::{Costs, Moved, Surroundings};
 use super::versions::{moved, touched};
 use super::{Anchor, Ends, Flow, FlowOptions, IoLayout, Left, TiledLayout, extents};
-use crate::policy::Policy;
+use crate::policy::ConvLayout;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::functions::Functions;
 use tilewright_graph::normal::{changed_graphs, needed};
@@ -26,7 +26,7 @@ const MOST: f64 = (1u64 << 36) as f64;
 /// What [`plan_layout`] may do.
 pub struct PlanOptions<'a> {
     /// The layouts of convolutions to choose from, beside the logical one.
-    pub policies: &'a [Policy],
+    pub policies: &'a [ConvLayout],
     /// What calls and conversions cost.
     pub costs: &'a dyn Costs,
     /// For each graph function, after which the best plan found is taken.
@@ -45,7 +45,7 @@ pub struct Planned {
     /// What was to be decided, in the unit of the costs.
     pub problem: solver::Problem,
     /// What was decided.
-    pub plan: solver::Plan,
+    pub plan: solver::Solution,
     /// The layouts of each tensor of the problem.
     pub layouts: Vec<Vec<TiledLayout>>,
     /// The problem's calls whose layouts the policies say: convolutions.
@@ -158,7 +158,7 @@ fn solved(
     nodes: &[Node],
     options: &PlanOptions<'_>,
     decided: Option<Vec<usize>>,
-) -> Result<solver::Plan> {
+) -> Result<solver::Solution> {
     let given = solver::Options { time_limit: options.time_limit, ..Default::default() };
     let failed = |e: solver::Error| Error::internal(format!("the layouts of a graph: {e}"));
     if let Some(choice) = decided {

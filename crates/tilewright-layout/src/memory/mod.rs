@@ -22,13 +22,13 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use tilewright_analysis::flow::{Run, Unwritten};
-use tilewright_analysis::scop::Scop;
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
     dim, visit,
 };
+use tilewright_polyhedral::flow::{Run, Unwritten};
+use tilewright_polyhedral::scop::Scop;
 use tilewright_runtime::plan::{
     MemoryPlan, OpenPort, OpenStep, Place, Stored, Value, Within, stored,
 };

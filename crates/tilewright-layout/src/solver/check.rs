@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::solver::certificate::{Certificate, Step};
-use crate::solver::{Cost, Plan, Problem};
+use crate::solver::{Cost, Problem, Solution};
 
 /// Why a plan is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum CheckError {
     Problem(#[from] crate::solver::Error),
     /// What the plan says does not follow from its choice.
     #[error("the plan is wrong: {0}")]
-    Plan(String),
+    Solution(String),
     /// The proof does not show the bound.
     #[error("the proof is wrong: {0}")]
     Proof(String),
@@ -27,7 +27,7 @@ pub enum CheckError {
 type Checked<T> = Result<T, CheckError>;
 
 fn plan<T>(message: String) -> Checked<T> {
-    Err(CheckError::Plan(message))
+    Err(CheckError::Solution(message))
 }
 
 fn proof<T>(message: String) -> Checked<T> {
@@ -38,13 +38,13 @@ fn proof<T>(message: String) -> Checked<T> {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn check(problem: &Problem, plan: &Plan) -> Result<(), CheckError> {
+pub fn check(problem: &Problem, plan: &Solution) -> Result<(), CheckError> {
     problem.validate()?;
     check_costs(problem, plan)?;
     check_bound(problem, plan)
 }
 
-fn check_costs(problem: &Problem, found: &Plan) -> Checked<()> {
+fn check_costs(problem: &Problem, found: &Solution) -> Checked<()> {
     if found.calls.len() != problem.calls.len() || found.tensors.len() != problem.tensors.len() {
         return plan("its calls or tensors are not those of the problem".into());
     }
@@ -103,7 +103,7 @@ fn check_costs(problem: &Problem, found: &Plan) -> Checked<()> {
     Ok(())
 }
 
-fn check_bound(problem: &Problem, plan: &Plan) -> Checked<()> {
+fn check_bound(problem: &Problem, plan: &Solution) -> Checked<()> {
     let mut machine = first(problem);
     for (&c, &a) in &plan.fixed {
         if problem.calls.get(c).is_none_or(|call| a >= call.alternatives.len()) {

@@ -1,6 +1,6 @@
 //! Problems and plans as JSON, with the names of the types' fields as keys.
 
-use crate::solver::{Error, Plan, Problem};
+use crate::solver::{Error, Problem, Solution};
 
 impl Problem {
     /// The problem as JSON.
@@ -20,7 +20,7 @@ impl Problem {
     }
 }
 
-impl Plan {
+impl Solution {
     /// The plan as JSON, the proof included.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("numbers, texts and lists are JSON")
@@ -30,7 +30,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::Invalid`] if the text is not JSON of a plan.
-    pub fn from_json(text: &str) -> Result<Plan, Error> {
+    pub fn from_json(text: &str) -> Result<Solution, Error> {
         serde_json::from_str(text).map_err(|error| Error::Invalid(error.to_string()))
     }
 }

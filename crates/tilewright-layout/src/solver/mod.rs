@@ -67,7 +67,7 @@ pub use certificate::{Case, Certificate, Component, Step};
 pub use check::{CheckError, check};
 pub use cost::Cost;
 pub use evaluate::{evaluate, greedy};
-pub use plan::{Conversion, Options, Plan, PlannedCall, PlannedTensor, solve};
+pub use plan::{Conversion, Options, PlannedCall, PlannedTensor, Solution, solve};
 pub use problem::{Alternative, Call, Error, MOST, Problem, Tensor, Use};
 pub use ranked::{Ranking, ranked};
 pub use statistics::Statistics;

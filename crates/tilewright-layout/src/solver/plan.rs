@@ -35,7 +35,7 @@ impl Default for Options {
 /// A choice for each call, with what follows from it and the proof of how good it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct Solution {
     /// What the choice costs.
     pub objective: u64,
     /// No choice (with what is fixed) costs less.
@@ -102,7 +102,7 @@ pub struct Conversion {
     pub cost: u64,
 }
 
-impl Plan {
+impl Solution {
     /// The index of the alternative that each call runs.
     pub fn choices(&self) -> Vec<usize> {
         self.calls.iter().map(|call| call.choice).collect()
@@ -119,7 +119,7 @@ impl Plan {
 /// # Errors
 /// [`Error::Invalid`] if the problem or what is fixed is not valid; [`Error::Infeasible`] if every
 /// plan needs something forbidden; [`Error::TimedOut`] if no plan was found within the limit.
-pub fn solve(problem: &Problem, options: &Options) -> Result<Plan, Error> {
+pub fn solve(problem: &Problem, options: &Options) -> Result<Solution, Error> {
     let start = Instant::now();
     problem.validate()?;
     for (&c, &a) in &options.fixed {
@@ -161,7 +161,7 @@ pub fn solve(problem: &Problem, options: &Options) -> Result<Plan, Error> {
 }
 
 /// What follows from a choice that is allowed; bound and proof are left out.
-fn describe(problem: &Problem, choices: &[usize]) -> Plan {
+fn describe(problem: &Problem, choices: &[usize]) -> Solution {
     let calls = problem.calls.iter().zip(choices).map(|(call, &choice)| PlannedCall {
         name: call.name.clone(),
         choice,
@@ -175,7 +175,7 @@ fn describe(problem: &Problem, choices: &[usize]) -> Plan {
         layout,
         layout_name: tensor.layouts[layout].clone(),
     });
-    Plan {
+    Solution {
         objective: units(evaluate(problem, choices)),
         bound: 0,
         gap: 0.0,

@@ -12,7 +12,7 @@ use tilewright_ir::{
 };
 use tilewright_layout::flow::{Costs, Moved, PlanOptions, Priced, plan_layout};
 use tilewright_layout::solver::check;
-use tilewright_layout::{IoLayout, Policy};
+use tilewright_layout::{ConvLayout, IoLayout};
 use tilewright_ops::Operand;
 use tilewright_ops::te::{self, Reducer};
 use tilewright_runtime::Stored;
@@ -119,7 +119,7 @@ fn plans_change_no_result_and_keep_their_word() {
     {
         let module = random_graph(seed);
         // The same for the same function, and nothing that makes sense.
-        let policies = [Policy::ChannelsLast, Policy::Blocked(4), Policy::Blocked(8)];
+        let policies = [ConvLayout::ChannelsLast, ConvLayout::Blocked(4), ConvLayout::Blocked(8)];
         let time_limit = Duration::from_secs(5);
         let costs = &RandomCosts(seed);
         let options =
@@ -198,7 +198,7 @@ fn only_the_entry_has_other_ends() {
     for seed in 0..5 {
         let costs = &RandomCosts(seed);
         let options = PlanOptions {
-            policies: &[Policy::ChannelsLast],
+            policies: &[ConvLayout::ChannelsLast],
             costs,
             time_limit,
             io: IoLayout::Physical,

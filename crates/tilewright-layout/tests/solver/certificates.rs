@@ -1,22 +1,27 @@
 //! The checker refuses what is not so.
 
-use tilewright_layout::solver::{CheckError, Cost, Options, Plan, Problem, Step, check, solve};
+use tilewright_layout::solver::{CheckError, Cost, Options, Problem, Solution, Step, check, solve};
 
 use crate::generate::{Random, network, small, tangled};
 
 /// A problem with its optimal plan.
-fn solved(problem: Problem, memory_limit: usize) -> Option<(Problem, Plan)> {
+fn solved(problem: Problem, memory_limit: usize) -> Option<(Problem, Solution)> {
     let options = Options { memory_limit, ..Options::default() };
     let plan = solve(&problem, &options).ok()?;
     check(&problem, &plan).expect("the plan is right");
     Some((problem, plan))
 }
 
-fn refused_plan(problem: &Problem, plan: &Plan, change: impl FnOnce(&mut Plan), what: &str) {
+fn refused_plan(
+    problem: &Problem,
+    plan: &Solution,
+    change: impl FnOnce(&mut Solution),
+    what: &str,
+) {
     let mut wrong = plan.clone();
     change(&mut wrong);
     let answer = check(problem, &wrong);
-    assert!(matches!(answer, Err(CheckError::Plan(_))), "{what}: {answer:?}");
+    assert!(matches!(answer, Err(CheckError::Solution(_))), "{what}: {answer:?}");
 }
 
 #[test]
@@ -25,7 +30,7 @@ fn what_a_plan_says_must_follow_from_its_choice() {
     assert!(plan.conversions.len() > 1);
     let c = 5;
     let other = (plan.calls[c].choice + 1) % problem.calls[c].alternatives.len();
-    let refused = |change: &dyn Fn(&mut Plan), what| {
+    let refused = |change: &dyn Fn(&mut Solution), what| {
         refused_plan(&problem, &plan, |plan| change(plan), what);
     };
     refused(&|plan| plan.objective += 1, "objective");
@@ -66,7 +71,7 @@ fn a_bound_with_something_fixed_is_no_bound_without() {
 }
 
 /// Changes one thing in a proof.
-fn change(random: &mut Random, plan: &mut Plan) -> bool {
+fn change(random: &mut Random, plan: &mut Solution) -> bool {
     let lists = &mut plan.certificate.lists;
     let list = random.index(lists.len());
     let count = lists.len();
@@ -133,7 +138,7 @@ fn a_proof_belongs_to_its_problem() {
     let mut cheaper = problem.clone();
     let choice = plan.calls[4].choice;
     cheaper.calls[4].alternatives[choice].cost = Cost::ZERO;
-    assert!(matches!(check(&cheaper, &plan), Err(CheckError::Plan(_))));
+    assert!(matches!(check(&cheaper, &plan), Err(CheckError::Solution(_))));
     // All that is not chosen costs nothing: another plan is better, and the proof must not hold.
     let mut rival = problem.clone();
     for (call, planned) in rival.calls.iter_mut().zip(&plan.calls) {
@@ -150,7 +155,7 @@ fn a_proof_belongs_to_its_problem() {
 fn a_proof_is_a_tree() {
     let find = |memory, wanted: fn(&Step) -> bool| {
         let mut solved = (0..).filter_map(|seed| solved(tangled(seed, 6), memory));
-        let has = |plan: &Plan| plan.certificate.lists.iter().flatten().any(wanted);
+        let has = |plan: &Solution| plan.certificate.lists.iter().flatten().any(wanted);
         solved.find(|(_, plan)| has(plan)).expect("some problem needs it")
     };
     let (problem, plan) = find(0, |step| matches!(step, Step::Branch { .. }));

@@ -1,7 +1,7 @@
 //! Problems as JSON, and those that are refused.
 
 use tilewright_layout::solver::{
-    Alternative, Call, Cost, Error, MOST, Options, Plan, Problem, Tensor, Use, evaluate, solve,
+    Alternative, Call, Cost, Error, MOST, Options, Problem, Solution, Tensor, Use, evaluate, solve,
 };
 
 use crate::generate::small;
@@ -64,7 +64,7 @@ fn json_keeps_everything() {
         let problem = small(seed, 6);
         assert_eq!(Problem::from_json(&problem.to_json()), Ok(problem.clone()), "seed {seed}");
         if let Ok(plan) = solve(&problem, &Options::default()) {
-            assert_eq!(Plan::from_json(&plan.to_json()), Ok(plan), "seed {seed}");
+            assert_eq!(Solution::from_json(&plan.to_json()), Ok(plan), "seed {seed}");
         }
     }
 }

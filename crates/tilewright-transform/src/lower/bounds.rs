@@ -36,7 +36,7 @@ use tilewright_polyhedral::Proof;
 use hoist::{Check, flush};
 use known::Known;
 use tilewright_analysis::lane::lane_of;
-use tilewright_analysis::scope::Scope;
+use tilewright_polyhedral::scope::Scope;
 
 /// Most nodes that are visited in one function; parts that are shared under different conditions
 /// count each time.

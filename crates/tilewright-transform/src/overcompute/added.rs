@@ -13,8 +13,8 @@ use tilewright_ir::{
 };
 use tilewright_polyhedral::{Access, AccessRelation, Domain, Proof};
 
-use tilewright_analysis::flow::cell;
-use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt};
+use tilewright_polyhedral::flow::cell;
+use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt};
 
 /// The instances that a statement has more.
 pub(super) struct Added {

@@ -24,9 +24,9 @@ use tilewright_analysis::neutral::Floats;
 
 use super::guard::{Guard, OvercomputeOptions, guards};
 use super::unchanged::{Knowledge, Read};
-use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_analysis::regions::{infer, same_region};
-use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
+use tilewright_polyhedral::flow::{MemoryFlow, Run, Unwritten, Who};
+use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
 /// The instances that a statement has more without its guard.
 pub(super) struct Extra {

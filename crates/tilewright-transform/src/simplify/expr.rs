@@ -7,7 +7,7 @@ use tilewright_polyhedral::{Domain, cost};
 
 use super::{Simplest, Simplify, data};
 use tilewright_analysis::equivalence::same_value;
-use tilewright_analysis::traits::{Expand, overflows};
+use tilewright_polyhedral::traits::{Expand, overflows};
 
 /// How many forms are remembered at a place: an element is often read and written.
 const REMEMBERED: usize = 16;

@@ -55,10 +55,10 @@ use tilewright_polyhedral::Domain;
 use crate::pass::{Flag, Pass, Run};
 use crate::settle::without_nothing;
 pub use indices::{PASS as RENORMALIZE, indices};
-use tilewright_analysis::domain::sizes;
 use tilewright_analysis::facts::Facts;
-use tilewright_analysis::place::first;
-use tilewright_analysis::points::Points;
+use tilewright_polyhedral::place::first;
+use tilewright_polyhedral::points::Points;
+use tilewright_polyhedral::sizes::sizes;
 
 /// Whether what memory holds decides conditions.
 const CONDITIONS: Flag = Flag {

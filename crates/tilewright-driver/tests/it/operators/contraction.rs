@@ -2,7 +2,7 @@
 
 use tilewright_driver::{DType, IoLayout};
 use tilewright_ir::{Remarks, dim};
-use tilewright_layout::Policy;
+use tilewright_layout::ConvLayout;
 use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, ConvTranspose, Gemm, conv, conv_transpose, gemm, matmul};
 use tilewright_ops::einsum::einsum;
@@ -170,7 +170,9 @@ fn grouped_convolutions_under_every_layout() {
             [("transposed", conv_transpose(&transposed)), ("straight", conv(&straight))]
         {
             let module = calling(func.expect(name)).expect(name);
-            for policy in [Policy::Blocked(8), Policy::Blocked(16), Policy::ChannelsLast] {
+            for policy in
+                [ConvLayout::Blocked(8), ConvLayout::Blocked(16), ConvLayout::ChannelsLast]
+            {
                 let what = format!("{name} {channels} to {out} x {groups}, {policy:?}");
                 let laid = tilewright_driver::layout::apply(
                     &module,

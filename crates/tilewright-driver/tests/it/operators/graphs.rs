@@ -3,7 +3,7 @@
 
 use tilewright_driver::compare::compare;
 use tilewright_driver::random::Random;
-use tilewright_driver::{DType, Layout, Options, Result, Sizes, Tensor, compile};
+use tilewright_driver::{DType, LayoutPolicy, Options, Result, Sizes, Tensor, compile};
 use tilewright_graph::sizes::fill;
 use tilewright_interp::run_module;
 use tilewright_ir::{Dim, GraphExpr, GraphVar, TensorFunc, TensorType, Var, dim};
@@ -59,12 +59,12 @@ const AT: [[usize; 3]; 5] = [[1, 1, 1], [3, 7, 5], [2, 9, 4], [8, 6, 17], [5, 16
 const SIZES: [&str; 3] = ["n", "m", "k"];
 
 /// The layouts in which graphs of open sizes are compiled, one after the other.
-const LAYOUTS: [Option<Layout>; 5] = [
+const LAYOUTS: [Option<LayoutPolicy>; 5] = [
     None,
-    Some(Layout::Plan),
-    Some(Layout::Blocked(16)),
-    Some(Layout::Blocked(4)),
-    Some(Layout::ChannelsLast),
+    Some(LayoutPolicy::Plan),
+    Some(LayoutPolicy::Blocked(16)),
+    Some(LayoutPolicy::Blocked(4)),
+    Some(LayoutPolicy::ChannelsLast),
 ];
 
 /// One compilation runs at all sizes, as the interpreter does at each, in every layout.

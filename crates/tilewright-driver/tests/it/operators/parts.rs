@@ -6,7 +6,7 @@ use tilewright_driver::compare::compare;
 use tilewright_driver::compile::{Program, load_program};
 use tilewright_driver::pipeline::{Stage, run_stages};
 use tilewright_driver::random::Random;
-use tilewright_driver::{DType, Layout, Options, Result, Sizes, Tensor, compile};
+use tilewright_driver::{DType, LayoutPolicy, Options, Result, Sizes, Tensor, compile};
 use tilewright_graph::sizes::fill;
 use tilewright_interp::run_module;
 use tilewright_ir::{Dim, GraphVar, Lowered, Module, TensorType, Var, dim};
@@ -254,7 +254,7 @@ fn fails<T>(what: &str) -> impl Fn(tilewright_driver::Error) -> T {
     move |e| panic!("{what}: {}", e.render())
 }
 
-fn options(layout: Option<Layout>, threads: usize) -> Options {
+fn options(layout: Option<LayoutPolicy>, threads: usize) -> Options {
     Options { threads, cache: false, check: true, layout, ..Options::default() }
 }
 
@@ -272,7 +272,12 @@ fn add(to: &mut [usize; 2], found: [usize; 2]) {
 /// Each graph in some layout, on one thread and on two.
 #[test]
 fn graphs_of_parts_compute_what_they_mean() {
-    let layouts = [None, Some(Layout::Plan), Some(Layout::Blocked(16)), Some(Layout::ChannelsLast)];
+    let layouts = [
+        None,
+        Some(LayoutPolicy::Plan),
+        Some(LayoutPolicy::Blocked(16)),
+        Some(LayoutPolicy::ChannelsLast),
+    ];
     let mut placed = [[0; 2]; 4];
     for seed in seeds() {
         let maker = Maker::new(seed, 16, [None; 2]).expect("a graph");
@@ -328,7 +333,7 @@ fn parts_of_any_extent_compute_what_they_mean() {
 /// An open batch, or an open number of rows, which strides depend on: one compilation for all of them.
 #[test]
 fn parts_of_open_sizes_compute_what_they_mean() {
-    let layouts = [None, Some(Layout::ChannelsLast), Some(Layout::Blocked(16))];
+    let layouts = [None, Some(LayoutPolicy::ChannelsLast), Some(LayoutPolicy::Blocked(16))];
     let mut placed = [0; 2];
     for seed in seeds().step_by(2) {
         let size = Some(Dim::open(&Var::new("n", DType::I64)));

@@ -285,12 +285,17 @@ impl Given {
         }
         if self.rest.is_nan() {
             let (steps, uninitialised) = (200_000, Uninitialised::Undef);
-            let options = symbolic::VerifyOptions { steps, uninitialised, ..Default::default() };
+            let options =
+                tilewright_verify::VerifyOptions { steps, uninitialised, ..Default::default() };
             // What is promised of the arguments stays true where a pass drops it.
             let now = fixed(&after, n, &self.program.promise);
-            match symbolic::functions(&self.fixed, "main", &now, "main", &options) {
-                Ok(symbolic::Verdict::Differ(d)) => return wrong(format!("{d:?}"), &after),
-                Ok(symbolic::Verdict::Equal(_) | symbolic::Verdict::Undecided(_)) => {}
+            match tilewright_verify::functions(&self.fixed, "main", &now, "main", &options) {
+                Ok(tilewright_verify::Verdict::Differ(d)) => {
+                    return wrong(format!("{d:?}"), &after);
+                }
+                Ok(
+                    tilewright_verify::Verdict::Equal(_) | tilewright_verify::Verdict::Undecided(_),
+                ) => {}
                 Err(e) => return wrong(e.render(), &after),
             }
         }
