@@ -37,7 +37,7 @@ def test_inputs_go_by_position_and_by_name(two: tilewright.Executable) -> None:
         ((A,), {}, "no array was given for input `B`"),
         ((A, B, A), {}, "3 arrays were given for 2 inputs"),
         ((A, B), {"A": A}, "input `A` is given twice"),
-        ((A,), {"C": A}, "no array was given for input `B`"),
+        ((A,), {"C": A}, "there is no input `C`"),
         ((A,), {"B": B, "C": A}, "there is no input `C`"),
     ],
 )
