@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,7 @@ import tilewright
 torch = pytest.importorskip("torch", exc_type=ImportError)
 pytest.importorskip("onnxscript")
 
-from tilewright import torch_backend  # noqa: E402
+from tilewright import _torch_translations, torch_backend  # noqa: E402
 
 nn = torch.nn
 
@@ -265,18 +266,63 @@ def test_an_option_freezes_in_calls_without_gradients(native: list[int]) -> None
     close(model.weight.grad, x.sum(0).expand(3, 5))
 
 
+def test_random_numbers_are_those_of_pytorch(native: list[int]) -> None:
+    model = nn.Sequential(nn.Linear(5, 6), nn.Dropout(0.5), nn.ReLU(), nn.Dropout(0.2))
+    fast = compiled(model)
+    for n in (3, 4, 6):
+        x = torch.randn(n, 5)
+        torch.manual_seed(n)
+        y = model(x)
+        y.sum().backward()
+        expected = model[0].weight.grad
+        model.zero_grad()
+        torch.manual_seed(n)
+        z = fast(x)
+        close(z, y)
+        z.sum().backward()
+        close(model[0].weight.grad, expected)
+        model.zero_grad()
+    assert torch.unique(fast(x) == fast(x)).numel() == 2
+
+
 def test_what_stays_with_pytorch_says_so_once() -> None:
     torch._dynamo.reset()
-    model = nn.Sequential(nn.Linear(5, 5), nn.Dropout(0.5))
-    fast, x = compiled(model), torch.ones(2, 5)
+
+    def draw(x: Any) -> Any:
+        return torch.bernoulli(torch.sigmoid(x)) * 2
+
+    fast, x = torch.compile(draw, backend="tilewright"), torch.ones(2, 5)
     torch.manual_seed(1)
     with pytest.warns(UserWarning, match="tilewright: a graph stays PyTorch's: .*random numbers"):
         y = fast(x)
     torch.manual_seed(1)
-    close(y, model(x))
+    close(y, draw(x))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fast(x)
+
+
+def test_a_wrong_translation_is_found_at_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnxscript import opset18 as op
+
+    table = {torch.ops.aten.tanh.default: lambda x: op.Sin(x)}
+    monkeypatch.setattr(_torch_translations, "table", lambda: table)
+    torch._dynamo.reset()
+    x = torch.randn(20)
+    with pytest.warns(UserWarning, match="its values are not those of PyTorch"):
+        y = torch.compile(torch.tanh, backend="tilewright")(x)
+    close(y, torch.tanh(x))
+
+
+def test_without_the_exporter_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "onnxscript" else find(name))
+    spec = importlib.util.spec_from_file_location("tilewright._again", torch_backend.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(ImportError) as error:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert str(error.value) == "the backend of torch.compile needs onnxscript: pip install tilewright[torch]"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def table() -> dict[Any, Callable[..., Any]]:
     known = get_decompositions(normalizations)
     return {
         **{op: functools.partial(_by_batch, op, known[op]) for op in normalizations if op in known},
+        aten.native_dropout.default: dropout,
         aten.convolution_backward.default: convolution_backward,
         aten.max_pool2d_with_indices_backward.default: functools.partial(max_pool_backward, 2),
         aten.max_pool3d_with_indices_backward.default: functools.partial(max_pool_backward, 3),
@@ -44,6 +45,16 @@ def _by_batch(op: Any, decomposition: Callable[..., Any], *args: Any, **kwargs: 
     names = [argument.name for argument in op._schema.arguments]
     given = {**dict(zip(names, args)), **kwargs}
     return decomposition(*args, **kwargs) if given["training"] else NotImplemented
+
+
+def dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    """Dropout by random numbers that only the shape decides, as PyTorch draws them."""
+    if train is False or p == 0:
+        return x.clone(), torch.ones_like(x, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
+    mask = aten.bernoulli.p(torch.empty_like(x, dtype=torch.bool), 1 - p)
+    return x * mask.to(x.dtype) * (1 / (1 - p)), mask
 
 
 def _each(values: Sequence[int], count: int) -> list[int]:

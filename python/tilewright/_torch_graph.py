@@ -8,7 +8,8 @@ rest of the outputs comes about. Sizes among the inputs are read from the tensor
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Callable, NamedTuple, Tuple, Union
 
 import sympy
 import torch
@@ -27,7 +28,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv, Mod
 
-__all__ = ["NotCompiledError", "Split", "exported", "refuse", "split"]
+__all__ = ["NotCompiledError", "Split", "exported", "random_inputs", "refuse", "split"]
 
 
 class NotCompiledError(Exception):
@@ -47,8 +48,8 @@ def refuse(graph: torch.fx.GraphModule) -> None:
     """
     for node in graph.graph.nodes:
         if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
-            if torch.Tag.nondeterministic_seeded in node.target.tags:
-                raise NotCompiledError(f"{node.target} takes random numbers, which are PyTorch's own")
+            if _is_random(node):
+                raise NotCompiledError(f"{node.target} takes random numbers by its values")
             if node.target._schema.is_mutable:
                 raise NotCompiledError(f"{node.target} changes its inputs")
         for value in pytree.tree_leaves(node.meta.get("val")):
@@ -58,6 +59,83 @@ def refuse(graph: torch.fx.GraphModule) -> None:
                 raise NotCompiledError("sparse tensors")
             if isinstance(value, (torch.Tensor, torch.SymInt)) and free_unbacked_symbols(value):
                 raise NotCompiledError(f"data decide a size of {node.name}")
+
+
+def _is_random(node: torch.fx.Node) -> bool:
+    """Whether a node draws random numbers."""
+    is_operator = node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)
+    return is_operator and torch.Tag.nondeterministic_seeded in node.target.tags
+
+
+#: Operators that draw random numbers and take only the shape of their first argument, or sizes.
+_RANDOM = (
+    torch.ops.aten.bernoulli.p,
+    torch.ops.aten.rand_like.default,
+    torch.ops.aten.randn_like.default,
+    torch.ops.aten.rand.default,
+    torch.ops.aten.randn.default,
+)
+
+
+def random_inputs(module: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, Callable[..., Any]]:
+    """The graph with random numbers as further inputs, and what draws these from PyTorch's generator.
+
+    Numbers are drawn in the order of the graph, as PyTorch does, and so are the same. Draws that depend
+    on values stay where they are.
+    """
+    drawn = [node for node in module.graph.nodes if _is_random(node) and node.target in _RANDOM]
+    if not drawn or any(_axes(node.meta["val"]) is not None for node in drawn):
+        return module, _nothing
+    graph = torch.fx.Graph()
+    copies: dict[torch.fx.Node, torch.fx.Node] = {}
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for node in placeholders:
+        copies[node] = graph.node_copy(node)
+    draws = torch.fx.Graph()
+    seen = {node: draws.node_copy(node) for node in placeholders}
+    found = _symbols(list(seen.values()))
+    made: dict[sympy.Expr, torch.fx.Node] = {}
+    results = []
+    for k, node in enumerate(drawn):
+        copies[node] = graph.placeholder(f"random_{k}")
+        copies[node].meta = dict(node.meta)
+        value = node.meta["val"]
+        sizes = [_size_of(draws, size, found, made) for size in map(_expression, value.shape)]
+        if any(size is None for size in sizes):
+            return module, _nothing
+        rest = dict(node.kwargs)
+        first: Any = sizes
+        if node.target._schema.arguments[0].name == "self":
+            first = draws.call_function(torch.ops.aten.empty.memory_format, (sizes,), {"dtype": value.dtype})
+        results.append(draws.call_function(node.target, (first, *node.args[1:]), rest))
+    draws.output(tuple(results))
+    for node in module.graph.nodes:
+        if node not in copies:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+    return torch.fx.GraphModule(module, graph), torch.fx.GraphModule({}, draws).forward
+
+
+def _expression(size: Any) -> Any:
+    return size.node.expr if isinstance(size, torch.SymInt) else size
+
+
+#: Where the value of a symbol is: in a size of a tensor, or in a number.
+_Found = Union[Tuple[torch.fx.Node, int], torch.fx.Node]
+
+
+def _symbols(placeholders: list[torch.fx.Node]) -> dict[sympy.Symbol, _Found]:
+    """Where the symbols of open sizes are among inputs."""
+    found: dict[sympy.Symbol, _Found] = {}
+    for node in placeholders:
+        value = node.meta.get("val")
+        for axis, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
+            if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol):
+                found.setdefault(size.node.expr, (node, axis))
+    for node in placeholders:
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
+            found.setdefault(value.node.expr, node)
+    return found
 
 
 class Split(NamedTuple):
@@ -245,12 +323,7 @@ def _sizes_of_tensors(graph: torch.fx.Graph) -> None:
     last = placeholders[-1] if placeholders else None
     if last is None:
         return
-    found: dict[sympy.Symbol, tuple[torch.fx.Node, int]] = {}
-    for node in placeholders:
-        value = node.meta.get("val")
-        for axis, size in enumerate(value.shape if isinstance(value, torch.Tensor) else ()):
-            if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol):
-                found.setdefault(size.node.expr, (node, axis))
+    found = {symbol: at for symbol, at in _symbols(placeholders).items() if isinstance(at, tuple)}
     made: dict[sympy.Expr, torch.fx.Node] = {}
     end = last.next
     for node in placeholders:
@@ -276,7 +349,7 @@ _ARITHMETIC: dict[Any, Callable[[Any, Any], Any]] = {
 def _size_of(
     graph: torch.fx.Graph,
     size: sympy.Expr,
-    found: dict[sympy.Symbol, tuple[torch.fx.Node, int]],
+    found: Mapping[sympy.Symbol, _Found],
     made: dict[sympy.Expr, torch.fx.Node],
 ) -> Any:
     """The node of a size, or the number; ``None`` for what is no polynomial, quotient or rest."""
@@ -285,7 +358,10 @@ def _size_of(
     if size in made:
         return made[size]
     if isinstance(size, sympy.Symbol):
-        tensor, axis = found[size]
+        at = found.get(size)
+        if not isinstance(at, tuple):
+            return at
+        tensor, axis = at
         node = graph.call_function(torch.ops.aten.sym_size.int, (tensor, axis))
         node.meta["val"] = tensor.meta["val"].shape[axis]
         made[size] = node

@@ -235,6 +235,7 @@ class _Native:
     """
 
     def __init__(self, module: Any, options: dict[str, Any], fixed: dict[int, Any]) -> None:
+        module, self._draw = _torch_graph.random_inputs(module)
         _torch_graph.refuse(module)
         self._split = _torch_graph.split(module)
         self._module = module
@@ -256,7 +257,7 @@ class _Native:
 
     def __call__(self, args: list[Any]) -> Sequence[Any]:
         """Runs on inputs."""
-        given = list(args)
+        given = [*args, *self._draw(*args)]
         args.clear()
         if self._fallback is not None:
             return self._fallback(given)
