@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tilewright_driver::saved;
-use tilewright_driver::{Error, Options, Tensor};
 use tilewright_ir as ir;
+use tilewright_driver::saved;
+use tilewright_driver::{Error, Tensor};
 
-use crate::array;
 use crate::error::{Result, closed};
 use crate::work::away;
+use crate::{array, module};
 
 /// A port: name, element type, and sizes as numbers or names.
 pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
@@ -74,14 +74,6 @@ impl Executable {
         Executable { running: Mutex::new(Some(Arc::new(executable))) }
     }
 
-    pub fn compile(
-        py: Python<'_>,
-        module: &tilewright_driver::Module,
-        options: Options,
-    ) -> tilewright_driver::Result<Executable> {
-        away(py, || tilewright_driver::compile(module, &options)).map(Executable::of)
-    }
-
     fn get(&self) -> Result<Arc<tilewright_driver::Executable>> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.clone().ok_or_else(|| closed("executable"))
@@ -91,8 +83,12 @@ impl Executable {
 /// The executable of the content of a file that [`Module.save`](crate::module::Module) wrote.
 #[pyfunction]
 #[pyo3(signature = (content, threads=None))]
-pub fn open_saved(content: &Bound<'_, PyAny>, threads: Option<usize>) -> Result<Executable> {
+pub fn open_saved(
+    content: &Bound<'_, PyAny>,
+    threads: Option<Bound<'_, PyAny>>,
+) -> Result<Executable> {
     let py = content.py();
+    let threads = threads.map(|given| module::threads(&given)).transpose()?;
     let content = array::tensor(content, "a compiled model", None)?;
     // SAFETY: who opens a file vouches for it, as for a shared library: the documentation says so.
     let executable = away(py, || unsafe { saved::open(&content, threads) })?;

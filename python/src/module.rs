@@ -25,7 +25,7 @@ use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
 use crate::array;
 use crate::error::{Result, remarks};
 use crate::executable::{Executable, Port};
-use crate::work::away;
+use crate::work::{away, away_until_signal};
 
 /// A module, or a file whose sizes are not settled yet.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -295,18 +295,20 @@ impl Module {
 
     /// Compiles the module. That of a model's file is kept for the next process.
     #[pyo3(signature = (**options))]
-    fn compile(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
+    fn compile(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
         let options = self::options(options)?;
-        let Some(draft) = &self.draft else {
-            return Ok(Executable::compile(py, self.get(py)?, options)?);
-        };
-        let executable = away(py, || {
-            let opened = Opened::of(draft, &self.sizes, self.made.get().is_some(), &options);
-            if let Some(Found { executable, fixed }) = opened.find(&options) {
-                self.fixed.get_or_init(|| fixed);
+        let module = slf.clone().unbind();
+        let executable = away_until_signal(slf.py(), options, move |options| {
+            let module = module.get();
+            let Some(draft) = &module.draft else {
+                return tilewright_driver::compile(module.module()?, options);
+            };
+            let opened = Opened::of(draft, &module.sizes, module.made.get().is_some(), options);
+            if let Some(Found { executable, fixed }) = opened.find(options) {
+                module.fixed.get_or_init(|| fixed);
                 return Ok(executable);
             }
-            opened.compile(|| self.module(), &options)
+            opened.compile(|| module.module(), options)
         })?;
         Ok(Executable::of(executable))
     }
@@ -389,7 +391,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
                 options.layout = name.as_deref().map_or(Ok(None), LayoutPolicy::named)?;
             }
             "io_layout" => options.io_layout = value.extract::<String>()?.parse()?,
-            "threads" => options.threads = value.extract()?,
+            "threads" => options.threads = threads(&value)?,
             "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
             "opt_level" => options.level = level(value.extract()?)?,
             "specialize" => options.specialize = value.extract()?,
@@ -411,6 +413,15 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
         options.layout = None;
     }
     Ok(options)
+}
+
+/// A number of threads.
+pub fn threads(given: &Bound<'_, PyAny>) -> Result<usize> {
+    let count: i64 = given.extract()?;
+    usize::try_from(count).map_err(|_| {
+        let what = format!("threads is how many share the work of a run, not {count}");
+        Error::input(what).help("0 is one a core").into()
+    })
 }
 
 /// The error that convolutions may have; `None` for none.

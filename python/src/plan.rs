@@ -11,7 +11,7 @@ use tilewright_verify::VerifyOptions;
 use crate::error::{Result, remarks};
 use crate::executable::sizes;
 use crate::module::{Extents, Module, extents};
-use crate::work::away;
+use crate::work::{away, away_until_signal};
 
 /// The first element that differs: which, what it is in both modules, with which inputs.
 type Witness = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
@@ -59,25 +59,25 @@ pub struct Plan {
 pub fn plan_layouts<'py>(
     py: Python<'py>,
     module: &Module,
-    threads: usize,
+    threads: &Bound<'py, PyAny>,
     cpu: Option<&str>,
     io_layout: &str,
 ) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
     let before = away(py, || module.with_batch())?;
     let options = tilewright_driver::Options {
-        threads,
+        threads: crate::module::threads(threads)?,
         target: crate::module::target(cpu)?,
         tuning: tilewright_driver::measuring::file(),
         io_layout: io_layout.parse()?,
         ..Default::default()
     };
-    let mut why = Vec::new();
-    let plan = away(py, || {
+    let (plan, why) = away_until_signal(py, options, move |options| {
+        let mut why = Vec::new();
         let timings = options.timings()?;
         let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
         let target = options.target()?;
-        Ok::<_, tilewright_driver::Error>(Plan { before, after, plans, left, unit, target })
+        Ok((Plan { before, after, plans, left, unit, target }, why))
     })?;
     Ok((plan, remarks(py, &why)?))
 }

@@ -52,10 +52,11 @@ type Done = (usize, usize, usize, Vec<(String, String)>, Vec<(String, f64)>);
 impl Tuning {
     /// Asks what a plan of a module would ask the price of; `file` keeps the times.
     #[new]
-    fn new(py: Python<'_>, module: &Module, threads: usize, file: PathBuf) -> Result<Tuning> {
+    fn new(module: &Module, threads: &Bound<'_, PyAny>, file: PathBuf) -> Result<Tuning> {
+        let py = threads.py();
         let module = away(py, || module.with_batch())?;
         let mut options = options(None)?;
-        options.threads = threads;
+        options.threads = crate::module::threads(threads)?;
         let session = away(py, || Session::new(&module, &options, Store::open(&file)?))?;
         Ok(Tuning { module, state: Mutex::new((session, Vec::new())) })
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from . import _native, display
 from ._types import Array, Path, Port, port
-from .errors import FileError
+from .errors import FileError, InputError
 
 if TYPE_CHECKING:
     from .module import Module
@@ -102,14 +103,35 @@ class Executable:
         self._options = options
         self._saved = saved
 
-    def __call__(self, *args: Array, **kwargs: Array) -> Any:
+    def __call__(self, *args: Array, out: Array | Sequence[Array] | None = None, **kwargs: Array) -> Any:
         """Runs on arrays.
+
+        Args:
+            *args: Inputs by position.
+            out: Arrays that the outputs are written into, which are then the result: one for each output,
+                of its type and shape. (An input of this name goes by position.)
+            **kwargs: Inputs by name.
 
         Raises:
             tilewright.InputError: if the number, a type or a shape does not fit.
             tilewright.ExecutionError: if the program does something illegal.
         """
-        return self._run(*args, **kwargs)
+        if out is None:
+            return self._run(*args, **kwargs)
+        names = self.output_names
+        buffers = list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(buffers) != len(names):
+            raise InputError(f"{len(buffers)} arrays were given for {len(names)} outputs: {', '.join(names)}")
+        memories = [_writable(buffer, name) for buffer, name in zip(buffers, names)]
+        results = self._run(*args, **kwargs)
+        listed = results if isinstance(results, tuple) else (results,)
+        for memory, result, name in zip(memories, listed, names):
+            if memory.shape != result.shape or memory.dtype != result.dtype:
+                given, made = (f"{x.dtype}{list(x.shape)}" for x in (memory, result))
+                raise InputError(f"the array for output `{name}` is {given}, and the output is {made}")
+        for memory, result in zip(memories, listed):
+            np.copyto(memory, result)
+        return out
 
     def __repr__(self) -> str:
         if self.closed:
@@ -230,6 +252,19 @@ class Executable:
         if self._module is None:
             return _opened, (self._saved, self._options.get("threads"))
         return _compiled, (self._module, self._options)
+
+
+def _writable(buffer: Array, name: str) -> np.ndarray[Any, Any]:
+    """The memory of an array that an output is written into."""
+    if isinstance(buffer, np.ndarray):
+        memory = buffer
+    elif hasattr(buffer, "__dlpack__"):
+        memory = np.from_dlpack(buffer)
+    else:
+        raise InputError(f"what is given for output `{name}` is no array: {type(buffer).__name__}")
+    if not memory.flags.writeable:
+        raise InputError(f"the array for output `{name}` cannot be written")
+    return memory
 
 
 def _compiled(module: Module, options: dict[str, Any]) -> Executable:
