@@ -555,8 +555,7 @@ fn name_of(layouts: &Whole, plans: &[Planned]) -> String {
 
 /// Reads what `run --profile=FILE` wrote.
 fn read_profile(path: &Path) -> Result<Profile> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|e| Error::io(format!("{}: {e}", path.display())))?;
+    let text = file::read_text(path)?;
     Profile::parse(&text).map_err(|e| e.context(path.display()))
 }
 

@@ -207,9 +207,8 @@ impl Arguments {
         if !is_model || self.open || is_named || !self.native.can_be_kept() {
             return Ok(None);
         }
-        let told = self.given.told()?;
-        let told = told.map(|told| format!("{told} {}", self.native.told()));
-        Ok(told.and_then(|told| Entry::of(&self.model, &told, options)))
+        let told = format!("{} {}", self.given.told()?, self.native.told());
+        Ok(Entry::of(&self.model, &told, options))
     }
 }
 

@@ -109,8 +109,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let options = arguments.options(&path)?;
     let store = Store::open(&path)?;
     if let Some(from) = &arguments.import {
-        let text = std::fs::read_to_string(from);
-        let text = text.map_err(|e| Error::io(format!("{}: {e}", from.display())))?;
+        let text = file::read_text(from)?;
         let (kept, all) = store.import(&text).map_err(|e| e.context(from.display()))?;
         talk!("note: {kept} of {all} measurements were new or shorter");
     }
