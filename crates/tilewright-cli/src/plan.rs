@@ -341,16 +341,20 @@ fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> R
 
 /// The same for people.
 fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
-    for Chosen { value, tile, error } in list {
+    for Chosen { value, tile, error, limit } in list {
         let name = visible(value);
-        writeln!(out, "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e}")?;
+        writeln!(
+            out,
+            "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e} in samples, for data up \
+             to {limit:.1e}"
+        )?;
     }
     Ok(())
 }
 
 /// The same for tools.
 fn transforms_list(list: &[Chosen]) -> Value {
-    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error});
+    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit});
     list.iter().map(one).collect()
 }
 
