@@ -24,6 +24,7 @@
 //!
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
+mod begin;
 pub mod call_sizes;
 mod calls;
 pub mod classify;
@@ -45,6 +46,7 @@ mod stages;
 pub mod view;
 pub mod winograd;
 
+pub use begin::begin;
 pub use fuse::fuse;
 pub use legalize::legalize;
 pub use memory::plan_memory;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
+use tilewright_graph::begin;
 use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::DEFAULT_GROWTH;
 use tilewright_graph::layout::policy::Policy;
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
-use tilewright_graph::normal::{name_outputs, output_names, results};
+use tilewright_graph::normal::{output_names, results};
 use tilewright_ir::plan::stored;
 use tilewright_ir::{Error, Module, Remarks, Result, Stored, TensorFunc, well_formed};
 use tilewright_plan::Problem;
@@ -54,7 +55,7 @@ pub fn apply(
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let (module, left) = flow::apply(&name_outputs(module), policy, io, why)?;
+    let (module, left) = flow::apply(&begin(module), policy, io, why)?;
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
@@ -101,7 +102,7 @@ pub fn plan(
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<LaidOut> {
-    finished(planned(&name_outputs(module), costs, io, &|_, _| None, why)?, why)
+    finished(planned(&begin(module), costs, io, &|_, _| None, why)?, why)
 }
 
 /// A module in the layouts of a plan that its text names ([`whole`]), as [`plan`] gives it; `None` where
@@ -122,7 +123,7 @@ pub fn plan_as(
         missed.set(missed.get() || choice.is_none());
         choice
     };
-    let planned = planned(&name_outputs(module), costs, io, &decided, why)?;
+    let planned = planned(&begin(module), costs, io, &decided, why)?;
     if missed.get() { Ok(None) } else { finished(planned, why).map(Some) }
 }
 
