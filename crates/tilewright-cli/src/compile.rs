@@ -242,7 +242,7 @@ fn binary(
     let header_path = path.with_extension("h");
     let (mode, content, header) = match form {
         Form::So => {
-            let built = build(&name, program, versions, options)?;
+            let built = build(&name, path.file_name(), program, versions, options)?;
             (0o777, built.library, built.header)
         }
         _ => {

@@ -499,11 +499,11 @@ fn stored([inputs, outputs]: &[Vec<Port>; 2], out: &mut impl Write) -> std::io::
 /// What is left to convert at run time, and why.
 fn conversions(left: &[Left], out: &mut impl Write) -> std::io::Result<()> {
     for l in left {
-        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes)?;
+        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes())?;
         writeln!(out, "  from {}\n  to   {}", l.from, l.to)?;
         writeln!(out, "  because {}", visible(&l.reason))?;
     }
-    let bytes: u64 = left.iter().map(|l| l.bytes).sum();
+    let bytes: u64 = left.iter().map(Left::bytes).sum();
     writeln!(out, "{} conversions, {bytes} bytes", left.len())
 }
 

@@ -1,4 +1,5 @@
 use tilewright::unstable::graph::layout::flow::Planned;
+use tilewright::unstable::ir::Dim;
 use tilewright::unstable::plan::{Alternative, Call, Options, Problem, Tensor, solve};
 use tilewright::{Module, Target};
 
@@ -52,7 +53,8 @@ fn page_of(name: &str) -> String {
         value: format!("x{name}").into(),
         from: Layout::identity(&[1, 3, 4, 5]),
         to: Layout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout"),
-        bytes: 480,
+        cells: Dim::from(120),
+        width: 4,
         reason: format!("{name} is given so"),
     }];
     let plans = [planned(name)];

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    Stored, TensorFunc, dim,
+    Stored, TensorFunc, Var, dim,
 };
 use tilewright_sets::Engine;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -160,10 +160,24 @@ pub struct Left {
     pub from: Layout,
     /// The layout that it gets.
     pub to: Layout,
-    /// Bytes that are read and written.
-    pub bytes: u64,
+    /// Cells that are read and written.
+    pub cells: Dim,
+    /// Bytes of a cell.
+    pub width: u64,
     /// Why.
     pub reason: String,
+}
+
+impl Left {
+    /// Bytes that are read and written, estimated where sizes are open.
+    pub fn bytes(&self) -> u64 {
+        self.width.saturating_mul(self.cells.estimate().unsigned_abs())
+    }
+
+    /// The same for some sizes; `None` where one of them is not known.
+    pub fn bytes_for(&self, size: &dyn Fn(&Var) -> Option<usize>) -> Option<u64> {
+        Some(self.width.saturating_mul(self.cells.value(size)? as u64))
+    }
 }
 
 /// Gives every convolution of a module the layout of a policy, and lets the others follow.
