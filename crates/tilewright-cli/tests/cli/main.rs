@@ -429,11 +429,14 @@ fn a_pipe_that_closes_is_no_error() {
     assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
-/// The commands of the README, as they stand there, in a directory that sees the examples.
+/// The commands of the README and of the page on commands, as they stand there, in a directory that
+/// sees the examples.
 #[test]
-fn commands_of_the_readme_run() {
+fn commands_of_the_pages_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("README.md")).expect("there is a README");
+    let text = ["README.md", "docs/command-line.md"]
+        .map(|page| std::fs::read_to_string(root.join(page)).expect("there is a page"))
+        .concat();
     let scratch = Scratch::new();
     for part in ["digits", "layouts"] {
         let to = scratch.path(&format!("examples/{part}"));
@@ -463,5 +466,5 @@ fn commands_of_the_readme_run() {
         assert!(done.status.success(), "tilewright {command}: {said}");
         count += 1;
     }
-    assert!(count >= 12, "{count} commands");
+    assert!(count >= 20, "{count} commands");
 }
