@@ -1,6 +1,7 @@
 //! The command line from outside: exit codes, what is on which stream, messages.
 
 mod compile;
+mod guide;
 mod io_layout;
 mod kept;
 mod opt;
@@ -328,7 +329,6 @@ fn files_may_have_names_that_are_no_text() {
 }
 
 #[test]
-#[test]
 fn a_file_that_is_no_model_is_said_to_be_none() {
     let scratch = Scratch::new();
     let readme = scratch.file("README.md", "# It's a text\n\nIt isn't closed.\n");
@@ -394,6 +394,7 @@ fn a_pipe_is_not_waited_for() {
     }
 }
 
+#[test]
 fn ops_lists_name_oldest_and_newest_opset() {
     let done = tilewright(&["ops"]).code(0);
     assert_eq!(done.out, tilewright(&["ops", "--onnx"]).code(0).out);
