@@ -16,9 +16,9 @@ use super::model_file::ModelFile;
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
 ///
-/// Sizes that the file leaves open are taken from `sizes`. A model needs them all, and the values of
-/// the inputs that sizes depend on (the target of a `Reshape`, ...), which become constants
-/// ([`fixed_inputs`]); in TVMScript, sizes that are not given stay open.
+/// Sizes that the file leaves open are taken from `sizes`; those that are not given stay open. A model
+/// needs the values of the inputs that sizes depend on at import (the target of a `Reshape`, ...),
+/// which become constants ([`fixed_inputs`]).
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be read; [`Error::Syntax`] with the place for TVMScript that
