@@ -185,9 +185,8 @@ fn entry(arguments: &Arguments, options: &Options) -> Result<Option<Entry>> {
     if !is_model || arguments.given.has_values() || !arguments.native.can_be_kept() {
         return Ok(None);
     }
-    let told = arguments.given.told()?;
-    let told = told.map(|told| format!("compile {told} {}", arguments.native.told()));
-    Ok(told.and_then(|told| Entry::of(&arguments.model, &told, options)))
+    let told = format!("compile {} {}", arguments.given.told()?, arguments.native.told());
+    Ok(Entry::of(&arguments.model, &told, options))
 }
 
 fn script(module: &Module) -> String {
@@ -243,7 +242,7 @@ fn binary(
     let header_path = path.with_extension("h");
     let (mode, content, header) = match form {
         Form::So => {
-            let built = build(&name, program, versions, options)?;
+            let built = build(&name, path.file_name(), program, versions, options)?;
             (0o777, built.library, built.header)
         }
         _ => {

@@ -341,16 +341,20 @@ fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> R
 
 /// The same for people.
 fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
-    for Chosen { value, tile, error } in list {
+    for Chosen { value, tile, error, limit } in list {
         let name = visible(value);
-        writeln!(out, "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e}")?;
+        writeln!(
+            out,
+            "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e} in samples, for data up \
+             to {limit:.1e}"
+        )?;
     }
     Ok(())
 }
 
 /// The same for tools.
 fn transforms_list(list: &[Chosen]) -> Value {
-    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error});
+    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit});
     list.iter().map(one).collect()
 }
 
@@ -495,11 +499,11 @@ fn stored([inputs, outputs]: &[Vec<Port>; 2], out: &mut impl Write) -> std::io::
 /// What is left to convert at run time, and why.
 fn conversions(left: &[Left], out: &mut impl Write) -> std::io::Result<()> {
     for l in left {
-        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes)?;
+        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes())?;
         writeln!(out, "  from {}\n  to   {}", l.from, l.to)?;
         writeln!(out, "  because {}", visible(&l.reason))?;
     }
-    let bytes: u64 = left.iter().map(|l| l.bytes).sum();
+    let bytes: u64 = left.iter().map(Left::bytes).sum();
     writeln!(out, "{} conversions, {bytes} bytes", left.len())
 }
 
@@ -555,8 +559,7 @@ fn name_of(layouts: &Whole, plans: &[Planned]) -> String {
 
 /// Reads what `run --profile=FILE` wrote.
 fn read_profile(path: &Path) -> Result<Profile> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|e| Error::io(format!("{}: {e}", path.display())))?;
+    let text = file::read_text(path)?;
     Profile::parse(&text).map_err(|e| e.context(path.display()))
 }
 

@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tilewright_driver::compare::{Tolerance, compare, mismatch};
 use tilewright_driver::compile::{Program, compile, load_program};
-use tilewright_driver::kept::{DataFiles, Entry, hash};
-use tilewright_driver::load::fixed_inputs;
-use tilewright_driver::random::Random;
-use tilewright_driver::winograd;
-use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
+use tilewright_layout::Left;
 use tilewright_graph::sizes;
 use tilewright_ir::show::visible;
 use tilewright_ir::{Dim, Var};
+use tilewright_runtime::{OpenPort};
+use tilewright_driver::kept::{DataFiles, Entry, hash};
+use tilewright_driver::load::fixed_inputs;
 use tilewright_onnx::{ValueKind, ValueType};
-use tilewright_runtime::OpenPort;
+use tilewright_driver::random::Random;
 use tilewright_runtime::file;
 use tilewright_runtime::npz::{self, Archive};
+use tilewright_driver::winograd;
+use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::{Given, Loaded, not_an_input};
@@ -116,8 +117,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if arguments.time {
         talk!("time: import {}, compile {}", Show(imported), Show(compiled));
         if arguments.native.has_layout() {
-            let (count, bytes) = left;
+            let (count, bytes) = left.of_a_run(&executable, &inputs)?;
             let took = Show(laid_out);
+            let bytes = bytes.map_or("an unknown number of".to_owned(), |bytes| bytes.to_string());
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
         }
         let times = Times::measure(least, || match lists {
@@ -171,11 +173,37 @@ struct Ready {
     /// The values that were given of its inputs.
     given: BTreeMap<String, Tensor>,
     sizes: Sizes,
-    /// How many conversions are left, and the bytes that they move.
-    left: (usize, u64),
+    left: Conversions,
     /// How long importing, laying out, and both with compiling took.
     times: [Duration; 3],
     new: Option<New>,
+}
+
+/// The conversions that are left.
+enum Conversions {
+    /// How many, and the bytes that they move.
+    Counted(usize, u64),
+    /// Those whose bytes depend on the sizes of a run.
+    Open(Vec<Left>),
+}
+
+impl Conversions {
+    /// How many a run with these inputs has, and the bytes that they move, if the inputs decide that.
+    fn of_a_run(&self, executable: &Executable, inputs: &[Tensor]) -> Result<(usize, Option<u64>)> {
+        let left = match self {
+            Conversions::Counted(count, bytes) => return Ok((*count, Some(*bytes))),
+            Conversions::Open(left) => left,
+        };
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        let plan = executable.plan();
+        let (sizes, values) = (plan.sizes(), plan.solve(&shapes)?);
+        // Sizes have the names that they have in the graph.
+        let of = |v: &Var| {
+            let place = sizes.iter().position(|own| own.name() == v.name());
+            place.and_then(|k| values.get(k)).copied()
+        };
+        Ok((left.len(), left.iter().map(|l| l.bytes_for(&of)).sum()))
+    }
 }
 
 /// A program that was made now and may be kept.
@@ -208,9 +236,8 @@ impl Arguments {
         if !is_model || self.open || is_named || !self.native.can_be_kept() {
             return Ok(None);
         }
-        let told = self.given.told()?;
-        let told = told.map(|told| format!("{told} {}", self.native.told()));
-        Ok(told.and_then(|told| Entry::of(&self.model, &told, options)))
+        let told = format!("{} {}", self.given.told()?, self.native.told());
+        Ok(Entry::of(&self.model, &told, options))
     }
 }
 
@@ -229,6 +256,7 @@ fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Optio
     }
     notes.iter().for_each(|text| talk!("{text}"));
     let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
+    let left = Conversions::Counted(left.0, left.1);
     Ok(Some(Ready { executable, given, sizes: Sizes::new(), left, times, new: None }))
 }
 
@@ -289,8 +317,13 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
             fixed.insert(name.to_string(), hash(&value));
         }
     }
-    let left = (left.len(), left.iter().map(|l| l.bytes).sum());
-    let note = Note { notes, inputs, fixed, left };
+    let counted = (left.len(), left.iter().map(Left::bytes).sum());
+    let left = if arguments.open {
+        Conversions::Open(left)
+    } else {
+        Conversions::Counted(counted.0, counted.1)
+    };
+    let note = Note { notes, inputs, fixed, left: counted };
     let new = program.zip(files).map(|(program, files)| New { program, files, note });
     // Constants are shared with the executable; the rest of the module is not needed any more.
     Ok(Ready { executable, given, sizes, left, times, new })

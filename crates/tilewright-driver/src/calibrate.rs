@@ -8,15 +8,17 @@
 //! each constant is drawn to its written value, as strongly as a probe that is `STIFF` times less exact
 //! than others would: a constant of which the probes say nothing stays as it is written.
 //!
-//! What is found is kept in the file of measurements, for this machine and target, and every later
-//! compilation for them takes it ([`Options::target`]). Nothing calibrates without being told to: `tune`
-//! does before it measures for the first time.
+//! Then every kernel is timed again, and on these times, which the fit has not seen, its constants are
+//! compared with those that they would replace: those of an earlier calibration, or the written ones with
+//! the cycle that fits them best. The better ones are kept in the file of measurements, for this machine
+//! and target, and every later compilation for them takes them ([`Options::target`]). Nothing calibrates
+//! without being told to: `tune` does before it measures for the first time.
 
 use std::time::{Duration, Instant};
 
 use tilewright_autoschedule::price::Form;
 use tilewright_ir::{DType, Error, Module, Result, Tensor};
-use tilewright_target::{Costs, Target};
+use tilewright_target::{Costs, State, Target};
 
 use super::compile::compile;
 use super::options::Options;
@@ -46,12 +48,16 @@ const STIFF: f64 = 4.0;
 /// What a calibration found.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
-    /// The constants.
+    /// The constants that predict better, with their cycle.
     pub costs: Costs,
+    /// Whether these are the fitted ones, and not those that were there before.
+    pub is_fitted: bool,
     /// Each kernel that was timed.
     pub kernels: Vec<Kernel>,
     /// How long it took.
     pub time: Duration,
+    /// The state of the machine before and behind.
+    pub states: [State; 2],
 }
 
 /// A kernel that was timed.
@@ -59,23 +65,34 @@ pub struct Calibrated {
 pub struct Kernel {
     /// What it is, for people.
     pub what: String,
-    /// The shortest of its times, in nanoseconds.
+    /// The shortest of its times in the second round, in nanoseconds.
     pub measured: f64,
-    /// What the written constants predict with the cycle that fits them best, and the calibrated ones, in
-    /// nanoseconds.
+    /// What the constants that were there before predict, and the fitted ones, in nanoseconds.
     pub predicted: [f64; 2],
 }
 
 impl Calibrated {
-    /// How many kernels the written and the calibrated constants predict within a fifth.
+    /// How many kernels the constants that were there before and the fitted ones predict within a fifth.
     pub fn near(&self) -> [usize; 2] {
-        let near = |k: usize| {
-            let is_near =
-                |kernel: &&Kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2;
-            self.kernels.iter().filter(is_near).count()
-        };
-        [near(0), near(1)]
+        near(&self.kernels)
     }
+}
+
+fn near(kernels: &[Kernel]) -> [usize; 2] {
+    [0, 1].map(|k| {
+        let is_near = |kernel: &&Kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2;
+        kernels.iter().filter(is_near).count()
+    })
+}
+
+/// Whether the fitted constants predict better: more kernels within a fifth, or as many and the
+/// logarithms of all nearer on the whole.
+fn is_better(kernels: &[Kernel]) -> bool {
+    let [before, after] = near(kernels);
+    let distance = |k: usize| -> f64 {
+        kernels.iter().map(|kernel| (kernel.predicted[k] / kernel.measured).ln().abs()).sum()
+    };
+    after > before || after == before && distance(1) < distance(0)
 }
 
 /// A kernel with its time, and the calls that it computes.
@@ -85,6 +102,8 @@ struct Probe {
     /// Bytes of all constants of its model.
     constants: u64,
     nanoseconds: f64,
+    /// Which step of which model it is.
+    at: [usize; 2],
 }
 
 impl Probe {
@@ -94,64 +113,86 @@ impl Probe {
     }
 }
 
-/// Calibrates this machine for the target of some options, with one thread, and keeps nothing.
+/// Calibrates this machine for the target of some options, with one thread, and keeps nothing. `before`
+/// are the constants that an earlier calibration found, with their cycle.
 ///
 /// # Errors
 /// Those of compiling: [`Error::Unsupported`] for a target that this machine cannot run. [`Error::Io`]
 /// where the times make no sense.
-pub fn calibrate(options: &Options) -> Result<Calibrated> {
-    let start = Instant::now();
+pub fn calibrate(options: &Options, before: Option<&Costs>) -> Result<Calibrated> {
+    let (start, state) = (Instant::now(), State::now());
     let options = Options { threads: 1, tuning: None, ..options.clone() };
     let mut target = options.target()?;
     target.costs = Costs::written(target.known_features());
-    let mut probes = Vec::new();
+    let (mut probes, mut all) = (Vec::new(), Vec::new());
     for model in models()? {
-        probes.extend(timed(&model, &target, &options)?);
+        let mut runs = Runs::on_random(compile(&model, &options)?, 23)?;
+        let times = shortest(&mut runs)?;
+        probes.extend(probes_of(&model, &target, &runs, &times, all.len()));
+        all.push(runs);
     }
     let far = bandwidth(&target, &options)?;
-    let written = target.clone();
-    let before = cycle(&written, &probes);
-    target.costs = fitted(&written, &probes, before, far).ok_or_else(|| {
+    let mut replaced = target.clone();
+    let by_written = cycle(&target, &probes);
+    let fitted = fitted(&target, &probes, by_written, far).ok_or_else(|| {
         Error::io("the times of kernels on this machine fit no cost model")
             .help("calibrate again while nothing else runs")
     })?;
-    let after = target.costs.cycle.unwrap_or(before);
+    replaced.costs = match before {
+        Some(before) => before.clone(),
+        None => target.costs.with(by_written, []).unwrap_or_else(|| target.costs.clone()),
+    };
+    let again: Vec<Vec<f64>> = all.iter_mut().map(shortest).collect::<Result<_>>()?;
+    target.costs = fitted;
+    let predicted =
+        |p: &Probe, target: &Target| p.cycles(target) * target.costs.cycle.unwrap_or(by_written);
     let kernels = probes.into_iter().map(|p| Kernel {
-        predicted: [p.cycles(&written) * before, p.cycles(&target) * after],
+        predicted: [predicted(&p, &replaced), predicted(&p, &target)],
+        measured: again[p.at[0]][p.at[1]],
         what: p.what,
-        measured: p.nanoseconds,
     });
-    Ok(Calibrated {
-        costs: target.costs.clone(),
-        kernels: kernels.collect(),
-        time: start.elapsed(),
-    })
+    let kernels: Vec<Kernel> = kernels.collect();
+    let is_fitted = is_better(&kernels);
+    let costs = if is_fitted { target.costs } else { replaced.costs };
+    let states = [state, State::now()];
+    Ok(Calibrated { costs, is_fitted, kernels, time: start.elapsed(), states })
 }
 
-/// The kernels of a model with their times.
-fn timed(model: &Module, target: &Target, options: &Options) -> Result<Vec<Probe>> {
-    let mut runs = Runs::on_random(compile(model, options)?, 23)?;
+/// The shortest time of each kernel of a model, in nanoseconds.
+fn shortest(runs: &mut Runs) -> Result<Vec<f64>> {
     runs.profile(Duration::ZERO, WARM_UP..WARM_UP, |_| ())?;
     let mut best = vec![Duration::MAX; runs.executable.plan().steps.len()];
     runs.profile(TIME, LEAST_RUNS..usize::MAX, |times| {
         best.iter_mut().zip(times).for_each(|(best, time)| *best = (*best).min(*time));
     })?;
+    Ok(best.into_iter().map(|time| (time.as_nanos() as f64).max(1.0)).collect())
+}
+
+/// The kernels of a model with their times; it is the one of this number.
+fn probes_of(
+    model: &Module,
+    target: &Target,
+    runs: &Runs,
+    times: &[f64],
+    number: usize,
+) -> Vec<Probe> {
     // A kernel computes the call whose value it makes, and those before it whose values no kernel makes.
-    let mut times = runs.executable.plan().steps.iter().zip(best).peekable();
+    let mut times = runs.executable.plan().steps.iter().zip(times).enumerate().peekable();
     let (mut probes, mut calls, constants) = (Vec::new(), Vec::new(), constants_of(model));
     for Called { name, func, free, around } in called(model, &Timings::estimated(target, 1)) {
         calls.push(
             func.map(|func| Form::of(&func, &beside(&around.priced(&name, &func, &free)), target)),
         );
-        let Some((step, time)) = times.next_if(|(step, _)| step.value == name) else { continue };
-        let nanoseconds = (time.as_nanos() as f64).max(1.0);
+        let next = times.next_if(|(_, (step, _))| step.value == name);
+        let Some((k, (step, nanoseconds))) = next else { continue };
+        let (nanoseconds, at) = (*nanoseconds, [number, k]);
         let what = format!("{name} {}", step.func);
         // What conversions take depends on more than the constants say.
         let calls: Option<Vec<Form>> = std::mem::take(&mut calls).into_iter().collect();
-        probes.extend(calls.map(|calls| Probe { what, calls, constants, nanoseconds }));
+        probes.extend(calls.map(|calls| Probe { what, calls, constants, nanoseconds, at }));
     }
     // Kernels in another order than the calls say nothing.
-    Ok(if times.next().is_none() { probes } else { Vec::new() })
+    if times.next().is_none() { probes } else { Vec::new() }
 }
 
 /// Nanoseconds for a byte that is read from memory.
@@ -293,7 +334,7 @@ mod tests {
                 let calls =
                     vec![Form::of(&func, &beside(&around.priced(&name, &func, &free)), target)];
                 let what = name.to_string();
-                let mut probe = Probe { what, calls, constants, nanoseconds: 1.0 };
+                let mut probe = Probe { what, calls, constants, nanoseconds: 1.0, at: [0, 0] };
                 probe.nanoseconds = probe.cycles(&other) * costs.cycle.unwrap_or(1.0);
                 all.push(probe);
             }
@@ -329,6 +370,20 @@ mod tests {
             assert!((costs.weight_far * rate / far - 1.0).abs() < 0.01, "{costs:?}");
             assert!(found.costs.line < written.line, "{costs:?}");
         }
+    }
+
+    #[test]
+    fn a_fit_is_kept_only_where_it_predicts_better() {
+        let kernel =
+            |measured: f64, predicted: [f64; 2]| Kernel { what: "k".into(), measured, predicted };
+        // One kernel more within a fifth, although another is further away.
+        assert!(is_better(&[kernel(1.0, [1.3, 1.1]), kernel(1.0, [1.3, 4.0])]));
+        assert!(!is_better(&[kernel(1.0, [1.1, 1.3]), kernel(1.0, [4.0, 1.3])]));
+        // As many: the logarithms decide, in both directions.
+        assert!(is_better(&[kernel(1.0, [1.1, 1.0])]) && is_better(&[kernel(1.0, [0.5, 1.9])]));
+        assert!(!is_better(&[kernel(1.0, [1.0, 1.1])]) && !is_better(&[kernel(1.0, [1.9, 0.5])]));
+        // Nothing is better than itself.
+        assert!(!is_better(&[kernel(1.0, [1.4, 1.4])]) && !is_better(&[]));
     }
 
     #[test]

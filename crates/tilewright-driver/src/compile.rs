@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_graph::begin;
 use tilewright_graph::control::{self, Cut};
-use tilewright_graph::normal::name_outputs;
+use tilewright_layout::plan_memory;
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Lowered, Module, Result, TensorFunc, well_formed};
 use tilewright_layout::plan_memory;
@@ -145,7 +146,7 @@ pub fn staged(
         return stages(&lay_out(module.clone(), None)?);
     }
     well_formed::check_module(module)?;
-    let Cut { module, name, entry } = control::cut(&name_outputs(module), entry)?;
+    let Cut { module, name, entry } = control::cut(&begin(module), entry)?;
     // The ends of pieces are the model's own, so they stay logical.
     let pieces = stages(&lay_out(module, Some(IoLayout::Logical))?)?;
     Ok(Cut::join(pieces, name, entry))
@@ -161,7 +162,7 @@ pub fn pieces(module: &Module) -> Result<Option<Module>> {
     match module.entry() {
         Ok(entry) if module.has_control(entry) => {
             well_formed::check_module(module)?;
-            Ok(Some(control::cut(&name_outputs(module), entry)?.module))
+            Ok(Some(control::cut(&begin(module), entry)?.module))
         }
         _ => Ok(None),
     }

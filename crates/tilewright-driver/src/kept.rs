@@ -3,18 +3,19 @@
 //!
 //! The key is the hash of all that decides the program: the model's file, what the user said, this
 //! program itself, LLVM, the target, the options, and the file of measurements. The files beside a model
-//! that hold its weights are noted with their hashes, and an entry is taken only where these are the
-//! same. What a cache entry may be used for, and what is checked of it, is said at
+//! that hold its weights are noted with the hashes of what is used of them, and an entry is taken only
+//! where these are the same. What a cache entry may be used for, and what is checked of it, is said at
 //! [`tilewright_codegen::cache`]; programs with little to pack are not kept.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::cache::{Kept, ObjectCache};
 use tilewright_graph::sizes::Sizes;
 use tilewright_ir::{Module, Result, Tensor};
-use tilewright_runtime::Executable;
+use tilewright_runtime::{Executable, file};
 
 use super::compile::{Program, compile, load_program, lower_program};
 use super::file_state::{state, with_log};
@@ -35,9 +36,19 @@ pub struct Entry {
     digest: blake3::Hash,
 }
 
-/// The files beside a model that hold its weights, each with its hash.
+/// The files beside a model that hold its weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DataFiles(Vec<(String, String)>);
+pub struct DataFiles(Vec<Hashed>);
+
+/// A file beside the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Hashed {
+    name: String,
+    /// The bytes that the model uses.
+    parts: Vec<Range<u64>>,
+    /// Their hash.
+    hash: String,
+}
 
 /// What is noted of a program.
 #[derive(Serialize, Deserialize)]
@@ -55,11 +66,11 @@ impl Entry {
         let usable = options.cache && is_one && options.backend.name() == "llvm";
         let cache = usable.then(ObjectCache::from_env)?;
         cache.directory()?;
-        let digest = cache.digest(model)?;
+        let digest = cache.digest(&file::open(model).ok()?)?;
         let Options { threads, layout, io_layout, level, .. } = options;
         let Options { fuse, schedule, fast_math, unchecked, .. } = options;
         let parts = [
-            "program 3".to_owned(),
+            "program 4".to_owned(),
             digest.to_hex().to_string(),
             told.to_owned(),
             code_state()?,
@@ -83,25 +94,25 @@ impl Entry {
         draft
             .data_files()?
             .into_iter()
-            .map(|name| self.state(name))
+            .map(|file| self.hashed(&file.name, &file.parts))
             .collect::<Option<_>>()
             .map(DataFiles)
     }
 
-    /// A file beside the model with its hash.
-    fn state(&self, name: String) -> Option<(String, String)> {
+    /// A file beside the model with the hash of what is used of it.
+    fn hashed(&self, name: &str, parts: &[Range<u64>]) -> Option<Hashed> {
         let inside = |c| matches!(c, Component::Normal(_) | Component::CurDir);
-        let path = self.model.parent()?.join(&name);
-        // Opening another kind of file may wait.
-        if !Path::new(&name).components().all(inside) || !path.metadata().ok()?.is_file() {
+        if !Path::new(name).components().all(inside) {
             return None;
         }
-        Some((name, self.cache.digest(&path)?.to_hex().to_string()))
+        let file = file::open(self.model.parent()?.join(name)).ok()?;
+        let hash = self.cache.digest_of_parts(&file, parts)?.to_hex().to_string();
+        Some(Hashed { name: name.to_owned(), parts: parts.to_owned(), hash })
     }
 
     /// Whether the files beside the model are as they were.
     fn is_same(&self, files: &DataFiles) -> bool {
-        files.0.iter().all(|file| self.state(file.0.clone()).as_ref() == Some(file))
+        files.0.iter().all(|file| self.hashed(&file.name, &file.parts).as_ref() == Some(file))
     }
 
     /// The program that is there, and what was noted of it. One that is damaged is deleted.
@@ -177,7 +188,8 @@ impl Entry {
     ) -> bool {
         let constants = program.plans().iter().flat_map(|plan| &plan.constants);
         let bytes: usize = constants.map(|t| t.bytes().len()).sum();
-        let is_same = || self.cache.digest(&self.model) == Some(self.digest) && self.is_same(files);
+        let now = || file::open(&self.model).ok().and_then(|file| self.cache.digest(&file));
+        let is_same = || now() == Some(self.digest) && self.is_same(files);
         if bytes < LEAST || !is_same() {
             return false;
         }

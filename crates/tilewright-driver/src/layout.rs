@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
-use tilewright_graph::fold::DEFAULT_GROWTH;
-use tilewright_graph::normal::{name_outputs, output_names, results};
-use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
+use tilewright_graph::begin;
 use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
-use tilewright_layout::policy::ConvLayout;
-use tilewright_layout::solver::Problem;
+use tilewright_layout::fold::DEFAULT_GROWTH;
+use tilewright_layout::policy::Policy;
 use tilewright_layout::{Left, cancel_layout, fold_constant};
-use tilewright_runtime::Stored;
+use tilewright_graph::normal::{output_names, results};
 use tilewright_runtime::plan::stored;
+use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
+use tilewright_runtime::{Stored};
+use tilewright_layout::solver::Problem;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;
@@ -63,7 +64,7 @@ pub fn apply(
     why: &mut Remarks,
 ) -> Result<(Module, Vec<Left>)> {
     well_formed::check_module(module)?;
-    let (module, left) = flow::apply(&name_outputs(module), policy, io, why)?;
+    let (module, left) = flow::apply(&begin(module), policy, io, why)?;
     check_after("flow_layout", &module)?;
     let module = cancel_layout(&module, why)?;
     check_after("cancel_layout", &module)?;
@@ -110,7 +111,7 @@ pub fn plan(
     io: IoLayout,
     why: &mut Remarks,
 ) -> Result<LaidOut> {
-    finished(planned(&name_outputs(module), costs, io, &|_, _| None, why)?, why)
+    finished(planned(&begin(module), costs, io, &|_, _| None, why)?, why)
 }
 
 /// A module in the layouts of a plan that its text names ([`whole`]), as [`plan`] gives it; `None` where
@@ -131,7 +132,7 @@ pub fn plan_as(
         missed.set(missed.get() || choice.is_none());
         choice
     };
-    let planned = planned(&name_outputs(module), costs, io, &decided, why)?;
+    let planned = planned(&begin(module), costs, io, &decided, why)?;
     if missed.get() { Ok(None) } else { finished(planned, why).map(Some) }
 }
 

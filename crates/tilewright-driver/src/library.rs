@@ -1,5 +1,7 @@
 //! Programs as shared libraries with a C interface.
 
+use std::ffi::OsStr;
+
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::entry::Planned;
 use tilewright_codegen::library::{self, Built, Control, Library};
@@ -26,12 +28,14 @@ pub fn plan(program: &Program) -> Result<Planned> {
 }
 
 /// A shared library of a program, whose symbols begin with `name`, and of its versions for some sizes.
+/// Programs that are linked with it ask for it by `soname`.
 ///
 /// # Errors
 /// Those of [`Library::build`]; [`Error::Unsupported`] for versions where there is control flow, and for
 /// outputs that are lists.
 pub fn build(
     name: &str,
+    soname: Option<&OsStr>,
     program: &Program,
     versions: &[Program],
     options: &Options,
@@ -64,6 +68,7 @@ pub fn build(
     };
     let library = Library {
         name,
+        soname,
         program: library::Program { plan: &plan, funcs },
         versions: &versions,
         control: control.as_ref(),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tilewright_graph::quantized::integer_products;
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Attr, Error, Expr, Module, Remarks, Result, Source};
-use tilewright_layout::fold::moving_directly;
-use tilewright_onnx::{Dim, ImportOptions, Model, ValueKind, ValueType};
+use tilewright_onnx::{DataFile, Dim, ImportOptions, Model, ValueKind, ValueType};
+use tilewright_runtime::file;
 
 use super::constants::evaluate;
 use super::model_file::ModelFile;
@@ -16,9 +16,9 @@ use super::model_file::ModelFile;
 /// Loads a model or module from a file: an ONNX model (`.onnx`) or TVMScript (`.py`). A file with
 /// another ending is taken for TVMScript if it is text.
 ///
-/// Sizes that the file leaves open are taken from `sizes`. A model needs them all, and the values of
-/// the inputs that sizes depend on (the target of a `Reshape`, ...), which become constants
-/// ([`fixed_inputs`]); in TVMScript, sizes that are not given stay open.
+/// Sizes that the file leaves open are taken from `sizes`; those that are not given stay open. A model
+/// needs the values of the inputs that sizes depend on at import (the target of a `Reshape`, ...),
+/// which become constants ([`fixed_inputs`]).
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be read; [`Error::Syntax`] with the place for TVMScript that
@@ -58,17 +58,20 @@ impl Draft {
             return onnx();
         }
         let is_script = has_ending(path, "py");
-        let bytes =
-            std::fs::read(path).map_err(|e| Error::io(e.to_string()).context(path.display()))?;
-        match String::from_utf8(bytes) {
-            Ok(text) if is_script || !text.contains('\0') => {
-                Draft::parse(path.display().to_string(), text)
+        let unnamed = |e: Error| {
+            let name = path.display();
+            e.context(format!("`{name}` ends in neither `.onnx` nor `.py`, and is no model"))
+        };
+        match String::from_utf8(file::read(path)?) {
+            Ok(text) if is_script => Draft::parse(path.display().to_string(), text),
+            Ok(text) if !text.contains('\0') => {
+                Draft::parse(path.display().to_string(), text).map_err(unnamed)
             }
             Err(e) if is_script => {
                 let at = e.utf8_error().valid_up_to();
                 Err(Error::syntax(format!("{}: not UTF-8 text, at byte {at}", path.display())))
             }
-            Ok(_) | Err(_) => onnx(),
+            Ok(_) | Err(_) => onnx().map_err(unnamed),
         }
     }
 
@@ -113,9 +116,9 @@ impl Draft {
         self.model().is_some()
     }
 
-    /// The files beside a model that hold parts of it, relative to its folder; `None` where that is not
-    /// known.
-    pub fn data_files(&self) -> Option<Vec<String>> {
+    /// The files beside a model that hold parts of it, as [`Model::data_files`] lists them; `None` where
+    /// that is not known.
+    pub fn data_files(&self) -> Option<Vec<DataFile>> {
         self.model().map_or_else(|| Some(Vec::new()), Model::data_files)
     }
 

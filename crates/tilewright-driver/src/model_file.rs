@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
-use tilewright_onnx::{Model, plain_file};
+use tilewright_onnx::Model;
+use tilewright_runtime::file;
 
 /// Files of fewer bytes are read at once.
 const LARGE: u64 = 1 << 20;
@@ -30,7 +31,7 @@ impl ModelFile {
     /// As [`Model::read`].
     pub fn open(path: &Path) -> Result<ModelFile> {
         let failed = |e: std::io::Error| Error::io(e.to_string()).context(path.display());
-        let file = plain_file(path)?;
+        let file = file::open(path).map_err(|e| file::unreadable(path, &e))?;
         let found = file.metadata().map_err(failed)?;
         let state = content_state(&found);
         let is_read = found.len() < LARGE || state.is_none();

@@ -176,7 +176,7 @@ pub fn run_stages(
 ) -> Result<Module> {
     well_formed::check_module(module)?;
     check_promises(module)?;
-    let mut module = graph::call_sizes::unify_sizes(&graph::normal::name_outputs(module))?;
+    let mut module = graph::call_sizes::unify_sizes(&graph::begin(module))?;
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| stage.is_wanted(options)) {
         options.tell(stage.name(), 0, 1);

@@ -8,7 +8,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_graph::normal::name_outputs;
+use tilewright_graph::begin;
+use tilewright_layout::flow::{Costs, Moved, Planned, Priced};
+use tilewright_layout::policy::roles;
 use tilewright_graph::resize::{resize, shapes};
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::{DType, Error, GraphExpr, Module, Remarks, Result, TensorFunc, well_formed};
@@ -84,7 +86,7 @@ pub fn prices(
     planned: &Planned,
     told: &mut dyn FnMut(usize, usize),
 ) -> Result<Prices> {
-    let module = name_outputs(module);
+    let module = begin(module);
     let (roles, shapes) = (roles_of(&module), shapes(&module)?);
     let mut candidates = candidates(&shapes, timings, planned);
     candidates.sort_by(|a, b| b.weight.total_cmp(&a.weight));

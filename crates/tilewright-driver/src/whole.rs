@@ -8,7 +8,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tilewright_graph::normal::name_outputs;
+use tilewright_graph::begin;
+use tilewright_layout::IoLayout;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::policy::Policy;
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::IoLayout;
 use tilewright_layout::flow::Planned;
@@ -142,7 +145,7 @@ fn hash(text: &str) -> String {
 
 /// The text of a module without its constants, whose values do not matter for its time.
 fn text(module: &Module) -> String {
-    print_module_with(&name_outputs(module), &mut ConstTable::default())
+    print_module_with(&begin(module), &mut ConstTable::default())
 }
 
 /// What all plans of a model share that are measured, and what each layout of it is kept under.

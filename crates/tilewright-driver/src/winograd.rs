@@ -13,7 +13,7 @@ use super::random::Random;
 /// The error that is allowed.
 const ERROR: Text = Text {
     name: "error",
-    summary: "the largest error of a convolution, as a part of its largest result",
+    summary: "the largest error of a convolution in samples, as a part of its largest result",
     default: "1e-3",
 };
 
@@ -41,12 +41,16 @@ pub const PASS: Pass = Pass {
 pub fn summary(module: &Module) -> Option<String> {
     let all = chosen(module);
     let worst = all.iter().max_by(|a, b| a.error.total_cmp(&b.error))?;
+    let least = all.iter().min_by(|a, b| a.limit.total_cmp(&b.limit))?;
     let what = if all.len() == 1 { "convolution" } else { "convolutions" };
     Some(format!(
-        "{} {what} by transforms, with errors of at most {:.1e} of their largest result (`{}`)",
+        "{} {what} by transforms: in samples, errors are up to {:.1e} of the largest result (`{}`); data \
+         beyond {:.1e} may overflow (`{}`)",
         all.len(),
         worst.error,
-        worst.value
+        worst.value,
+        least.limit,
+        least.value
     ))
 }
 
@@ -62,7 +66,7 @@ pub fn parse_error(text: &str) -> Result<f64> {
     }
 }
 
-/// Computes convolutions by transforms whose error is at most `error`, where they are estimated to be
+/// Computes convolutions by transforms whose error in samples is at most `error`, where they are estimated to be
 /// faster on a machine, or by one tile.
 ///
 /// # Errors

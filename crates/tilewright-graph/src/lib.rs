@@ -24,6 +24,7 @@
 //!
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
+mod begin;
 pub mod call_sizes;
 pub mod calls;
 pub mod classify;
@@ -43,6 +44,7 @@ pub mod stages;
 pub mod view;
 pub mod winograd;
 
+pub use begin::begin;
 pub use fuse::fuse;
 pub use legalize::legalize;
 

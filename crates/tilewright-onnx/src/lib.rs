@@ -52,5 +52,5 @@ mod texts;
 mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
-pub use model::{Dim, Model, Signature, ValueKind, ValueType, plain_file};
+pub use model::{DataFile, Dim, Model, Signature, ValueKind, ValueType};
 pub use registry::{SupportedOp, supported_ops};

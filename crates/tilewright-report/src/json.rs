@@ -130,7 +130,7 @@ pub fn add_prices(object: &mut Value, prices: &Prices) {
 pub fn list(left: &[Left]) -> Value {
     let one = |l: &Left| {
         let (from, to) = (l.from.to_string(), l.to.to_string());
-        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes, "reason": l.reason})
+        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes(), "reason": l.reason})
     };
     left.iter().map(one).collect()
 }

@@ -1,8 +1,7 @@
-use tilewright_driver::{Module, Target};
 use tilewright_layout::flow::Planned;
+use tilewright_ir::Dim;
 use tilewright_layout::solver::{Alternative, Call, Options, Problem, Tensor, solve};
-
-use tilewright_layout::TiledLayout;
+use tilewright_driver::{Module, Target};
 
 use super::*;
 use crate::function::tag;
@@ -54,7 +53,8 @@ fn page_of(name: &str) -> String {
         value: format!("x{name}").into(),
         from: TiledLayout::identity(&[1, 3, 4, 5]),
         to: TiledLayout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout"),
-        bytes: 480,
+        cells: Dim::from(120),
+        width: 4,
         reason: format!("{name} is given so"),
     }];
     let plans = [planned(name)];

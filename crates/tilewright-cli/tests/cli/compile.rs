@@ -248,6 +248,30 @@ fn versions_may_leave_other_sizes_open_and_say_their_own_failures() {
     refused.code(2).complains("--specialize is for shared libraries");
 }
 
+/// What is linked with a library asks for it by the name of its file.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_library_carries_the_name_of_its_file() {
+    let scratch = Scratch::new();
+    let library = scratch.path("libdigits-1.2.so");
+    let done = ["compile", &digits("digits.onnx"), "-o", &library, "--name", "digits"];
+    tilewright(&done).code(0);
+    let program =
+        scratch.file("main.c", "int digits_run(); int main() { return digits_run != 0 ? 0 : 1; }");
+    let out = scratch.path("main");
+    let linked = Command::new("cc").args([&program, &library, "-o", &out]).output();
+    let linked = linked.expect("cc runs");
+    assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
+    let run = Command::new(&out).env("LD_LIBRARY_PATH", scratch.path("")).status();
+    assert!(run.expect("it runs").success());
+    // By its name, and not by its path: elsewhere it is found as well.
+    std::fs::create_dir(scratch.path("elsewhere")).expect("a directory");
+    let moved = scratch.path("elsewhere/libdigits-1.2.so");
+    std::fs::rename(&library, &moved).expect("it can be moved");
+    let run = Command::new(&out).env("LD_LIBRARY_PATH", scratch.path("elsewhere")).status();
+    assert!(run.expect("it runs").success());
+}
+
 #[test]
 fn an_object_has_a_header_and_the_symbols_of_its_name() {
     let scratch = Scratch::new();

@@ -239,6 +239,27 @@ fn weights_in_a_file_beside_the_model_must_be_the_same() {
     assert_eq!(done.status.code(), Some(2));
 }
 
+#[cfg(unix)]
+#[test]
+fn of_a_file_beside_the_model_only_what_is_used_counts() {
+    use std::os::unix::fs::FileExt;
+    let (scratch, cache) = (Scratch::new(), Cache::new());
+    let model = written(&scratch, 0.0, false, Some("weights.bin"));
+    let file = fs::File::options().write(true).open(scratch.path("weights.bin")).expect("it opens");
+    // Four tebibytes, of which all but the first one are a hole.
+    let used = file.metadata().expect("it is there").len();
+    file.set_len(4 << 40).expect("a sparse file");
+    let (first, err) = cache.run(&model, &TIME);
+    assert!(!is_kept(&err), "{err}");
+    assert_eq!(cache.programs().len(), 1);
+    file.write_all_at(&[1; 4], used).expect("it is written");
+    let (again, err) = cache.run(&model, &TIME);
+    assert!(is_kept(&err) && first == again, "{err}");
+    file.write_all_at(&1000f32.to_le_bytes(), used - 4).expect("it is written");
+    let (_, err) = cache.run(&model, &TIME);
+    assert!(!is_kept(&err), "{err}");
+}
+
 #[test]
 fn compile_takes_the_program_that_it_made_before() {
     let (scratch, cache) = (Scratch::new(), Cache::new());

@@ -1,12 +1,16 @@
 //! The library from outside: what its users call.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use tilewright_codegen::llvm::{Llvm, Target};
+use tilewright_ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright_driver::options::Progress;
-use tilewright_driver::passes;
 use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_schedule::table::{self, Example};
+use tilewright_transform::lower::bounds;
+use tilewright_driver::passes;
 use tilewright_driver::random::Random;
 use tilewright_driver::{
     DType, Error, IoLayout, Module, Options, Sizes, Tensor, compile, load, parse, print,
@@ -402,10 +406,46 @@ fn code_for_another_machine_is_not_run() {
     }
 }
 
+/// An example of a primitive from its file case: the comment, the functions without what every module
+/// has around them, and the script.
+fn example(case: &str) -> Example {
+    let (input, rest) = case.split_once("\n# ---- schedule\n").expect("a schedule");
+    let (script, after) = rest.split_once("\n# ---- expected\n").expect("an expected module");
+    let comments = input.lines().take_while(|line| line.starts_with('#'));
+    let comments = comments.filter_map(|line| line.strip_prefix("# "));
+    let sentences: Vec<&str> = comments.filter(|line| !line.starts_with("run:")).collect();
+    Example {
+        caption: sentences.join(" "),
+        before: functions(input),
+        script: script.trim().to_owned(),
+        after: functions(after),
+    }
+}
+
+/// The functions of a module as text.
+fn functions(module: &str) -> String {
+    let around = ["from tvm", "@I.ir_module", "class Module", "#"];
+    let indent = if module.contains("class Module") { "    " } else { "" };
+    let lines = module.lines().filter(|line| !around.iter().any(|start| line.starts_with(start)));
+    let lines: Vec<&str> = lines.map(|line| line.strip_prefix(indent).unwrap_or(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
 #[test]
 fn the_pages_of_passes_and_primitives_are_what_they_say() {
-    for (name, page) in [("passes", passes::page()), ("primitives", table::page())] {
-        let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let example_of = |name: &str| {
+        let case = root.join(format!("tests/cases/primitives/examples/{name}.py"));
+        Some(example(&std::fs::read_to_string(case).ok()?))
+    };
+    // These look for what others change.
+    let finders = ["get_block", "get_loops", "get_inner_loops", "work_on"];
+    for p in table::signatures() {
+        let has_one = example_of(p.name).is_some();
+        assert!(has_one != finders.contains(&p.name), "an example of `{}`: {has_one}", p.name);
+    }
+    for (name, page) in [("passes", passes::page()), ("primitives", table::page(&example_of))] {
+        let path = root.join(format!("docs/{name}.md"));
         if std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1") {
             std::fs::write(&path, &page).expect("the page is written");
         }

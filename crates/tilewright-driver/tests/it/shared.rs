@@ -42,7 +42,7 @@ fn options() -> Options {
 
 impl Shared {
     fn new(program: Program) -> Result<Shared> {
-        let built = library::build("m", &program, &[], &options())?;
+        let built = library::build("m", None, &program, &[], &options())?;
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
         std::fs::write(file.path(), &built.library).expect("it is written");
         // SAFETY: the library is ours, and has no constructors.
@@ -333,7 +333,7 @@ fn a_c_program_runs_models_with_control_flow() {
     let directory = directory.path();
     for (name, text) in [("branch", BRANCH), ("lists", LISTS)] {
         let program = lower_program(&module(text), &options()).expect("it lowers");
-        let built = library::build(name, &program, &[], &options()).expect("it builds");
+        let built = library::build(name, None, &program, &[], &options()).expect("it builds");
         std::fs::write(directory.join(format!("lib{name}.so")), built.library).expect("written");
         std::fs::write(directory.join(format!("{name}.h")), built.header).expect("written");
     }

@@ -245,6 +245,34 @@ fn errors_are_those_that_are_measured() {
     }
 }
 
+/// Data up to the limit overflow nowhere, and the limit is not far from where they do.
+#[test]
+fn data_up_to_the_limit_do_not_overflow() {
+    let mut random = Random::new(8);
+    for (k, tile) in [2, 4, 2, 4, 4, 2, 4, 2].into_iter().enumerate() {
+        let case = Case { channels: [24, 20], groups: 1 + k % 2, size: [9, 9], ..Case::new(1, 1) };
+        let (module, given) = case.module(&mut random);
+        let layout = LAYOUTS[k % 4];
+        let (made, list) = transformed(&module, layout, 1e-3, Some(tile), &mut Remarks::new());
+        let program = compile(&made, &Options::with_threads(1)).expect("compiled");
+        let overflows = |largest: f64| {
+            // The signs decide what adds up.
+            (0..50).any(|_| {
+                let data: Vec<f32> = (0..given[0].bytes().len() / 4)
+                    .map(|_| if random.unit() < 0.5 { -largest as f32 } else { largest as f32 })
+                    .collect();
+                let data = Tensor::from_slice(given[0].shape(), &data).expect("data");
+                let got = program.run(&[data]).expect("a run");
+                got[0].as_slice::<f32>().expect("floats").iter().any(|x| !x.is_finite())
+            })
+        };
+        let mut overflows = overflows;
+        assert!(list[0].limit > 1e30 && list[0].limit < 1e37, "{list:?}");
+        assert!(!overflows(list[0].limit), "{case:?} {layout:?} {list:?}");
+        assert!(overflows((list[0].limit * 200.0).min(3e38)), "{case:?} {layout:?} {list:?}");
+    }
+}
+
 /// A tile whose error is too large is not taken, nor any without a budget.
 #[test]
 fn the_budget_decides() {

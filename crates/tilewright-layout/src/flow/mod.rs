@@ -38,10 +38,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use tilewright_ir::scalar::Scalar;
-use tilewright_ir::{
-    Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
-    TensorFunc, dim,
-};
+use tilewright_ir::{Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, Var, dim};
+use tilewright_runtime::{Stored};
 use tilewright_polyhedral::Engine;
 use tilewright_runtime::Stored;
 use tilewright_transform::pass::{OneOf, Pass, Run};
@@ -161,10 +159,24 @@ pub struct Left {
     pub from: TiledLayout,
     /// The layout that it gets.
     pub to: TiledLayout,
-    /// Bytes that are read and written.
-    pub bytes: u64,
+    /// Cells that are read and written.
+    pub cells: Dim,
+    /// Bytes of a cell.
+    pub width: u64,
     /// Why.
     pub reason: String,
+}
+
+impl Left {
+    /// Bytes that are read and written, estimated where sizes are open.
+    pub fn bytes(&self) -> u64 {
+        self.width.saturating_mul(self.cells.estimate().unsigned_abs())
+    }
+
+    /// The same for some sizes; `None` where one of them is not known.
+    pub fn bytes_for(&self, size: &dyn Fn(&Var) -> Option<usize>) -> Option<u64> {
+        Some(self.width.saturating_mul(self.cells.value(size)? as u64))
+    }
 }
 
 /// Gives every convolution of a module the layout of a policy, and lets the others follow.

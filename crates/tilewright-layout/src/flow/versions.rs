@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::{
-    DType, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
+    DType, Dim, Error, Expr, GraphExpr, GraphVar, Result, Span, TensorFunc, TensorType, dim,
 };
 
 use super::{Flow, Left, TiledLayout, Version, extents};
@@ -103,8 +103,8 @@ impl Flow<'_, '_> {
         let made = self.functions.made((func, base), args, &new, why.span)?;
         self.bind(made);
         if let GraphExpr::Var(v) = e {
-            let bytes = moved(v, &from.layout, layout);
-            if bytes > 0 && self.constants.get(e).is_none() {
+            let is_moved = moved(v, &from.layout, layout) > 0;
+            if is_moved && self.constants.get(e).is_none() {
                 let origin = match (self.made.contains(&v.id()), self.stays.get(&v.id())) {
                     (false, _) => format!(", and `{}` is an argument of the graph", v.name()),
                     (true, Some(why)) if from.layout.is_identity() => {
@@ -114,7 +114,8 @@ impl Flow<'_, '_> {
                 };
                 self.left.push(Left {
                     value: name,
-                    bytes,
+                    cells: cells(&from.layout) + cells(layout),
+                    width: width(v),
                     from: from.layout,
                     to: layout.clone(),
                     reason: why.reason.clone() + &origin,
@@ -151,7 +152,8 @@ impl Flow<'_, '_> {
                 self.bind(made);
                 self.left.push(Left {
                     value: root.name().clone(),
-                    bytes: 2 * bytes(root, &found.layout),
+                    cells: cells(&found.layout) * 2,
+                    width: width(root),
                     from: found.layout.clone(),
                     to: found.layout.clone(),
                     reason: format!("{}, with {pad} in the padding", why.reason),
@@ -270,7 +272,15 @@ pub(super) fn touched(v: &GraphVar, from: &TiledLayout, to: &TiledLayout) -> u64
 
 /// Bytes of a value in a layout; estimated where sizes are open.
 fn bytes(v: &GraphVar, layout: &TiledLayout) -> u64 {
-    let size = v.ty().as_tensor().map_or(0, |t| t.dtype.bytes() as u64);
-    let cells = dim::product(layout.physical()).estimate();
-    size.saturating_mul(cells.unsigned_abs())
+    width(v).saturating_mul(cells(layout).estimate().unsigned_abs())
+}
+
+/// Bytes of a cell of a value.
+fn width(v: &GraphVar) -> u64 {
+    v.ty().as_tensor().map_or(0, |t| t.dtype.bytes() as u64)
+}
+
+/// Cells of a layout in memory.
+fn cells(layout: &TiledLayout) -> Dim {
+    dim::product(layout.physical())
 }

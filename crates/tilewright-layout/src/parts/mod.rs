@@ -70,7 +70,7 @@ pub(crate) use estimate::{OpenJoins, copies};
 pub(crate) use join::Join;
 use placement::{Movers, Placing};
 pub(crate) use slice::Slice;
-pub(crate) use strides::{Strides, moving, reshaped, row_major, strides_of};
+pub(crate) use strides::{Strides, moving, reshaped, row_major, strides_of, without_strides};
 use users::Users;
 
 /// Whether parts are placed also where copies are estimated to take less time.

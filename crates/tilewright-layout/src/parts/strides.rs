@@ -137,6 +137,22 @@ pub(super) fn strided(func: &TensorFunc, strides: &[Option<Strides>]) -> Result<
         let given: Vec<Expr> = given.into_iter().map(Dim::expr).collect();
         pairs.push((buffer.clone(), buffer.derive(|d| d.strides = given)));
     }
+    let mut new = with_buffers(func, pairs);
+    new.pass_sizes(sizes);
+    Ok(new)
+}
+
+/// A function whose parameters have no strides, which is the same to callers that pass tensors; `None`
+/// where none has.
+pub(crate) fn without_strides(func: &TensorFunc) -> Option<TensorFunc> {
+    let strided = func.buffers().filter(|b| !b.strides.is_empty());
+    let pairs: Vec<(Buffer, Buffer)> =
+        strided.map(|b| (b.clone(), b.derive(|d| d.strides.clear()))).collect();
+    (!pairs.is_empty()).then(|| with_buffers(func, pairs))
+}
+
+/// A function with others in the place of its buffers.
+fn with_buffers(func: &TensorFunc, pairs: Vec<(Buffer, Buffer)>) -> TensorFunc {
     let mut subst = Subst::buffers(pairs);
     let param = |p: &Param| match p {
         Param::Buffer { handle, buffer } => {
@@ -146,7 +162,5 @@ pub(super) fn strided(func: &TensorFunc, strides: &[Option<Strides>]) -> Result<
         Param::Scalar(_) => p.clone(),
     };
     let params = func.params.iter().map(param).collect();
-    let mut new = TensorFunc { params, body: subst.stmt(&func.body), ..func.clone() };
-    new.pass_sizes(sizes);
-    Ok(new)
+    TensorFunc { params, body: subst.stmt(&func.body), ..func.clone() }
 }

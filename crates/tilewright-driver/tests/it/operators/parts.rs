@@ -358,3 +358,42 @@ fn parts_of_open_sizes_compute_what_they_mean() {
     }
     assert!(placed.iter().all(|n| *n > 0), "{placed:?}");
 }
+
+/// What passes print is compiled like any other text, in every layout: where values lay is decided anew.
+#[test]
+fn placed_parts_are_text_that_compiles_again() {
+    let layouts = [None, Some(Layout::Plan), Some(Layout::Blocked(16)), Some(Layout::ChannelsLast)];
+    let size = Some(Dim::open(&Var::new("n", DType::I64)));
+    let mut placed = [0; 2];
+    for seed in seeds().step_by(3) {
+        let open = if seed % 2 == 0 { [None; 2] } else { [size, None] };
+        let maker = Maker::new(seed, 4, open).expect("a graph");
+        let (module, params, mut random) = maker.finish();
+        let what = format!("graph {seed} again");
+        let inputs = inputs(&params, 2, &mut random).expect("inputs");
+        let mut given = Sizes::new();
+        for (param, tensor) in params.iter().zip(&inputs) {
+            given = given.shape(&**param.name(), tensor.shape());
+        }
+        let expected = fill(&module, &given).and_then(|m| run_module(&m, "main", &inputs));
+        let expected = expected.unwrap_or_else(fails(&what));
+        for until in [Stage::Legalize, Stage::Schedule, Stage::Lower] {
+            let staged = run_stages(&module, &options(None, 1), until, |_, _| Ok(()));
+            let mut staged = staged.unwrap_or_else(fails(&what));
+            if until == Stage::Legalize {
+                staged = place_parts(&staged, true, &mut Vec::new()).unwrap_or_else(fails(&what));
+                add(&mut placed, in_place(&staged));
+            }
+            let text = tilewright_driver::print(&staged);
+            let again = tilewright_driver::parse(&text, &Sizes::new());
+            let again = again.unwrap_or_else(fails(&what));
+            for layout in layouts {
+                let what = format!("{what} behind {} in {layout:?}", until.name());
+                let executable = compile(&again, &options(layout, 1));
+                let got = executable.and_then(|e| e.run(&inputs)).unwrap_or_else(fails(&what));
+                assert_agree(&what, &got, &expected);
+            }
+        }
+    }
+    assert!(placed.iter().all(|n| *n > 0), "{placed:?}");
+}
