@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from . import _native, display
 from ._types import Array, Path, Port, port
-from .errors import FileError
+from .errors import FileError, InputError
 
 if TYPE_CHECKING:
     from .module import Module
@@ -86,7 +87,7 @@ class Executable:
     the cache of compiled code has is not compiled again). It is a context manager that closes it.
     """
 
-    __slots__ = ("_module", "_options", "_raw", "_run", "_saved")
+    __slots__ = ("_empty", "_module", "_options", "_raw", "_run", "_saved")
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class Executable:
         self._module = module
         self._options = options
         self._saved = saved
+        self._empty: dict[Any, Executable] = {}
 
     def __call__(self, *args: Array, **kwargs: Array) -> Any:
         """Runs on arrays.
@@ -109,7 +111,26 @@ class Executable:
             tilewright.InputError: if the number, a type or a shape does not fit.
             tilewright.ExecutionError: if the program does something illegal.
         """
-        return self._run(*args, **kwargs)
+        try:
+            return self._run(*args, **kwargs)
+        except InputError:
+            version = self._for_empty(args, kwargs)
+            if version is None:
+                raise
+        return version(*args, **kwargs)
+
+    def _for_empty(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Executable | None:
+        """The executable of its own that arrays without elements take where sizes are open."""
+        if self._module is None or not self._module.open_sizes:
+            return None
+        arrays = {**dict(zip(self.input_names, args)), **kwargs}
+        shapes = {name: tuple(np.shape(x)) for name, x in arrays.items()}
+        if not any(0 in shape for shape in shapes.values()):
+            return None
+        key = tuple(sorted(shapes.items()))
+        if key not in self._empty:
+            self._empty[key] = self._module.with_sizes(shapes=shapes).compile(**self._options)
+        return self._empty[key]
 
     def __repr__(self) -> str:
         if self.closed:

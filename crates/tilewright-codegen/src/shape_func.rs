@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::plan::arena::{self, ALIGN, Block};
-use tilewright_ir::plan::{OpenStep, Place, Within};
+use tilewright_ir::plan::{OpenStep, Place, Reason, Within};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, OpenPlan, OpenPort, Param, Result, Stmt, StmtKind,
@@ -88,6 +88,14 @@ fn size(plan: &OpenPlan, place: &Place) -> Option<Dim> {
     }
 }
 
+/// Why an extent of an input is this size, where that is known.
+fn why(plan: &OpenPlan, size: Dim) -> Option<&str> {
+    let is_it = |r: &&Reason| {
+        plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size)
+    };
+    plan.reasons.iter().find(is_it).map(|r| &*r.why)
+}
+
 fn may_be_zero(d: Dim) -> bool {
     d.known().is_none_or(|n| n == 0)
 }
@@ -152,7 +160,10 @@ impl ShapeFunc {
                 SizeRange::ALL => format!("at least {least} and below 2^31"),
                 range => range.limits(),
             };
-            let text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
+            let mut text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
+            if let Some(why) = why(plan, Dim::open(v)) {
+                text = format!("{text}: {}", why.replace("{}", "{ }"));
+            }
             body.assert(fits, text, vec![load(k)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {

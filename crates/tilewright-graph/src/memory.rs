@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 use tilewright_analysis::flow::{Run, Unwritten};
 use tilewright_analysis::scop::Scop;
-use tilewright_ir::plan::{OpenPlan, OpenPort, OpenStep, Place, Stored, Value, Within, stored};
+use tilewright_ir::plan::{
+    OpenPlan, OpenPort, OpenStep, Place, Reason, Stored, Value, Within, stored,
+};
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
@@ -158,7 +160,8 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<OpenPlan>
         }
     }
     let empty = func.attrs.contains_key(PIECE);
-    Ok(OpenPlan { given, empty, ..p.finish(inputs, outputs)? })
+    let reasons = Reason::list(&func.attrs, &inputs);
+    Ok(OpenPlan { given, empty, reasons, ..p.finish(inputs, outputs)? })
 }
 
 /// How a value lies under another type.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::dtype::DType;
 use crate::tensor::Tensor;
 
-pub use open::{OpenPlan, OpenPort, OpenStep, Place, Value, Within};
+pub use open::{OpenPlan, OpenPort, OpenStep, Place, Reason, Value, Within};
 pub use stored::Stored;
 
 /// An input or output of a compiled module.
