@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 19
-RUNS = 2
+RUNS = 3
 FLOAT, INT = np.float32, np.int64
 
 

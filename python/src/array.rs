@@ -18,9 +18,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use pyo3::{ffi, intern};
-use tilewright_ir::{TypeKind};
-use tilewright_runtime::{OpenPort};
 use tilewright_driver::{DType, Error, Tensor};
+use tilewright_ir::TypeKind;
+use tilewright_runtime::OpenPort;
 
 use crate::error::Result;
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tilewright_ir as ir;
 use tilewright_driver::saved;
 use tilewright_driver::{Error, Tensor};
+use tilewright_ir as ir;
 
 use crate::error::{Result, closed};
 use crate::work::away;

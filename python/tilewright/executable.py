@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,7 +87,7 @@ class Executable:
     the cache of compiled code has is not compiled again). It is a context manager that closes it.
     """
 
-    __slots__ = ("_module", "_options", "_raw", "_run", "_saved")
+    __slots__ = ("_empty", "_module", "_options", "_raw", "_run", "_saved")
 
     def __init__(
         self,
@@ -102,6 +102,7 @@ class Executable:
         self._module = module
         self._options = options
         self._saved = saved
+        self._empty: dict[Any, Executable] = {}
 
     def __call__(self, *args: Array, out: Array | Sequence[Array] | None = None, **kwargs: Array) -> Any:
         """Runs on arrays.
@@ -117,13 +118,13 @@ class Executable:
             tilewright.ExecutionError: if the program does something illegal.
         """
         if out is None:
-            return self._run(*args, **kwargs)
+            return self._run_sized(args, kwargs)
         names = self.output_names
         buffers = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(buffers) != len(names):
             raise InputError(f"{len(buffers)} arrays were given for {len(names)} outputs: {', '.join(names)}")
         memories = [_writable(buffer, name) for buffer, name in zip(buffers, names)]
-        results = self._run(*args, **kwargs)
+        results = self._run_sized(args, kwargs)
         listed = results if isinstance(results, tuple) else (results,)
         for memory, result, name in zip(memories, listed, names):
             if memory.shape != result.shape or memory.dtype != result.dtype:
@@ -132,6 +133,29 @@ class Executable:
         for memory, result in zip(memories, listed):
             np.copyto(memory, result)
         return out
+
+    def _run_sized(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Any:
+        """Runs it; arrays without elements have a version of their own where sizes are open."""
+        try:
+            return self._run(*args, **kwargs)
+        except InputError:
+            version = self._for_empty(args, kwargs)
+            if version is None:
+                raise
+        return version(*args, **kwargs)
+
+    def _for_empty(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Executable | None:
+        """The executable of its own that arrays without elements take where sizes are open."""
+        if self._module is None or not self._module.open_sizes:
+            return None
+        arrays = {**dict(zip(self.input_names, args)), **kwargs}
+        shapes = {name: tuple(np.shape(x)) for name, x in arrays.items()}
+        if not any(0 in shape for shape in shapes.values()):
+            return None
+        key = tuple(sorted(shapes.items()))
+        if key not in self._empty:
+            self._empty[key] = self._module.with_sizes(shapes=shapes).compile(**self._options)
+        return self._empty[key]
 
     def __repr__(self) -> str:
         if self.closed:

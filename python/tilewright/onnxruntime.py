@@ -350,10 +350,12 @@ class InferenceSession:
             fixed = tuple((n, np.asarray(arrays[n]).tobytes()) for n in sorted(self._fixed) if n in arrays)
             key = (shapes, fixed)
             found = self._kept.pop(key, None)
-            if found is None and self._kept and not self._is_open_tried:
+            # A size of zero is no open one.
+            is_empty = any(0 in shape for _, shape, _ in shapes)
+            if found is None and self._kept and not self._is_open_tried and not is_empty:
                 self._is_open_tried = True
                 self._open = self._compiled_open()
-            if found is None and self._open is not None:
+            if found is None and self._open is not None and not is_empty:
                 return self._open, ()
             if found is None:
                 found = self._compiled(arrays)

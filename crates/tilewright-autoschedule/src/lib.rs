@@ -37,6 +37,7 @@ mod canonical;
 mod columns;
 pub mod contraction;
 mod digits;
+mod empty;
 pub mod generate;
 pub mod groups;
 pub mod integer;
@@ -55,6 +56,8 @@ pub mod tile;
 mod transforms;
 mod transpose;
 mod weave;
+
+pub use empty::is_initialised;
 
 use std::sync::Arc;
 
@@ -142,6 +145,7 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let mut sch = alone(&name, &unique_blocks(func));
     why.extend(reduction::schedule(&mut sch, &name, target));
     why.extend(spatial::schedule(&mut sch, &name, true, target));
+    why.extend(empty::initialise_before(&mut sch, &name));
     Ok((**sch.func(&name)?).clone())
 }
 

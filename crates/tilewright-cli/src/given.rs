@@ -131,10 +131,16 @@ impl Given {
         Ok((module(&draft, &sizes, &mut Vec::new())?, files))
     }
 
-    /// The module with all sizes left open that the model leaves open, and what is given.
+    /// The module with all sizes left open that the model leaves open, and what is given. A size of zero
+    /// is no open one: a program for it is another one.
     pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
         let (draft, sizes) = self.read(path)?;
-        let open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
+        let mut open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
+        for (name, value) in &sizes.values {
+            for (axis, _) in value.shape().iter().enumerate().filter(|(_, n)| **n == 0) {
+                open = open.dim(format!("{name}.{axis}"), 0);
+            }
+        }
         Ok((draft.module(&open)?, sizes))
     }
 

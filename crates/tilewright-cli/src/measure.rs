@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tilewright_driver::calibrate::{Calibrated, calibrate};
 use tilewright_driver::calibrated::{keep, known};
-use tilewright_ir::show::visible;
-use tilewright_tune::{Measured, Store, Worker};
 use tilewright_driver::measuring::TUNING;
-use tilewright_target::{State, cores, machine};
 use tilewright_driver::tune::{Report, Request, Tuning, tune};
 use tilewright_driver::{Error, Module, Options, Result};
+use tilewright_ir::show::visible;
+use tilewright_target::{State, cores, machine};
+use tilewright_tune::{Measured, Store, Worker};
 
 use super::answer::talk;
 use super::progress::Bar;

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright::schedule::{Permissions, Schedule};
-use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{Remarks, Source};
 use tilewright_driver::passes::{self, Config};
-use tilewright_runtime::file;
-use tilewright_schedule::table;
 use tilewright_driver::schedule_script::apply;
 use tilewright_driver::{Module, print};
+use tilewright_ir::well_formed::check_open_module;
+use tilewright_ir::{Remarks, Source};
+use tilewright_runtime::file;
+use tilewright_schedule::table;
+use tilewright_schedule::{Permissions, Schedule};
 
 use super::answer::{Answer, Failure, Outcome};
 use super::given::Given;

@@ -18,7 +18,8 @@ use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
 };
 use tilewright_runtime::plan::arena::{self, ALIGN, Block};
-use tilewright_runtime::plan::{OpenStep, Place, Within};
+use tilewright_runtime::plan::{OpenStep, Place, Reason, Within};
+
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
 /// Where the heap holds what is known of an input or output.
@@ -88,6 +89,14 @@ fn size(plan: &MemoryPlan, place: &Place) -> Option<Dim> {
     }
 }
 
+/// Why an extent of an input is this size, where that is known.
+fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
+    let is_it = |r: &&Reason| {
+        plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size)
+    };
+    plan.reasons.iter().find(is_it).map(|r| &*r.why)
+}
+
 fn may_be_zero(d: Dim) -> bool {
     d.known().is_none_or(|n| n == 0)
 }
@@ -152,7 +161,10 @@ impl ShapeFunc {
                 SizeRange::ALL => format!("at least {least} and below 2^31"),
                 range => range.limits(),
             };
-            let text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
+            let mut text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
+            if let Some(why) = why(plan, Dim::open(v)) {
+                text = format!("{text}: {}", why.replace("{}", "{ }"));
+            }
             body.assert(fits, text, vec![load(k)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {

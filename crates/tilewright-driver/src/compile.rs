@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_graph::begin;
 use tilewright_graph::control::{self, Cut};
-use tilewright_layout::plan_memory;
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Lowered, Module, Result, TensorFunc, well_formed};
+use tilewright_layout::begin;
 use tilewright_layout::plan_memory;
 use tilewright_runtime::MemoryPlan;
 use tilewright_runtime::plan::program;

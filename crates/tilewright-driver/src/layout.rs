@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
-use tilewright_graph::begin;
-use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
-use tilewright_layout::fold::DEFAULT_GROWTH;
-use tilewright_layout::policy::Policy;
-use tilewright_layout::{Left, cancel_layout, fold_constant};
+use tilewright_graph::fold::DEFAULT_GROWTH;
 use tilewright_graph::normal::{output_names, results};
-use tilewright_runtime::plan::stored;
 use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
-use tilewright_runtime::{Stored};
+use tilewright_layout::begin;
+use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
+use tilewright_layout::policy::ConvLayout;
 use tilewright_layout::solver::Problem;
+use tilewright_layout::{Left, cancel_layout, fold_constant};
+use tilewright_runtime::Stored;
+use tilewright_runtime::plan::stored;
 use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tilewright_graph::quantized::integer_products;
 use tilewright_graph::sizes::{self, Sizes};
 use tilewright_ir::{Attr, Error, Expr, Module, Remarks, Result, Source};
+use tilewright_layout::fold::moving_directly;
 use tilewright_onnx::{DataFile, Dim, ImportOptions, Model, ValueKind, ValueType};
 use tilewright_runtime::file;
 

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use tilewright_autoschedule::integer::expand;
-use tilewright_autoschedule::{contractions, others};
+use tilewright_autoschedule::{contractions, is_initialised, others};
 use tilewright_graph as graph;
 use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
 use tilewright_layout::fold::fold_conversions;
@@ -176,10 +176,13 @@ pub fn run_stages(
 ) -> Result<Module> {
     well_formed::check_module(module)?;
     check_promises(module)?;
-    let mut module = graph::call_sizes::unify_sizes(&graph::begin(module))?;
+    let mut module = graph::call_sizes::unify_sizes(&tilewright_layout::begin(module))?;
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| stage.is_wanted(options)) {
         options.tell(stage.name(), 0, 1);
+        if stage == Stage::Lower {
+            module = graph::control::unmark_empty(&module, is_initialised);
+        }
         module = stage.run(&module, options)?;
         if stage == Stage::Legalize && graph::control::is_cut(&module) {
             // Functions have their last form but for loops.

@@ -8,12 +8,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_graph::begin;
-use tilewright_layout::flow::{Costs, Moved, Planned, Priced};
-use tilewright_layout::policy::roles;
 use tilewright_graph::resize::{resize, shapes};
 use tilewright_ir::equal::{Equality, fingerprint, tensor_funcs};
 use tilewright_ir::{DType, Error, GraphExpr, Module, Remarks, Result, TensorFunc, well_formed};
+use tilewright_layout::begin;
 use tilewright_layout::flow::{Costs, Moved, Planned, Priced};
 use tilewright_layout::policy::roles;
 

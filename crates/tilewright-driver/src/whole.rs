@@ -8,12 +8,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tilewright_graph::begin;
-use tilewright_layout::IoLayout;
-use tilewright_layout::flow::Planned;
-use tilewright_layout::policy::Policy;
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::IoLayout;
+use tilewright_layout::begin;
 use tilewright_layout::flow::Planned;
 use tilewright_layout::policy::ConvLayout;
 use tilewright_layout::solver::{Alternative, Call, Options, Problem, evaluate};

@@ -24,7 +24,6 @@
 //!
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
-mod begin;
 pub mod call_sizes;
 pub mod calls;
 pub mod classify;
@@ -44,7 +43,6 @@ pub mod stages;
 pub mod view;
 pub mod winograd;
 
-pub use begin::begin;
 pub use fuse::fuse;
 pub use legalize::legalize;
 

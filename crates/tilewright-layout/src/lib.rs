@@ -34,6 +34,7 @@
 //! use the maps of this crate.
 
 mod apply;
+pub mod begin;
 pub mod buffer;
 pub mod cancel;
 mod constant;
@@ -59,6 +60,7 @@ mod taint;
 pub mod tiled;
 mod writes;
 
+pub use begin::begin;
 pub use cancel::cancel_layout;
 pub use conversion::{Conversion, Pad};
 pub use flow::{IoLayout, Left, flow_layout};

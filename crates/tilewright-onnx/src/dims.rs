@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use tilewright_ir::dim::SizeRange;
+use tilewright_ir::dim::{Fact, SizeRange};
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
 use crate::build::{Builder, identifier};
@@ -127,43 +127,96 @@ pub(crate) fn resolve(
     if unranked.is_empty() { Ok(result) } else { Err(rank_unknown(&unranked)) }
 }
 
-/// The largest number of which a size is taken to be a multiple.
-const MOST_MULTIPLE: usize = 256;
-
-/// Open sizes that others take the place of, since operators need them to be equal.
-#[derive(Default)]
-pub(crate) struct Equalities {
-    /// Variables by their names, each with what is in its place, in variables of an earlier import.
-    found: Vec<(Arc<str>, Size)>,
+/// What operators need of open sizes, found in imports that then start again: sizes that are equal, ranges,
+/// multiples. A run checks it.
+#[derive(Clone, Default)]
+pub(crate) struct Facts {
+    /// In the variables of earlier imports, which are found by their names.
+    found: Vec<Found>,
     /// The open sizes of the inputs.
     known: BTreeMap<Arc<str>, Var>,
-    /// Open sizes, by their names, that are multiples of numbers.
-    multiples: BTreeMap<Arc<str>, usize>,
-    /// In this import, how often the number goes into each of these.
-    parts: BTreeMap<Arc<str>, Size>,
+    /// In this import, how often the number goes into each size that is a multiple of one.
+    parts: BTreeMap<Arc<str>, (usize, Size)>,
 }
 
-impl Equalities {
-    /// Takes note that two sizes are equal; false where none of them follows from the other, or where
-    /// a range is stated for the one that would go.
-    pub fn take(&mut self, a: Size, b: Size) -> bool {
-        let free = |v: &Var| self.is_open(v) && v.range() == SizeRange::ALL;
-        let solved = [(b, a), (a, b)].into_iter().find_map(|(of, with)| {
-            of.vars().into_iter().filter(free).find_map(|v| {
-                // `v * factor == with`
-                let factor = of.floordiv(Size::open(&v));
-                let exact = factor * Size::open(&v) == of && with.modulo(factor) == 0;
-                let value = with.floordiv(factor);
-                let vars = value.vars();
-                let fits = exact
-                    && !vars.contains(&v)
-                    && vars.iter().all(|v| self.is_open(v))
-                    && value != 0;
-                fits.then(|| (v.name().clone(), value))
-            })
-        });
-        self.found.extend(solved.clone());
-        solved.is_some() || self.take_multiple(a, b)
+#[derive(Clone)]
+struct Found {
+    name: Arc<str>,
+    fact: Fact,
+    /// The node, and what it needs.
+    why: Arc<str>,
+}
+
+/// Why an axis of an input must have the size that it has.
+pub(crate) struct Reason {
+    pub(crate) input: usize,
+    pub(crate) axis: usize,
+    pub(crate) why: Arc<str>,
+}
+
+/// As many facts as an import finds.
+const MOST_FACTS: usize = 1 << 12;
+
+impl Facts {
+    /// What two sizes that must be equal say of the inputs' sizes; nothing where it is no such fact.
+    fn of_equal(&self, a: Size, b: Size) -> Vec<Fact> {
+        let of = |v: &Var| self.is_open(v) || self.whole(v).is_some();
+        match Fact::of_equal(a, b, &of) {
+            Some(Fact::Is(v, with)) => {
+                // A variable may be another one only where it may be all that this may.
+                let (v, with) = match self.whole(&v) {
+                    Some((whole, n)) => (whole, self.wholes(with * n)),
+                    None => (v, self.wholes(with)),
+                };
+                let known = with.vars().iter().all(|w| self.is_open(w));
+                let range = v.range();
+                let inside =
+                    with.at_least(range.least()) && Size::from(range.most()).at_least(with);
+                match with.vars().as_slice() {
+                    _ if !known || with.vars().contains(&v) => Vec::new(),
+                    _ if inside || range == SizeRange::ALL => vec![Fact::Is(v, with)],
+                    [w] if with == Size::open(w) => {
+                        let least = range.least().max(w.range().least());
+                        let most = range.most().min(w.range().most());
+                        let both = [Fact::Within(w.clone(), least, most), Fact::Is(v, with)];
+                        if least <= most { both.to_vec() } else { Vec::new() }
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            Some(fact @ Fact::Within(..)) => vec![fact],
+            Some(Fact::Multiple(v, n)) => match self.whole(&v) {
+                Some((whole, before)) => vec![Fact::Multiple(whole, before * n)],
+                None => vec![Fact::Multiple(v, n)],
+            },
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether the import can start again with two sizes that are equal.
+    pub fn can_take(&self, a: Size, b: Size) -> bool {
+        !self.of_equal(a, b).is_empty() && self.found.len() < MOST_FACTS
+    }
+
+    /// Takes note that two sizes are equal, since a node needs it; false where nothing follows from that for
+    /// the inputs.
+    pub fn take(&mut self, a: Size, b: Size, node: &str) -> bool {
+        let can = self.can_take(a, b);
+        for fact in self.of_equal(a, b) {
+            let (name, more) = match &fact {
+                Fact::Is(v, _) => (v.name(), String::new()),
+                Fact::Within(v, least, most) => match SizeRange::new(*least, *most) {
+                    Ok(range) => (v.name(), format!(", so `{}` is {}", v.name(), range.limits())),
+                    Err(_) => return false,
+                },
+                Fact::Multiple(v, n) => {
+                    (v.name(), format!(", so `{}` is a multiple of {n}", v.name()))
+                }
+            };
+            let why = format!("{node} needs `{a}` and `{b}` to be equal{more}");
+            self.found.push(Found { name: name.clone(), fact, why: why.into() });
+        }
+        can
     }
 
     /// Whether a variable is an open size of an input.
@@ -171,27 +224,15 @@ impl Equalities {
         self.known.get(v.name()).is_some_and(|k| k == v)
     }
 
-    /// Takes note of the least number of which a size must be a multiple so that two sizes are equal, as
-    /// where an image is halved, rounded up, and doubled again.
-    fn take_multiple(&mut self, a: Size, b: Size) -> bool {
-        let whole = |v: &Var| {
-            let part = || self.parts.iter().find(|(_, part)| **part == Size::open(v));
-            let of = if self.is_open(v) { Some(v.name()) } else { part().map(|(name, _)| name) };
-            of.filter(|_| v.range() == SizeRange::ALL).cloned()
-        };
-        let found = a.vars().into_iter().chain(b.vars()).find_map(|v| {
-            let name = whole(&v)?;
-            let before = self.multiples.get(&name).copied().unwrap_or(1);
-            let n = (2..=MOST_MULTIPLE / before).find(|n| {
-                let of = |size: Size| {
-                    size.substitute(&|w| (*w == v).then(|| Size::open(&v) * Size::from(*n)))
-                };
-                of(a) == of(b)
-            })?;
-            Some((name, before * n))
-        });
-        self.multiples.extend(found.clone());
-        found.is_some()
+    /// The open size that a variable is a part of, and how many of these it is.
+    fn whole(&self, v: &Var) -> Option<(Var, usize)> {
+        let (name, (n, _)) = self.parts.iter().find(|(_, (_, part))| *part == Size::open(v))?;
+        Some((self.known.get(name)?.clone(), *n))
+    }
+
+    /// A size with wholes in the place of parts.
+    fn wholes(&self, size: Size) -> Size {
+        size.substitute(&|v| self.whole(v).map(|(whole, n)| Size::open(&whole).floordiv(n)))
     }
 
     /// An input whose sizes are written as the multiples that they must be, which a run checks.
@@ -199,40 +240,65 @@ impl Equalities {
     /// # Errors
     /// Those of making open sizes data.
     pub fn divided(&mut self, b: &mut Builder, input: Imported) -> Result<Imported> {
-        let shape = input.shape();
-        for v in shape.iter().flat_map(|d| d.vars()) {
-            let Some(n) = self.multiples.get(v.name()) else { continue };
+        let mut shape = input.shape();
+        let mut why: Option<Arc<str>> = None;
+        for v in input.shape().iter().flat_map(|d| d.vars()) {
+            let multiples = self.found.iter().filter(|f| f.name == *v.name());
+            let last = multiples.filter_map(|f| match f.fact {
+                Fact::Multiple(_, n) => Some((n, f.why.clone())),
+                _ => None,
+            });
+            let Some((n, reason)) = last.max_by_key(|(n, _)| *n) else { continue };
+            why.get_or_insert(reason);
             if !self.parts.contains_key(v.name()) {
                 b.hint = format!("{}_{n}", v.name());
-                let count = sizes::list(&[Size::open(&v).floordiv(*n)])?;
-                self.parts.insert(v.name().clone(), b.part_of(&count)?);
+                let count = sizes::list(&[Size::open(&v).floordiv(n)])?;
+                self.parts.insert(v.name().clone(), (n, b.part_of(&count)?));
             }
         }
-        let part =
-            |v: &Var| Some(*self.parts.get(v.name())? * Size::from(*self.multiples.get(v.name())?));
-        let shape = shape.iter().map(|d| d.substitute(&part)).collect();
+        for d in &mut shape {
+            *d = d.substitute(&|v| self.parts.get(v.name()).map(|(n, part)| *part * *n));
+        }
         // Errors name the input.
         if let Imported::Var { var, .. } = &input {
             b.hint = var.name().to_string();
         }
-        Ok(b.with_shape(&input, shape))
+        Ok(b.with_shape(&input, shape, why))
     }
 
-    /// The shapes of the inputs with these sizes in the place of the others.
-    pub fn apply(&mut self, mut shapes: Vec<Vec<Size>>) -> Vec<Vec<Size>> {
-        let vars = |shapes: &[Vec<Size>]| -> BTreeMap<Arc<str>, Var> {
-            let all = shapes.iter().flatten().flat_map(|d| d.vars());
-            all.map(|v| (v.name().clone(), v)).collect()
-        };
-        let here = vars(&shapes);
-        for (name, value) in &self.found {
-            let value = value.substitute(&|v| here.get(v.name()).map(Size::open));
-            let of = |v: &Var| (v.name() == name).then_some(value);
-            shapes.iter_mut().flatten().for_each(|d| *d = d.substitute(&of));
+    /// The shapes of the inputs as the facts say them, and why these are no others.
+    pub fn apply(&mut self, mut shapes: Vec<Vec<Size>>) -> (Vec<Vec<Size>>, Vec<Reason>) {
+        let mut here: BTreeMap<Arc<str>, Var> = BTreeMap::new();
+        let all = shapes.iter().flatten().flat_map(|d| d.vars());
+        here.extend(all.map(|v| (v.name().clone(), v)));
+        let mut reasons = Vec::new();
+        for Found { name, fact, why } in &self.found {
+            let value = match fact {
+                Fact::Is(_, value) => value.substitute(&|v| here.get(v.name()).map(Size::open)),
+                Fact::Within(_, least, most) => {
+                    let Ok(range) = SizeRange::new(*least, *most) else { continue };
+                    let var = Var::size(name.clone(), DType::I64, range);
+                    here.insert(name.clone(), var.clone());
+                    Size::open(&var)
+                }
+                Fact::Multiple(..) => continue,
+            };
+            for (input, shape) in shapes.iter_mut().enumerate() {
+                for (axis, d) in shape.iter_mut().enumerate() {
+                    let of = |v: &Var| (v.name() == name).then_some(value);
+                    let new = d.substitute(&of);
+                    if new != *d {
+                        reasons.push(Reason { input, axis, why: why.clone() });
+                        *d = new;
+                    }
+                }
+            }
         }
-        self.known = vars(&shapes);
+        self.known.clear();
+        let all = shapes.iter().flatten().flat_map(|d| d.vars());
+        self.known.extend(all.map(|v| (v.name().clone(), v)));
         self.parts.clear();
-        shapes
+        (shapes, reasons)
     }
 }
 

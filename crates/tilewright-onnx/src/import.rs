@@ -15,14 +15,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use tilewright_ir::control::SIZE_REASONS;
 use tilewright_ir::dim::{self, Integer, SizeRange};
-use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
+use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphVar, Module, Result, Tensor};
 
 use crate::build::{Budget, Builder, Plain, name_list};
 use crate::data;
-use crate::dims::{self, Equalities};
+use crate::dims::{self, Facts, Reason};
 use crate::extents::{MAX_RANK, check_extents};
-use crate::graphs::{Graphs, Misfit, Stop};
+use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
 use crate::imported::{Element, Imported};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
@@ -92,14 +93,16 @@ impl Model {
     /// model cannot be read. Messages name the file, the node, its operator and the opset.
     pub fn import(&self, options: &ImportOptions) -> Result<Module> {
         let mut fixed = BTreeSet::new();
-        let mut equal = Equalities::default();
+        let mut facts = Facts::default();
         loop {
-            let importer = Importer::new(self, options, &fixed, &mut equal).map_err(Stop::Error);
+            let importer = Importer::new(self, options, &fixed, &mut facts).map_err(Stop::Error);
             match importer.and_then(Importer::run) {
                 Ok(module) => return Ok(module),
                 Err(Stop::Fix(more)) => fixed.extend(more),
                 Err(Stop::Error(e)) => {
-                    let new = e.cause().is_some_and(|Unequal(a, b)| equal.take(*a, *b));
+                    let new = e
+                        .cause()
+                        .is_some_and(|NeedsEqual { sizes: (a, b), node }| facts.take(*a, *b, node));
                     if !new {
                         return Err(e.context(format!("`{}`", self.name)));
                     }
@@ -112,6 +115,9 @@ impl Model {
 /// As many operators as a message lists.
 const LISTED: usize = 16;
 
+/// As many pairs of sizes as one node may need to be equal.
+const MOST_EQUATED: usize = 64;
+
 /// As many nodes as a message lists for each operator.
 const NODES_LISTED: usize = 4;
 
@@ -123,6 +129,8 @@ struct Importer<'a> {
     texts_given: Vec<Arc<str>>,
     builder: Builder,
     params: Vec<GraphVar>,
+    /// Why extents of inputs must be what they are, as an attribute holds it.
+    reasons: Vec<Attr>,
     /// Names of the outputs, and their element types where the file says them.
     outputs: Vec<ValueType>,
     /// The graph that is imported, and those around it, outermost first.
@@ -216,7 +224,7 @@ impl<'a> Importer<'a> {
         model: &'a Model,
         options: &'a ImportOptions,
         fixed: &'a BTreeSet<Arc<str>>,
-        equal: &mut Equalities,
+        facts: &mut Facts,
     ) -> Result<Self> {
         let (low, high) = OPSETS;
         if model.opset != 0 && !(low..=high).contains(&model.opset) {
@@ -233,7 +241,8 @@ impl<'a> Importer<'a> {
         let parts: Vec<Vec<ValueType>> =
             signature.inputs.iter().map(|v| v.tensors(|key| shapes.contains_key(key))).collect();
         let shapes = dims::resolve(&parts.concat(), &options.dims, &options.ranges, &shapes)?;
-        let mut shapes = equal.apply(shapes).into_iter();
+        let (shapes, reasons) = facts.apply(shapes);
+        let mut shapes = shapes.into_iter();
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
         let mut builder = Builder::new(budget, registry::plain);
         let graph: &GraphProto = &model.graph;
@@ -273,7 +282,7 @@ impl<'a> Importer<'a> {
                     None => {
                         let (var, value) = Imported::var_of(&part.name, Operand { shape, dtype });
                         params.push(var);
-                        equal.divided(&mut builder, value)?
+                        facts.divided(&mut builder, value)?
                     }
                 });
             }
@@ -293,6 +302,8 @@ impl<'a> Importer<'a> {
             scope.values.insert(proto.name.as_str(), value);
         }
         builder.narrow.declare(graph);
+        builder.facts = facts.clone();
+        let names: Vec<Arc<str>> = parts.concat().iter().map(|v| v.name.as_str().into()).collect();
         Ok(Importer {
             model,
             given: &options.values,
@@ -300,6 +311,7 @@ impl<'a> Importer<'a> {
             texts_given,
             builder,
             params,
+            reasons: reasons.into_iter().map(|r| reason(&names[r.input], r)).collect(),
             outputs: signature.outputs,
             scopes: vec![scope],
         })
@@ -340,6 +352,9 @@ impl<'a> Importer<'a> {
             let fixed = self.fixed.iter().chain(&self.texts_given).cloned();
             attrs.insert("fixed_inputs".into(), name_list(fixed));
         }
+        if !self.reasons.is_empty() {
+            attrs.insert(SIZE_REASONS.into(), Attr::List(std::mem::take(&mut self.reasons)));
+        }
         Ok(self.builder.finish(self.params, attrs, outputs)?)
     }
 
@@ -350,7 +365,16 @@ impl<'a> Importer<'a> {
         self.check_operators(graph, &live)?;
         for (at, node) in graph.node.iter().enumerate().filter(|(at, _)| live[*at]) {
             self.node(node, at).map_err(|stop| match stop {
-                Stop::Error(e) => e.context(label(node, at, self.model)).into(),
+                Stop::Error(e) => {
+                    let node = label(node, at, self.model);
+                    match e.cause() {
+                        Some(Unequal(a, b)) => {
+                            let cause = NeedsEqual { sizes: (*a, *b), node: node.clone() };
+                            e.context(node).because(cause).into()
+                        }
+                        None => e.context(node).into(),
+                    }
+                }
                 stop => stop,
             })?;
         }
@@ -422,6 +446,7 @@ impl<'a> Importer<'a> {
         let node = self.with_inputs(proto, at, operator)?;
         self.builder.narrow.enter(proto)?;
         self.builder.hint = proto.output.first().cloned().unwrap_or_default();
+        self.builder.node = node.label.clone();
         let results = match operator.import {
             Import::Plain(import) => self.plain(node, import)?,
             Import::WithGraphs(import) => {
@@ -455,6 +480,7 @@ impl<'a> Importer<'a> {
     fn plain(&mut self, mut node: Node<'a>, import: Plain) -> Result<Vec<Imported>, Stop> {
         // What is said where sizes do not help either.
         let mut first: Option<Error> = None;
+        let mut equated = 0;
         loop {
             let results = import(&node, &mut self.builder)
                 .and_then(|results| node.finish().map(|()| results));
@@ -471,6 +497,17 @@ impl<'a> Importer<'a> {
                     Error::Input(d) => Error::Model(d),
                     e => e,
                 };
+                // What a branch or loop needs is no matter where it does not run.
+                let nested = self.builder.depth() > 1;
+                if let Some(Unequal(a, b)) = e.cause()
+                    && equated < MOST_EQUATED
+                    && (nested || !self.builder.facts.can_take(*a, *b))
+                    && let Some(again) = self.with_equal(&node, *a, *b)?
+                {
+                    node = again;
+                    equated += 1;
+                    continue;
+                }
                 // Open sizes that must be equal may become one.
                 let open = |Unequal(a, b): &Unequal| a.known().is_none() || b.known().is_none();
                 let misfit = matches!(e, Error::Model(_)) && !e.cause().is_some_and(open);
@@ -487,6 +524,35 @@ impl<'a> Importer<'a> {
                 stop => return Err(stop),
             }
         }
+    }
+
+    /// The node with operands of which two sizes are equal, which a run sees to; nothing where none has
+    /// such an extent.
+    fn with_equal(&mut self, node: &Node<'a>, a: Dim, b: Dim) -> Result<Option<Node<'a>>> {
+        let decided = |d: Dim| self.builder.is_decided(d);
+        let (first, second) = match (a.known(), b.known()) {
+            (Some(_), Some(_)) => return Ok(None),
+            (Some(_), None) => ((b, a), None),
+            (None, Some(_)) => ((a, b), None),
+            // Of one that data decide and another one, that one is taken.
+            (None, None) if decided(a) && !decided(b) => ((a, b), Some((b, a))),
+            (None, None) => ((b, a), Some((a, b))),
+        };
+        for (from, to) in [first].into_iter().chain(second) {
+            let mut again: Option<Node<'a>> = None;
+            for at in 0..node.input_count() {
+                let Some(value @ Imported::Var { shape, .. }) = node.optional(at) else { continue };
+                if shape.contains(&from) {
+                    let shape = shape.iter().map(|d| if *d == from { to } else { *d }).collect();
+                    let value = self.builder.with_shape(value, shape, None);
+                    again = Some(again.as_ref().unwrap_or(node).with_input(at, value)?);
+                }
+            }
+            if again.is_some() {
+                return Ok(again);
+            }
+        }
+        Ok(None)
     }
 
     /// The node with sizes in the place of a list of integers that is computed when the model runs.
@@ -646,6 +712,11 @@ impl<'a> Graphs<'a> for Importer<'a> {
         &mut self.builder
     }
 
+    fn given(&self, value: &Imported) -> Option<(Arc<str>, Tensor)> {
+        let param = value.var().filter(|var| self.params.contains(var))?;
+        Some((param.name().clone(), self.given.get(&**param.name())?.clone()))
+    }
+
     fn graph(&mut self, graph: &'a GraphProto, inputs: &[Imported]) -> Result<Vec<Imported>, Stop> {
         let mut scope = Scope::new(graph, self.model)?;
         let taken =
@@ -667,6 +738,11 @@ impl<'a> Graphs<'a> for Importer<'a> {
         self.scopes.pop();
         outputs
     }
+}
+
+/// Why an axis of an input has its extent, as [`SIZE_REASONS`] holds it.
+fn reason(input: &Arc<str>, Reason { axis, why, .. }: Reason) -> Attr {
+    Attr::List(vec![Attr::Str(input.clone()), Attr::Int(axis as i64), Attr::Str(why)])
 }
 
 /// The version that operators of a domain are written in; 0 where the file does not say it.

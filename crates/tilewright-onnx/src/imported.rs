@@ -82,9 +82,9 @@ impl Like {
                 let Element { dtype, shape, .. } = &of.element;
                 (dtype.unwrap_or(DType::HANDLE), shape.as_ref().map_or(0, Vec::len))
             });
-            return Err(Error::unsupported(format!(
-                "a value that is {a} of {m} dimensions or {b} of {n}"
-            )));
+            let error = format!("a value that is {a} of {m} dimensions or {b} of {n}");
+            let error = Error::unsupported(error);
+            return Err(if a == b { error.because(RanksDiffer) } else { error });
         }
         Ok(Like { kind, element: joined? })
     }
@@ -96,6 +96,9 @@ impl Like {
         Like { element: Element { shape, ..self.element }, ..self }
     }
 }
+
+/// The cause of an error: tensors that would have to be one have different numbers of dimensions.
+pub(crate) struct RanksDiffer;
 
 /// What is known of the tensors of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

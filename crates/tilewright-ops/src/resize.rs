@@ -232,7 +232,7 @@ impl Resize {
         if scale <= 0.0 || scale.is_infinite() {
             return Err(Error::input(format!("resize: axis {axis}: the scale is {scale}")));
         }
-        if self.crop.is_some() || (self.antialias && scale.is_nan()) {
+        if self.crop.is_some() {
             extent.fixed("resize")?;
             size.fixed("resize")?;
         }

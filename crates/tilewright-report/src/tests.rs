@@ -1,7 +1,7 @@
-use tilewright_layout::flow::Planned;
-use tilewright_ir::Dim;
-use tilewright_layout::solver::{Alternative, Call, Options, Problem, Tensor, solve};
 use tilewright_driver::{Module, Target};
+use tilewright_ir::Dim;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Alternative, Call, Options, Problem, Tensor, solve};
 
 use super::*;
 use crate::function::tag;

@@ -4,7 +4,7 @@
 //! arguments under their names, others under `_0`, `_1`, ... after their position.
 
 use ruff_python_ast as ast;
-use tilewright_ir::control::MATCH_CAST;
+use tilewright_ir::control::{MATCH_CAST, WHY};
 use tilewright_ir::suggest::closest;
 use tilewright_ir::{
     Attr, Attrs, Binding, BindingBlock, Body, DType, Error, Expr, GraphExpr, GraphFunc, GraphType,
@@ -284,9 +284,7 @@ impl GraphParser<'_> {
             }
             _ => {}
         }
-        if let Some((of, ty)) = self.match_cast(value)? {
-            let value =
-                GraphExpr::Call { op: MATCH_CAST.into(), args: vec![of], attrs: Attrs::new() };
+        if let Some((value, ty)) = self.match_cast(value)? {
             return self.bind(name, ty, value, span);
         }
         let value_expr = self.value(value)?;

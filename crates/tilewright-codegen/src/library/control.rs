@@ -299,8 +299,9 @@ impl<'a> Writer<'a> {
                 }
                 *out += "    }\n";
             }
-            What::Bind { of, name, dtype, shape, brings } => {
-                let site = self.site(format!("`{name}` is not {dtype} of shape {shape:?}"));
+            What::Bind { of, name, dtype, shape, brings, why } => {
+                let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                let site = self.site(format!("`{name}` is not {dtype} of shape {shape:?}{why}"));
                 let (number, rank) = (number(*dtype), shape.len());
                 let _ = writeln!(
                     out,

@@ -5,18 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use tilewright_codegen::llvm::{Llvm, Target};
-use tilewright_ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright_driver::options::Progress;
-use tilewright_driver::pipeline::{Stage, run_stages};
-use tilewright_schedule::table::{self, Example};
-use tilewright_transform::lower::bounds;
 use tilewright_driver::passes;
+use tilewright_driver::pipeline::{Stage, run_stages};
 use tilewright_driver::random::Random;
 use tilewright_driver::{
     DType, Error, IoLayout, Module, Options, Sizes, Tensor, compile, load, parse, print,
 };
 use tilewright_ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 use tilewright_schedule::table;
+use tilewright_schedule::table::{self, Example};
 use tilewright_transform::lower::bounds;
 
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");

@@ -42,6 +42,7 @@ pub enum Kind {
     Cast {
         of: GraphExpr,
         to: GraphVar,
+        attrs: Attrs,
     },
     /// The elements of a list are sizes.
     Sizes {
@@ -200,7 +201,7 @@ impl Resolver<'_> {
                 let var = self.fresh(var);
                 self.call_tir(value, Some(var))
             }
-            GraphExpr::Call { op, args, .. } if **op == *MATCH_CAST => {
+            GraphExpr::Call { op, args, attrs } if **op == *MATCH_CAST => {
                 let [of] = args.as_slice() else {
                     return Err(Error::malformed("a cast takes one value"));
                 };
@@ -221,7 +222,7 @@ impl Resolver<'_> {
                     _ => {
                         let of = self.value(of)?;
                         let to = GraphVar::new(var.name().clone(), self.ty(var.ty()));
-                        self.push(Kind::Cast { of, to: to.clone() });
+                        self.push(Kind::Cast { of, to: to.clone(), attrs: attrs.clone() });
                         Ok(to.expr())
                     }
                 }

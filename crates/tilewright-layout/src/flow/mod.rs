@@ -38,8 +38,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use tilewright_ir::scalar::Scalar;
-use tilewright_ir::{Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result, TensorFunc, Var, dim};
-use tilewright_runtime::{Stored};
+use tilewright_ir::{
+    Binding, Buffer, Dim, Error, Expr, GraphExpr, GraphFunc, GraphVar, Module, Remarks, Result,
+    TensorFunc, Var, dim,
+};
 use tilewright_polyhedral::Engine;
 use tilewright_runtime::Stored;
 use tilewright_transform::pass::{OneOf, Pass, Run};

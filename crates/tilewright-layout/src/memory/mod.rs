@@ -30,7 +30,7 @@ use tilewright_ir::{
 use tilewright_polyhedral::flow::{Run, Unwritten};
 use tilewright_polyhedral::scop::Scop;
 use tilewright_runtime::plan::{
-    MemoryPlan, OpenPort, OpenStep, Place, Stored, Value, Within, stored,
+    MemoryPlan, OpenPort, OpenStep, Place, Reason, Stored, Value, Within, stored,
 };
 
 use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
@@ -164,7 +164,8 @@ fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPla
         }
     }
     let empty = func.attrs.contains_key(PIECE);
-    Ok(MemoryPlan { given, empty, ..p.finish(inputs, outputs)? })
+    let reasons = Reason::list(&func.attrs, &inputs);
+    Ok(MemoryPlan { given, empty, reasons, ..p.finish(inputs, outputs)? })
 }
 
 /// How a value lies under another type.

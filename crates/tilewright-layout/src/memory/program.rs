@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_ir::control::WHY;
 use tilewright_ir::{
-    Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
+    Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
 };
+use tilewright_runtime::plan::Reason;
 use tilewright_runtime::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
@@ -36,6 +38,7 @@ fn emit(func: &GraphFunc, params: &[GraphVar], resolved: &ResolvedBody) -> Resul
         e.register(p);
         signature.inputs.push(e.port(p.name(), p.ty()).map_err(|e| e.at(func.span))?);
     }
+    signature.reasons = Reason::list(&func.attrs, &signature.inputs);
     for v in signature.sizes() {
         e.slot(&v);
         e.known.insert(v);
@@ -157,10 +160,14 @@ impl Emitter {
                 });
                 push(block, What::Piece { piece, args, sizes, outs });
             }
-            Kind::Cast { of, to } => {
+            Kind::Cast { of, to, attrs } => {
                 let (from, out) = (self.operand(of, block)?, self.register(to));
                 push(block, What::Copy(from, out));
-                self.bind(to, block)?;
+                let why = match attrs.get(WHY) {
+                    Some(Attr::Str(why)) => Some(why.clone()),
+                    _ => None,
+                };
+                self.bind(to, why, block)?;
             }
             Kind::Sizes { of, name, shape } => {
                 let of = self.operand(of, block)?;
@@ -171,14 +178,14 @@ impl Emitter {
                 let args = self.operands(args, block)?;
                 let out = self.register(to);
                 push(block, What::List { op: *op, attrs: attrs.clone(), args, to: out });
-                self.bind(to, block)?;
+                self.bind(to, None, block)?;
             }
             Kind::If { cond, then, otherwise, outs, .. } => {
                 let cond = self.operand(cond, block)?;
                 let (then, otherwise) = (self.body(then, &[])?, self.body(otherwise, &[])?);
                 let registers = outs.iter().map(|v| self.register(v)).collect();
                 push(block, What::If { cond, then, otherwise, outs: registers });
-                outs.iter().try_for_each(|v| self.bind(v, block))?;
+                outs.iter().try_for_each(|v| self.bind(v, None, block))?;
             }
             Kind::Loop { trip, cond, carried, params, body, outs, .. } => {
                 let mut optional =
@@ -188,7 +195,7 @@ impl Emitter {
                 let outer = self.known.clone();
                 let registers: Vec<Register> = params.iter().map(|v| self.register(v)).collect();
                 let mut start = Block::default();
-                params.iter().try_for_each(|v| self.bind(v, &mut start))?;
+                params.iter().try_for_each(|v| self.bind(v, None, &mut start))?;
                 let mut body = self.body(body, &registers)?;
                 body.operations.splice(0..0, start.operations);
                 body.free(&registers);
@@ -215,19 +222,19 @@ impl Emitter {
                         outs: to,
                     },
                 );
-                outs.iter().try_for_each(|v| self.bind(v, block))?;
+                outs.iter().try_for_each(|v| self.bind(v, None, block))?;
             }
         }
         Ok(())
     }
 
     /// Checks the type of a tensor, and takes from it the sizes that it brings.
-    fn bind(&mut self, var: &GraphVar, block: &mut Block) -> Result<()> {
+    fn bind(&mut self, var: &GraphVar, why: Option<Arc<str>>, block: &mut Block) -> Result<()> {
         let Some(ty) = var.ty().as_tensor() else { return Ok(()) };
         let of = self.operand(&var.expr(), block)?;
         let (shape, brings) = self.brought(var.name(), &ty.shape)?;
         let (name, dtype) = (var.name().clone(), ty.dtype);
-        push(block, What::Bind { of, name, dtype, shape, brings });
+        push(block, What::Bind { of, name, dtype, shape, brings, why });
         Ok(())
     }
 

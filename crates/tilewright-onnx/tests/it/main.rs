@@ -8,4 +8,5 @@ mod import;
 mod narrow;
 mod open;
 mod refused;
+mod size_arithmetic;
 mod values;

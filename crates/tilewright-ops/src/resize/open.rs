@@ -24,15 +24,11 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         });
         return Ok(Tables { index, weight: None });
     }
-    let squeeze = p.squeeze(axis);
-    let taps = tap_range(squeeze, p.reach());
-    let count = (taps.end - taps.start) as usize;
-    if count as f64 > TABLE_LIMIT.sqrt() {
-        let scale = p.scales[axis];
-        return Err(Error::input(format!("resize: axis {axis}: the scale {scale:e} is too small")));
-    }
-    let shape = [length, Dim::from(count)];
-    let tap = |t: &Expr| t.clone().cast(DType::F64) + number(taps.start as f64);
+    let (count, squeeze) = taps(p, axis)?;
+    let shape = [length, count];
+    // Half of them are above the coordinate.
+    let first = number(1.0) - float_size(count.floordiv(2), DType::F64);
+    let tap = |t: &Expr| t.clone().cast(DType::F64) + first.clone();
     let index = te::compute(format!("index_{axis}"), &shape, |i| {
         element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1]))
     });
@@ -45,7 +41,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let mut weight = te::compute(name, &shape, |i| {
         let x = coordinate(p, axis, &i[0]);
         let base = call(Intrin::Floor, x.clone());
-        let weight = filter(p, (tap(&i[1]) - (x - &base)) * number(squeeze));
+        let weight = filter(p, (tap(&i[1]) - (x - &base)) * squeeze.clone());
         let at = base + tap(&i[1]);
         let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
         match p.exclude_outside {
@@ -66,6 +62,26 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         });
     }
     Ok(Tables { index, weight: Some(weight) })
+}
+
+/// How many taps a coordinate has, and how far the filter is widened, as [`tap_range`] and
+/// [`Resize::squeeze`] say it.
+fn taps(p: &Resize, axis: usize) -> Result<(Dim, Expr)> {
+    let (extent, length, scale) = (p.x.shape[axis], p.sizes[axis], p.scales[axis]);
+    if p.antialias && scale.is_nan() {
+        // The reach is a whole number, and shrinking widens it.
+        let reach = p.reach() as usize;
+        let half = (extent * reach).ceildiv(length).max(reach);
+        let ratio = float_size(length, DType::F64) / float_size(extent, DType::F64);
+        return Ok((half * 2, ratio.min(number(1.0))));
+    }
+    let squeeze = p.squeeze(axis);
+    let taps = tap_range(squeeze, p.reach());
+    let count = (taps.end - taps.start) as usize;
+    if count as f64 > TABLE_LIMIT.sqrt() {
+        return Err(Error::input(format!("resize: axis {axis}: the scale {scale:e} is too small")));
+    }
+    Ok((count.into(), number(squeeze)))
 }
 
 /// [`Resize::coordinate`] as an expression.

@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use super::arena::{self, Block};
 use super::{Port, SizedPlan, Slot, Step};
+use tilewright_ir::control::SIZE_REASONS;
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::{self, Dim, SizeRange};
 use tilewright_ir::dtype::DType;
 use tilewright_ir::error::{Error, Result};
 use tilewright_ir::expr::Var;
+use tilewright_ir::stmt::{Attr, Attrs};
 use tilewright_ir::tensor::{Tensor, byte_count};
 use tilewright_ir::text::commas;
 
@@ -124,11 +126,46 @@ pub struct MemoryPlan {
     pub values: Vec<Value>,
     /// Sizes that who runs it says, beside those that inputs have.
     pub given: Vec<Var>,
+    /// Why extents of inputs must be what they are, where that is known.
+    pub reasons: Vec<Reason>,
     /// Whether sizes may be zero: those of a piece of a graph with control flow are decided by data.
     pub empty: bool,
 }
 
+/// Why an axis of an input has its extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which input.
+    pub input: usize,
+    /// Which axis of it.
+    pub axis: usize,
+    /// What needs it.
+    pub why: Arc<str>,
+}
+
+impl Reason {
+    /// The reasons among the attributes of a graph function ([`SIZE_REASONS`]) with these inputs.
+    pub fn list(attrs: &Attrs, inputs: &[OpenPort]) -> Vec<Reason> {
+        let Some(Attr::List(all)) = attrs.get(SIZE_REASONS) else { return Vec::new() };
+        let one = |attr: &Attr| {
+            let Attr::List(parts) = attr else { return None };
+            let [Attr::Str(name), Attr::Int(axis), Attr::Str(why)] = parts.as_slice() else {
+                return None;
+            };
+            let input = inputs.iter().position(|port| port.name == *name)?;
+            Some(Reason { input, axis: usize::try_from(*axis).ok()?, why: why.clone() })
+        };
+        all.iter().filter_map(one).collect()
+    }
+}
+
 impl MemoryPlan {
+    /// The error with the reasons why an axis of an input has its extent.
+    fn explained(&self, error: Error, input: usize, axis: usize) -> Error {
+        let here = self.reasons.iter().filter(|r| (r.input, r.axis) == (input, axis));
+        here.fold(error, |error, reason| error.note(&*reason.why))
+    }
+
     /// The sizes that inputs say, in the order of the inputs; then those that are given.
     pub fn sizes(&self) -> Vec<Var> {
         let mut found: Vec<Var> = Vec::new();
@@ -207,8 +244,8 @@ impl MemoryPlan {
             SizeRange::ALL => usize::from(!self.empty),
             range => range.least(),
         };
-        let fitting = || self.inputs.iter().zip(shapes);
-        for (port, shape) in fitting() {
+        let fitting = || self.inputs.iter().zip(shapes).enumerate();
+        for (input, (port, shape)) in fitting() {
             if port.shape.len() != shape.len() {
                 return Err(misfit(port, shape));
             }
@@ -218,11 +255,12 @@ impl MemoryPlan {
                 let from = format!("dimension {axis} of `{}`", port.name);
                 let (least, range) = (least(&sizes[at]), sizes[at].range());
                 if !(least..=range.most()).contains(&given) {
-                    return Err(misfit(port, shape).note(format!(
+                    let error = misfit(port, shape).note(format!(
                         "`{}`, {from}, is {given}; it must be {}",
                         sizes[at].name(),
                         range.limits_from(least)
-                    )));
+                    ));
+                    return Err(self.explained(error, input, axis));
                 }
                 values[at] = Some((given, from));
             }
@@ -231,7 +269,7 @@ impl MemoryPlan {
             let at = sizes.iter().position(|s| s == v)?;
             values[at].as_ref().map(|(value, _)| *value)
         };
-        for (port, shape) in fitting() {
+        for (input, (port, shape)) in fitting() {
             for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
                 let needed = dim.value(&of);
                 if needed == Some(given) {
@@ -247,7 +285,7 @@ impl MemoryPlan {
                         error = error.note(format!("`{}` is {value} by {from}", v.name()));
                     }
                 }
-                return Err(error);
+                return Err(self.explained(error, input, axis));
             }
         }
         Ok(values.into_iter().map(|v| v.map_or(1, |v| v.0)).collect())

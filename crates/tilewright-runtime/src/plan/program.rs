@@ -85,6 +85,8 @@ pub enum What {
         shape: Vec<Dim>,
         /// Axes whose extents give sizes their values.
         brings: Vec<(usize, Slot)>,
+        /// Why it must be so, where that is known.
+        why: Option<Arc<str>>,
     },
     /// Finds sizes in the elements of a list of integers, and refuses other ones.
     Sizes {

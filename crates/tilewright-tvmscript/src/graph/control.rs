@@ -130,17 +130,23 @@ impl GraphParser<'_> {
     }
 
     /// `R.match_cast(x, R.Tensor((n, 4), "float32"))`: the value, and the type that it is to have.
+    /// `why=` says why it must have it.
     pub(super) fn match_cast(&mut self, e: &ast::Expr) -> Result<Option<(GraphExpr, GraphType)>> {
         let ast::Expr::Call(c) = e else { return Ok(None) };
         match self.x.path(&c.func) {
             Some((Space::R, name)) if name == "match_cast" => {}
             _ => return Ok(None),
         }
-        let args = Args::bind(c, "R.match_cast", &["value", "struct_info"])?;
+        let args = Args::bind(c, "R.match_cast", &["value", "struct_info", WHY])?;
         let value = self.value(args.need("value")?)?;
         let ty = args.need("struct_info")?;
         self.dimensions(ty, &std::collections::HashMap::new())?;
-        Ok(Some((value, self.graph_type(ty)?)))
+        let mut attrs = Attrs::new();
+        if let Some(why) = args.get(WHY) {
+            attrs.insert(WHY.into(), Attr::Str(string(why)?.into()));
+        }
+        let cast = GraphExpr::Call { op: MATCH_CAST.into(), args: vec![value], attrs };
+        Ok(Some((cast, self.graph_type(ty)?)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Graph functions.
 
-use tilewright_ir::control::MATCH_CAST;
+use tilewright_ir::control::{MATCH_CAST, WHY};
 use tilewright_ir::text::{commas, quote, tuple};
 use tilewright_ir::visit::{Visit, free_vars, walk_attrs};
 use tilewright_ir::{
@@ -169,11 +169,13 @@ impl Printer<'_> {
         let value = match &b.value {
             GraphExpr::If(branches) => return self.branches(&b.var, branches),
             GraphExpr::Loop(l) => self.graph_loop(l),
-            GraphExpr::Call { op, args, .. } if **op == *MATCH_CAST && args.len() == 1 => {
+            GraphExpr::Call { op, args, attrs } if **op == *MATCH_CAST && args.len() == 1 => {
                 let of = self.value(&args[0]);
                 let ty = self.graph_type(b.var.ty(), false);
                 let name = self.names.define_graph(&b.var);
-                return self.line(&format!("{name} = R.match_cast({of}, {ty})"));
+                let why = attrs.get(WHY).map(|why| format!(", {WHY}={}", self.attr(why)));
+                let why = why.unwrap_or_default();
+                return self.line(&format!("{name} = R.match_cast({of}, {ty}{why})"));
             }
             value => self.value(value),
         };

@@ -1,6 +1,6 @@
 //! Where the passes begin: a module that may have been through them before.
 //!
-//! Late passes tell memory planning how values lie, by attributes of functions ([`marks`](crate::marks))
+//! Late passes tell memory planning how values lie, by attributes of functions ([`marks`](tilewright_graph::marks))
 //! and by strides of their parameters. A module that was printed behind them is compiled like any other:
 //! layouts, fusion and memory planning decide anew where values may lie, so that what was told is
 //! forgotten first. The graph is one of values, so that it means the same without.
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use tilewright_analysis::footprint::by_indices_alone;
 use tilewright_ir::{Function, Module, TensorFunc};
 
-use crate::marks::{COPY, PARTS, SLICE, VIEW};
-use crate::normal::name_outputs;
 use crate::parts::without_strides;
+use tilewright_graph::marks::{COPY, PARTS, SLICE, VIEW};
+use tilewright_graph::normal::name_outputs;
 
 /// A module as the first step takes it: with names for its outputs, and nothing told to memory planning.
 pub fn begin(module: &Module) -> Module {
