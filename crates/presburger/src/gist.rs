@@ -68,16 +68,16 @@ fn gist(
     rows.retain(|(row, _)| row.iter().any(|v| *v != 0));
     // The context, each conjunction with the divisions of this one.
     let mut frames = Vec::new();
+    let mut meets = false;
     for c in context {
         let mut frame = c.clone();
         let place = frame.take_divs(&basic.divs);
         let mut both = frame.clone();
         add_rows(&mut both, &rows, &place);
-        if !both.is_empty(budget)? {
-            frames.push((frame, place));
-        }
+        meets = meets || !both.is_empty(budget)?;
+        frames.push((frame, place));
     }
-    if frames.is_empty() {
+    if !meets {
         return Ok(None);
     }
     // What follows from the context alone goes first.
