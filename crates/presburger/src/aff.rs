@@ -33,6 +33,18 @@ impl Aff {
         Aff { frame: Basic::universe(row.len() - 1), row, den: 1 }
     }
 
+    /// The function with another constant.
+    pub fn with_constant(mut self, value: Int) -> Aff {
+        self.row[0] = value;
+        self
+    }
+
+    /// The function with another coefficient of a dimension.
+    pub fn with_coefficient(mut self, dim: usize, value: Int) -> Aff {
+        self.row[1 + dim] = value;
+        self
+    }
+
     /// The constant of the numerator.
     pub fn constant(&self) -> Int {
         self.row[0]

@@ -42,6 +42,7 @@ mod aff;
 mod basic;
 mod coalesce;
 mod eliminate;
+mod flow;
 mod gist;
 mod hull;
 mod lattice;
@@ -56,6 +57,7 @@ mod tableau;
 mod text;
 
 pub use aff::{Aff, PwAff};
+pub use flow::{Flow, Source, last_writers};
 pub use num::{Budget, Int, Res, Stop};
 pub use parse::ParseError;
 pub use relation::{Dim, Relation, Set, Space};

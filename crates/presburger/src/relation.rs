@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::aff::Aff;
 use crate::basic::{Basic, complement};
 use crate::eliminate::{explicit, lazily};
 use crate::num::{Budget, Int, Res, Stop};
@@ -246,6 +247,32 @@ impl Relation {
             }
         }
         Ok(true)
+    }
+
+    /// Without conjunctions that have no point.
+    pub(crate) fn without_empty(&self, budget: &Budget) -> Res<Relation> {
+        let mut parts = Vec::with_capacity(self.parts.len());
+        for p in self.parts.iter() {
+            if !p.is_empty(budget)? {
+                parts.push(p.clone());
+            }
+        }
+        Ok(Relation::new(self.space.clone(), parts))
+    }
+
+    /// The constraints of each conjunction, whose divisions must be explicit
+    /// ([`Relation::compute_divs`]): functions, and whether each is zero (or else not negative).
+    /// That divisions are what they are is not among them.
+    pub fn constraints(&self) -> Vec<Vec<(Aff, bool)>> {
+        let of = |p: &Basic| {
+            let mut frame = p.clone();
+            frame.eqs.clear();
+            frame.ineqs.clear();
+            let aff = |r: &[Int]| Aff::of_parts(frame.clone(), r.to_vec(), 1);
+            let eqs = p.eqs.rows().map(|r| (aff(r), true));
+            eqs.chain(p.ineqs.rows().map(|r| (aff(r), false))).collect()
+        };
+        self.parts.iter().map(of).collect()
     }
 
     /// Some point: the values of all dimensions, parameters first.
