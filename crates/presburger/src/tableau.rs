@@ -319,7 +319,7 @@ impl<'b, N: Num> Tableau<'b, N> {
     /// Exchanges a row and a column.
     fn pivot(&mut self, at: usize, col: usize) -> Res<()> {
         let width = 2 + self.columns();
-        self.budget.charge(N::COST * (1 + self.rows.len() * width / 32))?;
+        self.budget.charge(N::COST * (1 + self.rows.len() * width / 16))?;
         let c = 2 + col;
         {
             let row = &mut self.rows[at];

@@ -787,9 +787,8 @@ impl AccessInfo {
             let must = self.must.maps.iter().map(|m| (m, true));
             must.chain(self.may.maps.iter().map(|m| (m, false)))
         };
-        let sources = writes().map(|(m, is_certain)| {
-            Ok(Source { cells: m.raw.clone(), time: time(m)?, is_certain })
-        });
+        let sources = writes()
+            .map(|(m, is_certain)| Ok(Source { cells: m.raw.clone(), time: time(m)?, is_certain }));
         let sources = sources.collect::<Known<Vec<_>>>()?;
         let ctx = &sink.ctx;
         let flow = pb::last_writers(&sink.raw, &time(sink)?, &sources, &ctx.budget());
