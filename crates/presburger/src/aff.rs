@@ -87,7 +87,34 @@ impl Aff {
     pub(crate) fn of_parts(frame: Basic, row: Vec<Int>, den: Int) -> Aff {
         let mut out = Aff { frame, row, den };
         out.prune();
-        out
+        // Where a number is too large it is right as it is.
+        out.simplified().unwrap_or(out)
+    }
+
+    /// The same function with each division in its shortest form.
+    fn simplified(&self) -> Res<Aff> {
+        if !self.frame.all_explicit() {
+            return Ok(self.clone());
+        }
+        let (dims, n) = (self.frame.dims, self.frame.divs.len());
+        let mut simple = Aff::new(self.row[..1 + dims].to_vec());
+        let mut known: Vec<Aff> = Vec::new();
+        for div in 0..n {
+            let def = self.frame.divs.row(div);
+            let mut inner = Aff::new(def[1..2 + dims].to_vec());
+            for (e, c) in known.iter().zip(&def[2 + dims..]) {
+                if *c != 0 {
+                    inner = inner.add_scaled(e, *c)?;
+                }
+            }
+            let e = inner.scale_down(def[0])?.floor()?;
+            let c = self.row[self.frame.div_col(div)];
+            if c != 0 {
+                simple = simple.add_scaled(&e, c)?;
+            }
+            known.push(e);
+        }
+        simple.scale_down(self.den)
     }
 
     /// The columns, the numerator in them, and the denominator.
@@ -295,26 +322,7 @@ impl Aff {
                 }
             }
         }
-        // Definitions may have become shorter.
-        let mut simple =
-            Aff { frame: Basic::universe(dims), row: out.row[..1 + dims].to_vec(), den: 1 };
-        let mut known: Vec<Aff> = Vec::new();
-        for div in 0..n {
-            let def = out.frame.divs.row(div);
-            let mut inner = Aff::new(def[1..2 + dims].to_vec());
-            for (e, c) in known.iter().zip(&def[2 + dims..]) {
-                if *c != 0 {
-                    inner = inner.add_scaled(e, *c)?;
-                }
-            }
-            let e = inner.scale_down(def[0])?.floor()?;
-            let c = out.row[out.frame.div_col(div)];
-            if c != 0 {
-                simple = simple.add_scaled(&e, c)?;
-            }
-            known.push(e);
-        }
-        simple.scale_down(self.den)
+        out.simplified()
     }
 }
 

@@ -194,6 +194,7 @@ impl Basic {
         if self.void {
             return Ok(None);
         }
+        budget.charge(1 + (self.eqs.len() + self.ineqs.len()) * self.width() / 16)?;
         self.system()?.point(budget)
     }
 

@@ -10,7 +10,7 @@ use crate::aff::{Aff, PwAff};
 use crate::basic::{Basic, complement};
 use crate::eliminate::{explicit, fix_at, relax, remove_redundant};
 use crate::matrix::{negate, substitute};
-use crate::num::{Budget, Int, Res, Stop, add, neg};
+use crate::num::{Budget, Int, Res, Stop, add, gcd, mul, neg};
 use crate::relation::{Dim, Relation, Set, Space};
 
 type Piece = (Set, Aff);
@@ -41,15 +41,10 @@ impl Relation {
                 if !greatest {
                     mirror(&mut p, 1 + params)?;
                 }
-                let mut pieces = match best_of(&p, params, &space, budget) {
-                    Err(Stop::NoForm) => by_description(&p, params, &space, budget)?,
-                    pieces => pieces?,
-                };
-                if pieces.len() > 1 {
-                    pieces = apart(pieces, budget)?;
-                }
-                for piece in pieces {
-                    merge(&mut all, piece, &space, budget)?;
+                for pieces in groups(&p, params, &space, budget)? {
+                    for piece in apart(pieces, budget)? {
+                        merge(&mut all, piece, &space, budget)?;
+                    }
                 }
             }
         }
@@ -101,6 +96,9 @@ fn mirror(p: &mut Basic, col: usize) -> Res<()> {
 
 /// Pieces without a common point.
 fn apart(pieces: Vec<Piece>, budget: &Budget) -> Res<Vec<Piece>> {
+    if pieces.len() < 2 {
+        return Ok(pieces);
+    }
     let mut out: Vec<Piece> = Vec::new();
     for (set, aff) in pieces {
         let mut set = set;
@@ -197,6 +195,66 @@ fn best_of(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<
         _ => {}
     }
     Err(Stop::NoForm)
+}
+
+/// The pieces of the greatest value, in groups: the greatest of all groups counts.
+fn groups(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Vec<Piece>>> {
+    match best_of(p, params, space, budget) {
+        Err(Stop::NoForm) => {}
+        pieces => return Ok(vec![pieces?]),
+    }
+    match by_description(p, params, space, budget) {
+        Err(Stop::NoForm) => by_residues(p, params, space, budget),
+        pieces => Ok(vec![pieces?]),
+    }
+}
+
+/// Most residues that are told apart.
+const MAX_RESIDUES: Int = 128;
+
+/// The same for each residue of the dimension by itself, for which its divisions are affine in it:
+/// `floor((f + c x) / d)` with `x = m t + r`, where `d` divides `c m`, is
+/// `c m / d * t + floor((f + c r) / d)`.
+fn by_residues(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Vec<Piece>>> {
+    let col = 1 + params;
+    let mut out = Vec::new();
+    // The dimension is `scale * x + offset`.
+    let mut open: Vec<(Basic, Int, Int)> = vec![(p.clone(), 1, 0)];
+    while let Some((p, scale, offset)) = open.pop() {
+        budget.charge(4)?;
+        if p.is_empty(budget)? {
+            continue;
+        }
+        let Some(div) = depends(&p, col).iter().position(|d| *d) else {
+            let mut pieces = best_of(&p, params, space, budget)?;
+            for (_, a) in &mut pieces {
+                let mut row = vec![0; 1 + params];
+                row[0] = 1;
+                *a = a.scale(scale)?.add_scaled(&Aff::new(row), offset)?;
+            }
+            out.push(pieces);
+            continue;
+        };
+        let def = p.divs.row(div);
+        let period = def[0] / gcd(def[0], def[1 + col]);
+        if mul(scale, period)? > MAX_RESIDUES {
+            return Err(Stop::NoForm);
+        }
+        for r in 0..period {
+            let mut q = p.clone();
+            let mut expr = vec![0; q.width()];
+            (expr[0], expr[col]) = (r, period);
+            for row in q.eqs.rows_mut().chain(q.ineqs.rows_mut()) {
+                substitute(row, col, &expr)?;
+            }
+            for def in q.divs.rows_mut() {
+                substitute(&mut def[1..], col, &expr)?;
+            }
+            q.normalize()?;
+            open.push((q, mul(scale, period)?, add(offset, mul(scale, r)?)?));
+        }
+    }
+    Ok(out)
 }
 
 /// The same by what it is: a point without a greater one.

@@ -14,6 +14,8 @@ use crate::num::{self, Budget, Int, Res, Stop};
 
 /// A number of a tableau; `None` is an overflow.
 pub(crate) trait Num: Clone + PartialEq {
+    /// How many operations one with such numbers counts for.
+    const COST: usize;
     fn of(v: Int) -> Self;
     fn to_int(&self) -> Option<Int>;
     fn sign(&self) -> i8;
@@ -29,6 +31,7 @@ pub(crate) trait Num: Clone + PartialEq {
 }
 
 impl Num for Int {
+    const COST: usize = 1;
     fn of(v: Int) -> Self {
         v
     }
@@ -64,6 +67,7 @@ impl Num for Int {
 }
 
 impl Num for BigInt {
+    const COST: usize = 64;
     fn of(v: Int) -> Self {
         BigInt::from(v)
     }
@@ -183,7 +187,7 @@ impl<'b, N: Num> Tableau<'b, N> {
 
     /// Adds an unknown that is an affine function of the variables: constant first.
     fn add_function(&mut self, constant: &N, coefficients: &[N]) -> Res<usize> {
-        self.budget.charge(1 + self.rows.len() / 8)?;
+        self.budget.charge(N::COST * (1 + self.rows.len() / 8))?;
         let mut row = vec![N::of(0); 2 + self.columns()];
         row[0] = N::of(1);
         row[1] = constant.clone();
@@ -315,7 +319,7 @@ impl<'b, N: Num> Tableau<'b, N> {
     /// Exchanges a row and a column.
     fn pivot(&mut self, at: usize, col: usize) -> Res<()> {
         let width = 2 + self.columns();
-        self.budget.charge(1 + self.rows.len() * width / 32)?;
+        self.budget.charge(N::COST * (1 + self.rows.len() * width / 16))?;
         let c = 2 + col;
         {
             let row = &mut self.rows[at];
