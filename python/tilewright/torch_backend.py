@@ -16,12 +16,13 @@ It needs the packages ``torch``, ``onnx`` and ``onnxscript``: ``pip install tile
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import os
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
@@ -86,9 +87,24 @@ def tilewright_backend(
         decompositions=_torch_decompositions.table(),
         keep_inference_input_mutations=False,
     )
-    # Fused kernels of attention have gradients of their own, which no exporter knows.
-    with sdpa_kernel([SDPBackend.MATH]):
+    trains = torch.is_grad_enabled() and any(
+        isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs
+    )
+    # Fused kernels of attention, and of recurrent layers in training, have gradients of their own, which
+    # no exporter knows.
+    with sdpa_kernel([SDPBackend.MATH]), _without_onednn(trains):
         return compiler(graph, example_inputs)  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _without_onednn(wanted: bool) -> Iterator[None]:
+    """Has PyTorch take no kernels of oneDNN when it takes operators apart, if that is wanted."""
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(before and not wanted)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(before)
 
 
 def _is_weight(value: Any) -> bool:
