@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 import torch
-from torch._decomp import get_decompositions
+from torch._decomp import decomposition_table, get_decompositions
 
 aten = torch.ops.aten
 
@@ -28,7 +28,9 @@ def table() -> dict[Any, Callable[..., Any]]:
         aten._native_batch_norm_legit_functional.default,
     ]
     known = get_decompositions(normalizations)
+    gradients = [op for op in decomposition_table if "backward" in str(op)]
     return {
+        **{op: decomposition_table[op] for op in gradients},
         **{op: functools.partial(_by_batch, op, known[op]) for op in normalizations if op in known},
         aten.native_dropout.default: dropout,
         aten._transformer_encoder_layer_fwd.default: encoder_layer,
