@@ -195,7 +195,7 @@ class _Freezing:
         # They stay alive, so that no other tensor gets their identity.
         self._alive = weights
         self._plain: _Compiled | None = None
-        self._kept: dict[Any, tuple[list[Any], _Compiled]] = {}
+        self._kept: dict[Any, tuple[list[tuple[Any, Any]], _Compiled]] = {}
 
     def prepare(self) -> None:
         """Compiles it for weights none of which is frozen."""
@@ -225,7 +225,9 @@ class _Freezing:
         found = self._kept.get(key)
         if found is None:
             constants = {k: x.detach().clone() for k, x in fixed.items()}
-            found = list(fixed.values()), self._compiled_now(constants)
+            # Tensors and memory stay alive, so that nothing else gets their identity or address.
+            alive = [(x, x.detach()) for x in fixed.values()]
+            found = alive, self._compiled_now(constants)
             while len(self._kept) >= KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = found
