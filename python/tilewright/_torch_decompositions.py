@@ -1,7 +1,7 @@
 """Operators that PyTorch's ONNX exporter lacks or gets wrong, in operators that it exports.
 
-They are gradients that PyTorch does not take apart itself, and normalization by the statistics of a batch,
-which the exporter takes for that by running statistics.
+They are gradients that PyTorch does not take apart itself, normalization by the statistics of a batch,
+which the exporter takes for that by running statistics, and what PyTorch has in one piece.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 import torch
-from torch._decomp import get_decompositions
+from torch._decomp import decomposition_table, get_decompositions
 
 aten = torch.ops.aten
 
@@ -28,9 +28,12 @@ def table() -> dict[Any, Callable[..., Any]]:
         aten._native_batch_norm_legit_functional.default,
     ]
     known = get_decompositions(normalizations)
+    gradients = [op for op in decomposition_table if "backward" in str(op)]
     return {
+        **{op: decomposition_table[op] for op in gradients},
         **{op: functools.partial(_by_batch, op, known[op]) for op in normalizations if op in known},
         aten.native_dropout.default: dropout,
+        aten._transformer_encoder_layer_fwd.default: encoder_layer,
         aten.convolution_backward.default: convolution_backward,
         aten.max_pool2d_with_indices_backward.default: functools.partial(max_pool_backward, 2),
         aten.max_pool3d_with_indices_backward.default: functools.partial(max_pool_backward, 3),
@@ -55,6 +58,56 @@ def dropout(x: Any, p: float, train: bool | None) -> tuple[Any, Any]:
         return torch.zeros_like(x), torch.zeros_like(x, dtype=torch.bool)
     mask = aten.bernoulli.p(torch.empty_like(x, dtype=torch.bool), 1 - p)
     return x * mask.to(x.dtype) * (1 / (1 - p)), mask
+
+
+def encoder_layer(
+    x: Any,
+    width: int,
+    heads: int,
+    mixed: Any,
+    mixed_bias: Any,
+    out: Any,
+    out_bias: Any,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm: Any,
+    norm_bias: Any,
+    second_norm: Any,
+    second_norm_bias: Any,
+    wide: Any,
+    wide_bias: Any,
+    narrow: Any,
+    narrow_bias: Any,
+    mask: Any = None,
+    mask_type: int | None = None,
+) -> Any:
+    """A layer of an encoder, which PyTorch has in one piece where there are no gradients."""
+    if mask is not None or x.is_nested:
+        return NotImplemented
+    functional = torch.nn.functional
+
+    def attended(y: Any) -> Any:
+        q, k, v = functional.linear(y, mixed, mixed_bias).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+        weight = torch.softmax(torch.matmul(q, k.transpose(-1, -2)) * (width // heads) ** -0.5, -1)
+        return functional.linear(torch.matmul(weight, v).transpose(1, 2).flatten(2), out, out_bias)
+
+    def fed(y: Any) -> Any:
+        y = functional.linear(y, wide, wide_bias)
+        y = functional.gelu(y) if use_gelu else torch.relu(y)
+        return functional.linear(y, narrow, narrow_bias)
+
+    def first(y: Any) -> Any:
+        return functional.layer_norm(y, (width,), norm, norm_bias, eps)
+
+    def second(y: Any) -> Any:
+        return functional.layer_norm(y, (width,), second_norm, second_norm_bias, eps)
+
+    if norm_first:
+        x = x + attended(first(x))
+        return x + fed(second(x))
+    x = first(x + attended(x))
+    return second(x + fed(x))
 
 
 def _each(values: Sequence[int], count: int) -> list[int]:

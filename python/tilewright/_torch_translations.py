@@ -1,4 +1,4 @@
-"""Operators in ONNX where PyTorch's exporter makes more of them than there is."""
+"""Operators in ONNX that PyTorch's exporter lacks, or makes more of than there is."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def table() -> dict[Any, Callable[..., Any]]:
     return {
         torch.ops.aten.max_pool2d_with_indices.default: max_pool2d_with_indices,
         torch.ops.aten.max_pool3d_with_indices.default: max_pool3d_with_indices,
+        torch.ops.aten.mkldnn_rnn_layer.default: lstm_layer,
     }
 
 
@@ -72,3 +73,48 @@ def _max_pool(
         first = op.Constant(value_ints=[0])
         return op.Squeeze(maxima, first), op.Squeeze(places, first)
     return maxima, places
+
+
+def lstm_layer(
+    x: Any,
+    weight: Any,
+    recurrent: Any,
+    bias: Any,
+    recurrent_bias: Any,
+    hidden: Any,
+    cell: Any,
+    reverse: bool,
+    batch_sizes: Sequence[int],
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    train: bool,
+) -> Any:
+    """One layer of an LSTM in one direction, which is what PyTorch takes others apart into."""
+    is_lstm = mode == 2
+    if not is_lstm or train or bidirectional or batch_first or num_layers != 1 or batch_sizes:
+        raise NotImplementedError("a recurrent layer of another kind")
+
+    def ordered(gates: Any) -> Any:
+        """The gates in the order of ONNX, with an axis of directions."""
+        enter, forget, new, leave = op.Split(gates, num_outputs=4, axis=0)
+        return op.Unsqueeze(op.Concat(enter, leave, forget, new, axis=0), op.Constant(value_ints=[0]))
+
+    both = op.Concat(ordered(bias), ordered(recurrent_bias), axis=1) if has_biases else None
+    made, last, last_cell = op.LSTM(
+        x,
+        ordered(weight),
+        ordered(recurrent),
+        both,
+        None,
+        hidden,
+        cell,
+        hidden_size=hidden_size,
+        direction="reverse" if reverse else "forward",
+    )
+    made = op.Squeeze(made, op.Constant(value_ints=[1]))
+    # What training would keep is empty.
+    return made, last, last_cell, op.Constant(value_floats=[0.0])

@@ -16,12 +16,13 @@ It needs the packages ``torch``, ``onnx`` and ``onnxscript``: ``pip install tile
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import inspect
 import os
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
@@ -86,9 +87,24 @@ def tilewright_backend(
         decompositions=_torch_decompositions.table(),
         keep_inference_input_mutations=False,
     )
-    # Fused kernels of attention have gradients of their own, which no exporter knows.
-    with sdpa_kernel([SDPBackend.MATH]):
+    trains = torch.is_grad_enabled() and any(
+        isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs
+    )
+    # Fused kernels of attention, and of recurrent layers in training, have gradients of their own, which
+    # no exporter knows.
+    with sdpa_kernel([SDPBackend.MATH]), _without_onednn(trains):
         return compiler(graph, example_inputs)  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _without_onednn(wanted: bool) -> Iterator[None]:
+    """Has PyTorch take no kernels of oneDNN when it takes operators apart, if that is wanted."""
+    before = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(before and not wanted)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(before)
 
 
 def _is_weight(value: Any) -> bool:
@@ -179,7 +195,7 @@ class _Freezing:
         # They stay alive, so that no other tensor gets their identity.
         self._alive = weights
         self._plain: _Compiled | None = None
-        self._kept: dict[Any, tuple[list[Any], _Compiled]] = {}
+        self._kept: dict[Any, tuple[list[tuple[Any, Any]], _Compiled]] = {}
 
     def prepare(self) -> None:
         """Compiles it for weights none of which is frozen."""
@@ -209,7 +225,9 @@ class _Freezing:
         found = self._kept.get(key)
         if found is None:
             constants = {k: x.detach().clone() for k, x in fixed.items()}
-            found = list(fixed.values()), self._compiled_now(constants)
+            # Tensors and memory stay alive, so that nothing else gets their identity or address.
+            alive = [(x, x.detach()) for x in fixed.values()]
+            found = alive, self._compiled_now(constants)
             while len(self._kept) >= KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = found
