@@ -51,6 +51,10 @@ struct Table {
     narrow: HashMap<Var, Var>,
     /// The open sizes that these stand for.
     wide: HashMap<Var, Var>,
+    /// Forms of which it was asked whether they are never negative, and the answers.
+    signs: HashMap<Form, bool>,
+    /// What is known of sizes by their parts.
+    extremes: HashMap<Dim, order::Extremes>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
@@ -283,9 +287,10 @@ impl Dim {
     /// The size that an expression of integers stands for; `None` where it is none: negative
     /// numbers, loads, and what is no arithmetic.
     pub fn of(e: &Expr) -> Option<Dim> {
-        Some(match form_of(e)?.as_number() {
+        let form = form_of(e)?;
+        Some(match form.as_number() {
             Some(n) => Dim::from(usize::try_from(n).ok()?),
-            None => form_of(e)?.dim(),
+            None => form.dim(),
         })
     }
 
@@ -425,7 +430,8 @@ impl Form {
     fn remainder(&self) -> Option<(i128, Dim, Dim, Form)> {
         self.0.iter().find_map(|(atoms, c)| {
             let [Atom::Div(a, b)] = atoms.as_slice() else { return None };
-            let by = b.known().and_then(|b| i128::try_from(b).ok()).filter(|b| *c < 0 && c % b == 0)?;
+            let by =
+                b.known().and_then(|b| i128::try_from(b).ok()).filter(|b| *c < 0 && c % b == 0)?;
             let (times, of) = (-c / by, a.form());
             let has = |t: &Vec<Atom>, k: i128| t.is_empty() || self.coefficient(t) >= times * k;
             let all = of.0.iter().all(|(t, k)| has(t, *k));
@@ -706,13 +712,14 @@ mod tests {
         let vars = ["p", "q"].map(|name| Var::new(name, DType::I64));
         let mut state = 1u64;
         let mut random = |n: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % n
         };
         let points: Vec<[i128; 2]> = (1..10).flat_map(|p| (1..10).map(move |q| [p, q])).collect();
-        let mut sizes: Vec<(Dim, Vec<i128>)> = (0..2)
-            .map(|k| (Dim::open(&vars[k]), points.iter().map(|p| p[k]).collect()))
-            .collect();
+        let mut sizes: Vec<(Dim, Vec<i128>)> =
+            (0..2).map(|k| (Dim::open(&vars[k]), points.iter().map(|p| p[k]).collect())).collect();
         for round in 0..400 {
             let (a, b) = (random(sizes.len() as u64) as usize, random(sizes.len() as u64) as usize);
             let ((a, x), (b, y)) = (sizes[a].clone(), sizes[b].clone());

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result,
-    Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
+    Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar,
+    Module, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
 use crate::data::Element;
-use crate::dims::Facts;
 use crate::extents::{check_extents, check_rank};
+use crate::facts::Facts;
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;
@@ -255,7 +255,10 @@ impl Builder {
         let key = (func, same);
         if let Some(called) = self.calls.get(&key)
             && self.is_open_body(called.body)
-            && called.results.iter().all(|v| v.var().is_some_and(|v| self.defined_by.contains_key(&v.id())))
+            && called
+                .results
+                .iter()
+                .all(|v| v.var().is_some_and(|v| self.defined_by.contains_key(&v.id())))
         {
             return called.results.clone();
         }

@@ -15,14 +15,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::control::SIZE_REASONS;
+use tilewright_ir::dim::{self, Integer, SizeRange};
 use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphVar, Module, Result, Tensor};
 
 use crate::build::{Budget, Builder, Plain, name_list};
 use crate::data;
-use crate::dims::{self, Facts, Reason};
+use crate::dims;
 use crate::extents::{MAX_RANK, check_extents};
+use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
 use crate::imported::{Element, Imported};
 use crate::model::{Model, ValueKind, ValueType};
@@ -100,9 +101,9 @@ impl Model {
                 Ok(module) => return Ok(module),
                 Err(Stop::Fix(more)) => fixed.extend(more),
                 Err(Stop::Error(e)) => {
-                    let new = e.cause().is_some_and(|NeedsEqual { sizes: (a, b), node }| {
-                        facts.take(*a, *b, node)
-                    });
+                    let new = e
+                        .cause()
+                        .is_some_and(|NeedsEqual { sizes: (a, b), node }| facts.take(*a, *b, node));
                     if !new {
                         return Err(e.context(format!("`{}`", self.name)));
                     }
@@ -245,6 +246,7 @@ impl<'a> Importer<'a> {
         let mut shapes = shapes.into_iter();
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
         let mut builder = Builder::new(budget, registry::plain);
+        builder.facts = facts.clone();
         let graph: &GraphProto = &model.graph;
         let mut scope = Scope::new(graph, model)?;
         let mut params = Vec::new();
@@ -282,7 +284,7 @@ impl<'a> Importer<'a> {
                     None => {
                         let (var, value) = Imported::var_of(&part.name, Operand { shape, dtype });
                         params.push(var);
-                        facts.divided(&mut builder, value)?
+                        builder.divided(value)?
                     }
                 });
             }
@@ -302,7 +304,7 @@ impl<'a> Importer<'a> {
             scope.values.insert(proto.name.as_str(), value);
         }
         builder.narrow.declare(graph);
-        builder.facts = facts.clone();
+        *facts = builder.facts.clone();
         let names: Vec<Arc<str>> = parts.concat().iter().map(|v| v.name.as_str().into()).collect();
         Ok(Importer {
             model,

@@ -362,10 +362,8 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     };
     let whole = rows.floordiv(cells.max(1)) * cells;
     if count != blocks || whole != rows {
-        let error = Error::input(format!(
-            "{name}: {} does not hold {blocks} blocks of {cells} cells",
-            p.x
-        ));
+        let error =
+            Error::input(format!("{name}: {} does not hold {blocks} blocks of {cells} cells", p.x));
         return Err(unequal(error, [(count, blocks), (rows, whole)]));
     }
     let x = p.x.placeholder("x");

@@ -7,7 +7,8 @@ use tilewright_ir::control::WHY;
 use tilewright_ir::plan::Reason;
 use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::{
-    Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, OpenPlan, OpenPort, Result, Var,
+    Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, OpenPlan, OpenPort, Result,
+    Var,
 };
 
 use super::resolve::{Kind, ResolvedBody};

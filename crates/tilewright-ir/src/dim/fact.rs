@@ -41,7 +41,8 @@ impl Fact {
         if let Some((v, d)) = plain.or_else(|| solved().next()) {
             return Some(Fact::Is(v.clone(), d));
         }
-        if let Some(fact) = within(a, b).filter(|fact| matches!(fact, Fact::Within(v, ..) if of(v))) {
+        if let Some(fact) = within(a, b).filter(|fact| matches!(fact, Fact::Within(v, ..) if of(v)))
+        {
             return Some(fact);
         }
         free.iter().find_map(|v| multiple(a, b, v))
@@ -157,9 +158,8 @@ impl Dim {
     /// The size where one is at most another one.
     fn ordered(self, small: Dim, large: Dim) -> Dim {
         self.mapped(&|atom| {
-            let is_pair = |a: &Dim, b: &Dim| {
-                (*a, *b) == (small, large) || (*b, *a) == (small, large)
-            };
+            let is_pair =
+                |a: &Dim, b: &Dim| (*a, *b) == (small, large) || (*b, *a) == (small, large);
             match atom {
                 Atom::Max(a, b) if is_pair(a, b) => Some(large),
                 Atom::Min(a, b) if is_pair(a, b) => Some(small),
@@ -190,7 +190,10 @@ mod tests {
         assert_eq!(fact(n, n + 2), None);
         // A table of positions.
         assert_eq!(fact(n.min(512), n), Some(Fact::Within(v.clone(), 1, 512)));
-        assert_eq!(fact((n - 3).max(0) * 2, n * 2 - 6), Some(Fact::Within(v.clone(), 3, MAX_CELLS)));
+        assert_eq!(
+            fact((n - 3).max(0) * 2, n * 2 - 6),
+            Some(Fact::Within(v.clone(), 3, MAX_CELLS))
+        );
         assert_eq!(fact(n.min(512), m.min(512)), None);
         // Halved, rounded up, and doubled again.
         assert_eq!(fact(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));

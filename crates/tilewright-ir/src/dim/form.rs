@@ -172,7 +172,9 @@ impl Form {
         {
             return Form::number(low.div_euclid(d));
         }
-        if self.is_never_negative() && by.plus(self, -1).plus(&Form::number(1), -1).is_never_negative() {
+        if self.is_never_negative()
+            && by.plus(self, -1).plus(&Form::number(1), -1).is_never_negative()
+        {
             return Form::number(0);
         }
         Form::atom(Atom::Div(self.clone().dim(), by.clone().dim()))
@@ -188,7 +190,8 @@ impl Form {
         }
         let less = |t: &Term| Some((t.0.clone(), t.1.min(other.coefficient(&t.0))));
         let common = self.mapped(less);
-        let only = other.mapped(|t| Some((t.0.clone(), t.1.min(0))).filter(|_| self.coefficient(&t.0) == 0));
+        let only = other
+            .mapped(|t| Some((t.0.clone(), t.1.min(0))).filter(|_| self.coefficient(&t.0) == 0));
         let common = common.plus(&only, 1);
         let (x, y) = (self.plus(&common, -1).dim(), other.plus(&common, -1).dim());
         let (a, b) = if x <= y { (x, y) } else { (y, x) };

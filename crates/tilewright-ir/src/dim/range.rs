@@ -93,8 +93,10 @@ impl FromStr for SizeRange {
     fn from_str(text: &str) -> Result<SizeRange> {
         let ends = text.split_once("..").map(|(a, b)| (a.parse(), b.parse()));
         match ends {
-            Some((Ok(0), Ok(_))) => Err(Error::input(format!("`{text}` is no range of open sizes"))
-                .note("an open size is at least 1; a size of 0 is given as a number")),
+            Some((Ok(0), Ok(_))) => {
+                Err(Error::input(format!("`{text}` is no range of open sizes"))
+                    .note("an open size is at least 1; a size of 0 is given as a number"))
+            }
             Some((Ok(least), Ok(most))) => SizeRange::new(least, most),
             _ => Err(Error::input(format!("`{text}` is no range of sizes: expected LEAST..MOST"))),
         }

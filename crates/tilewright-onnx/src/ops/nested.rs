@@ -286,8 +286,9 @@ fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Impo
     if let Some(name) = never_runs(importer, node)? {
         return Err(Stop::Fix(vec![name]));
     }
-    let is_never =
-        |v: &Option<Imported>| v.as_ref().is_some_and(|v| known(v).is_ok_and(|n| n.is_some_and(|n| n < 1)));
+    let is_never = |v: &Option<Imported>| {
+        v.as_ref().is_some_and(|v| known(v).is_ok_and(|n| n.is_some_and(|n| n < 1)))
+    };
     if is_never(&trip) || is_never(&cond) {
         return without_iterations(node, graph, carried);
     }
@@ -325,7 +326,8 @@ fn without_iterations(
 ) -> Result<Vec<Imported>, Stop> {
     let stacked = graph.output.iter().skip(results.len() + 1);
     for info in stacked.take(node.output_count().saturating_sub(results.len())) {
-        let Some(TypeValue::Tensor(ty)) = info.r#type.as_ref().and_then(|t| t.value.as_ref()) else {
+        let Some(TypeValue::Tensor(ty)) = info.r#type.as_ref().and_then(|t| t.value.as_ref())
+        else {
             let error = format!("the body does not declare the type of `{}`", info.name);
             return Err(Error::model(error).into());
         };

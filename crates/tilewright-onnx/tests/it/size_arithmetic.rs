@@ -80,12 +80,8 @@ fn n_of(axis: i64) -> M {
     )
 }
 
-const N: &[Sizes] = &[
-    &[("B", 1), ("N", 1)],
-    &[("B", 2), ("N", 6)],
-    &[("B", 1), ("N", 31)],
-    &[("B", 3), ("N", 70)],
-];
+const N: &[Sizes] =
+    &[&[("B", 1), ("N", 1)], &[("B", 2), ("N", 6)], &[("B", 1), ("N", 31)], &[("B", 3), ("N", 70)]];
 
 #[test]
 fn halvings_are_one_division() {
@@ -162,7 +158,8 @@ fn a_shape_that_is_not_proved_is_checked_with_the_node() {
         .node_with("Concat", &["n", "last"], &["to"], [int("axis", 0)])
         .node("Reshape", &["x", "to"], &["z"])
         .output("z");
-    let open = agrees(&m, &[], &[&[("N", 6), ("M", 3)], &[("N", 6), ("M", 1)], &[("N", 4), ("M", 4)]]);
+    let open =
+        agrees(&m, &[], &[&[("N", 6), ("M", 3)], &[("N", 6), ("M", 1)], &[("N", 4), ("M", 4)]]);
     let said = refused(&open, &[&[5], &[3, 2]]);
     assert!(said.contains("node 2 (Reshape, opset 15) needs"), "{said}");
 }
@@ -222,7 +219,10 @@ fn a_table_that_is_cut_to_a_length_bounds_it() {
         assert!(said.contains("the size of `N` is 21, which is not in the range 1..20"), "{said}");
         if range != Some(("N", 1, 20)) {
             let why = "node 2 (Add, opset 15) needs";
-            assert!(said.contains(why) && said.contains("so `N` is at least 1 and at most 20"), "{said}");
+            assert!(
+                said.contains(why) && said.contains("so `N` is at least 1 and at most 20"),
+                "{said}"
+            );
         }
     }
 }
@@ -251,18 +251,32 @@ fn pads_of_what_is_missing() {
             .node_with("Transpose", &["x"], &["t"], [ints("perm", &[0, 2, 1])])
             .floats("scales", &[3], &[1.0, 1.0, 2.0])
             .ints("zeros", &[0, 0, 0, 0, 0])
-            .node_with("MaxPool", &["t"], &["p"], [ints("kernel_shape", &[2]), ints("strides", &[2])])
-            .node_with("Resize", &["p", "", "scales"], &["u"], [
-                text("coordinate_transformation_mode", "asymmetric"),
-                text("nearest_mode", "floor"),
-            ])
+            .node_with(
+                "MaxPool",
+                &["t"],
+                &["p"],
+                [ints("kernel_shape", &[2]), ints("strides", &[2])],
+            )
+            .node_with(
+                "Resize",
+                &["p", "", "scales"],
+                &["u"],
+                [
+                    text("coordinate_transformation_mode", "asymmetric"),
+                    text("nearest_mode", "floor"),
+                ],
+            )
             .node_with("Shape", &["u"], &["k"], [int("start", 2)])
             .node("Sub", &["n", "k"], &["d"])
             .node_with("Concat", &["zeros", "d"], &["pads"], [int("axis", 0)])
             .node_with("Pad", &["u", "pads"], &["y"], [text("mode", mode)])
             .node("Add", &["t", "y"], &["z"])
             .output("z");
-        let open = agrees(&m, &[], &[&[("B", 1), ("N", 9)], &[("B", 2), ("N", 4)], &[("B", 1), ("N", 33)]]);
+        let open = agrees(
+            &m,
+            &[],
+            &[&[("B", 1), ("N", 9)], &[("B", 2), ("N", 4)], &[("B", 1), ("N", 33)]],
+        );
         assert!(!open.has_control("main"), "{mode}");
     }
 }
@@ -280,7 +294,12 @@ fn blocks_divide_a_size_or_the_run_ends_with_the_node() {
     // Of a size that no variable is alone.
     let m = model()
         .input("x", [D::N(1), D::N(2), D::S("H"), D::N(4)])
-        .node_with("MaxPool", &["x"], &["p"], [ints("kernel_shape", &[1, 1]), ints("strides", &[2, 1])])
+        .node_with(
+            "MaxPool",
+            &["x"],
+            &["p"],
+            [ints("kernel_shape", &[1, 1]), ints("strides", &[2, 1])],
+        )
         .node_with("SpaceToDepth", &["p"], &["y"], [int("blocksize", 2)])
         .output("y");
     let open = agrees(&m, &[], &[&[("H", 3)], &[("H", 4)], &[("H", 15)]]);
@@ -332,7 +351,12 @@ fn only_the_sizes_that_matter_must_be_known() {
             .opset(18)
             .input("x", [D::N(1), D::N(2), D::S("H"), D::S("W")])
             .ints("to", &[1, 2, 5, 7])
-            .node_with("Resize", &["x", "", "", "to"], &["y"], [text("mode", mode), int("antialias", 1)])
+            .node_with(
+                "Resize",
+                &["x", "", "", "to"],
+                &["y"],
+                [text("mode", mode), int("antialias", 1)],
+            )
             .output("y");
         agrees(&m, &[], &[&[("H", 9), ("W", 12)], &[("H", 3), ("W", 50)], &[("H", 5), ("W", 7)]]);
     }
@@ -354,9 +378,12 @@ fn equal_expressions_of_equal_data_select_equally_many() {
             .node("GatherND", &["y", "j1"], &["b"])
             .node("Unsqueeze", &["b", "one"], &["b1"])
     };
-    for (op, inputs) in
-        [("Add", ["a", "b1"]), ("Concat", ["a", "b1"]), ("MatMul", ["b", "a"]), ("Less", ["a", "b1"])]
-    {
+    for (op, inputs) in [
+        ("Add", ["a", "b1"]),
+        ("Concat", ["a", "b1"]),
+        ("MatMul", ["b", "a"]),
+        ("Less", ["a", "b1"]),
+    ] {
         let axis = (op == "Concat").then(|| int("axis", 1));
         let m = picked().node_with(op, &inputs, &["z"], axis).output("z");
         agrees(&m, &[], &[&[("N", 5)], &[("N", 9)]]);

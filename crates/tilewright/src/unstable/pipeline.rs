@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use tilewright_analysis::at_once;
 use tilewright_auto::integer::expand;
-use tilewright_auto::{contractions, is_initialised, others};
+use tilewright_auto::{contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::layout::fold::fold_conversions;
 use tilewright_graph::layout::free::{mark_free, unmark};
@@ -180,9 +180,6 @@ pub fn run_stages(
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| stage.is_wanted(options)) {
         options.tell(stage.name(), 0, 1);
-        if stage == Stage::Lower {
-            module = graph::control::unmark_empty(&module, is_initialised);
-        }
         module = stage.run(&module, options)?;
         if stage == Stage::Legalize && graph::control::is_cut(&module) {
             // Functions have their last form but for loops.
