@@ -167,6 +167,15 @@ def test_versions_for_sizes_run_where_they_fit(digits: str) -> None:
         tilewright.load(digits).compile(dims={"N": (2, 8)})(images)
 
 
+def test_arrays_without_elements_run_by_a_version_of_their_own(digits: str) -> None:
+    exe = tilewright.load(digits).compile(specialize=[{"N": 3}])
+    images = np.zeros((0, 1, 8, 8), np.float32)
+    logits, probabilities = exe(images)
+    assert logits.shape == probabilities.shape == (0, 10)
+    with pytest.raises(tilewright.InputError, match="image"):
+        exe(np.zeros((1, 1, 8, 9), np.float32))
+
+
 def test_threads_may_share_an_executable(digits: str) -> None:
     exe = tilewright.load(digits, dims={"N": 5}).compile(threads=2)
     random = np.random.default_rng(0)

@@ -154,7 +154,8 @@ class Executable:
             return None
         key = tuple(sorted(shapes.items()))
         if key not in self._empty:
-            self._empty[key] = self._module.with_sizes(shapes=shapes).compile(**self._options)
+            options = {name: value for name, value in self._options.items() if name != "specialize"}
+            self._empty[key] = self._module.with_sizes(shapes=shapes).compile(**options)
         return self._empty[key]
 
     def __repr__(self) -> str:

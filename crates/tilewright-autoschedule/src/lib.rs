@@ -37,7 +37,6 @@ mod canonical;
 mod columns;
 pub mod contraction;
 mod digits;
-mod empty;
 pub mod generate;
 pub mod groups;
 pub mod integer;
@@ -56,8 +55,6 @@ pub mod tile;
 mod transforms;
 mod transpose;
 mod weave;
-
-pub use empty::is_initialised;
 
 use std::sync::Arc;
 
@@ -145,7 +142,6 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let mut sch = alone(&name, &unique_blocks(func));
     why.extend(reduction::schedule(&mut sch, &name, target));
     why.extend(spatial::schedule(&mut sch, &name, true, target));
-    why.extend(empty::initialise_before(&mut sch, &name));
     Ok((**sch.func(&name)?).clone())
 }
 

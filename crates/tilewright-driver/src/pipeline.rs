@@ -16,8 +16,9 @@
 
 use std::sync::Arc;
 
+use tilewright_polyhedral::at_once;
 use tilewright_autoschedule::integer::expand;
-use tilewright_autoschedule::{contractions, is_initialised, others};
+use tilewright_autoschedule::{contractions, others};
 use tilewright_graph as graph;
 use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
 use tilewright_layout::fold::fold_conversions;
@@ -25,7 +26,6 @@ use tilewright_layout::free::{mark_free, unmark};
 use tilewright_layout::parts::place_parts;
 use tilewright_layout::precompute::precompute;
 use tilewright_layout::{Leave, lift_layout};
-use tilewright_polyhedral::at_once;
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
@@ -180,9 +180,6 @@ pub fn run_stages(
     let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
     for stage in stages.filter(|stage| stage.is_wanted(options)) {
         options.tell(stage.name(), 0, 1);
-        if stage == Stage::Lower {
-            module = graph::control::unmark_empty(&module, is_initialised);
-        }
         module = stage.run(&module, options)?;
         if stage == Stage::Legalize && graph::control::is_cut(&module) {
             // Functions have their last form but for loops.

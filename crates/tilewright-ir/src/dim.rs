@@ -51,6 +51,10 @@ struct Table {
     narrow: HashMap<Var, Var>,
     /// The open sizes that these stand for.
     wide: HashMap<Var, Var>,
+    /// Forms of which it was asked whether they are never negative, and the answers.
+    signs: HashMap<Form, bool>,
+    /// What is known of sizes by their parts.
+    extremes: HashMap<Dim, order::Extremes>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
@@ -283,9 +287,10 @@ impl Dim {
     /// The size that an expression of integers stands for; `None` where it is none: negative
     /// numbers, loads, and what is no arithmetic.
     pub fn of(e: &Expr) -> Option<Dim> {
-        Some(match form_of(e)?.as_number() {
+        let form = form_of(e)?;
+        Some(match form.as_number() {
             Some(n) => Dim::from(usize::try_from(n).ok()?),
-            None => form_of(e)?.dim(),
+            None => form.dim(),
         })
     }
 

@@ -16,8 +16,8 @@ use tilewright_ir::{
 use tilewright_ops::{self as ops, Operand};
 
 use crate::data::Element;
-use crate::dims::Facts;
 use crate::extents::{check_extents, check_rank};
+use crate::facts::Facts;
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;

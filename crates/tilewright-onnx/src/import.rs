@@ -21,8 +21,9 @@ use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphVar, Module, Result, Te
 
 use crate::build::{Budget, Builder, Plain, name_list};
 use crate::data;
-use crate::dims::{self, Facts, Reason};
+use crate::dims;
 use crate::extents::{MAX_RANK, check_extents};
+use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
 use crate::imported::{Element, Imported};
 use crate::model::{Model, ValueKind, ValueType};
@@ -245,6 +246,7 @@ impl<'a> Importer<'a> {
         let mut shapes = shapes.into_iter();
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
         let mut builder = Builder::new(budget, registry::plain);
+        builder.facts = facts.clone();
         let graph: &GraphProto = &model.graph;
         let mut scope = Scope::new(graph, model)?;
         let mut params = Vec::new();
@@ -282,7 +284,7 @@ impl<'a> Importer<'a> {
                     None => {
                         let (var, value) = Imported::var_of(&part.name, Operand { shape, dtype });
                         params.push(var);
-                        facts.divided(&mut builder, value)?
+                        builder.divided(value)?
                     }
                 });
             }
@@ -302,7 +304,7 @@ impl<'a> Importer<'a> {
             scope.values.insert(proto.name.as_str(), value);
         }
         builder.narrow.declare(graph);
-        builder.facts = facts.clone();
+        *facts = builder.facts.clone();
         let names: Vec<Arc<str>> = parts.concat().iter().map(|v| v.name.as_str().into()).collect();
         Ok(Importer {
             model,

@@ -35,6 +35,7 @@ mod build;
 mod data;
 mod dims;
 mod extents;
+mod facts;
 mod fold;
 mod functions;
 mod graphs;

@@ -374,3 +374,54 @@ class Module:{FUNCTIONS}
     let meant = run_module(&module, "main", &[x]).unwrap_or_else(|e| fail(e));
     assert!(got.iter().zip(&meant).all(|(a, b)| a.same(b)));
 }
+
+/// Sums, products and extrema over as many elements as data say, and a product of matrices: of none they are
+/// what they begin with.
+#[test]
+fn what_is_reduced_over_nothing_is_what_it_begins_with() -> Result<()> {
+    let model = |op: &str, body: &str| {
+        format!(
+            r#"
+@I.ir_module
+class M:
+{FUNCTIONS}
+    @T.prim_func
+    def fold(a: T.handle, B: T.Buffer((3,), "float32")):
+        T.func_attr({{"tir_var_lower_bound": {{"p": 0}}}})
+        p = T.int64()
+        A = T.match_buffer(a, (p,), "float32")
+        for j, i in T.grid(3, p):
+            with T.block("B"):
+                vj = T.axis.spatial(3, j)
+                vi = T.axis.reduce(p, i)
+                with T.init():
+                    B[vj] = T.float32({op})
+                B[vj] = {body}
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")):
+        cls = M
+        n = T.int64()
+        s = T.int64()
+        c = R.call_tir(cls.count, (x,), out_sinfo=R.Tensor((1,), "int64"))
+        z = R.match_cast(R.tensor_to_shape(c), R.Shape([s]))
+        y = R.call_tir(cls.pick, (x,), out_sinfo=R.Tensor((s,), "float32"))
+        f = R.call_tir(cls.fold, (y,), out_sinfo=R.Tensor((3,), "float32"))
+        return f
+"#
+        )
+    };
+    for (start, body, of_two) in [
+        ("0", "B[vj] + A[vi]", 1.5f32),
+        ("1", "B[vj] * A[vi]", 0.5625),
+        ("-7", "T.max(B[vj], A[vi])", 0.75),
+    ] {
+        let module = parse(&model(start, body), &Sizes::new())?;
+        let executable = compile(&module, &Options::default())?;
+        let first: f32 = start.parse().expect("a number");
+        for (x, want) in [([0.25f32, 0.25], first), ([0.75, 0.75], of_two)] {
+            let got = executable.run(&[Tensor::from_slice(&[2], &x)?])?;
+            assert_eq!(got[0].as_slice::<f32>(), Some(&[want; 3][..]), "{body}");
+        }
+    }
+    Ok(())
+}

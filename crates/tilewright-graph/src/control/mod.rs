@@ -14,18 +14,20 @@
 //! * [`resolve`]: a body as a list of nodes over plain variables.
 //! * `pieces`: nodes with pieces in the place of calls.
 //! * `write`: nodes as a body again.
+//! * `empty`: functions that are right without elements.
 
+mod empty;
 mod pieces;
 pub mod resolve;
 mod write;
 
 use std::sync::Arc;
 
-use tilewright_analysis::stage::{Stage, open_stages};
+pub use empty::mark_empty;
 pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
-use tilewright_ir::{Attr, Function, GraphFunc, Module, Result, TensorFunc};
+use tilewright_ir::{Function, GraphFunc, Module, Result};
 
-use crate::functions::{each_tensor, located};
+use crate::functions::located;
 
 /// A graph function that was cut.
 #[derive(Clone, Debug)]
@@ -71,28 +73,4 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
 /// Whether a module was made by [`cut`].
 pub fn is_cut(module: &Module) -> bool {
     module.graphs().any(|(_, f)| f.attrs.contains_key(PIECE))
-}
-
-/// The module with [`TAKES_EMPTY`] at every tensor function that computes each cell of its results by
-/// itself, or from what a reduction combines: without elements, the loops do nothing. A reduction must be
-/// initialised then in any case, which its loops have to see to: [`unmark_empty`].
-pub fn mark_empty(module: &Module) -> Module {
-    each_tensor(module, |_, f| {
-        let is_plain = |s: &Stage| !s.is_reduction() || s.init.is_some();
-        if !f.attrs.contains_key(TAKES_EMPTY)
-            && open_stages(f).is_some_and(|all| all.iter().all(is_plain))
-        {
-            Arc::make_mut(f).attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
-        }
-    })
-}
-
-/// The module without [`TAKES_EMPTY`] at functions that have a reduction which is not initialised where it has
-/// nothing to combine.
-pub fn unmark_empty(module: &Module, is_initialised: impl Fn(&TensorFunc) -> bool) -> Module {
-    each_tensor(module, |_, f| {
-        if f.attrs.contains_key(TAKES_EMPTY) && !is_initialised(f) {
-            Arc::make_mut(f).attrs.remove(TAKES_EMPTY);
-        }
-    })
 }

@@ -3,8 +3,8 @@
 
 use crate::dim::range::SizeRange;
 
-use super::Dim;
 use super::form::{Atom, Form, Term, without};
+use super::{Dim, table};
 
 /// Steps that a proof may take: each puts a bound in the place of a term.
 const STEPS: usize = 64;
@@ -34,7 +34,15 @@ impl Form {
 
     /// Whether it is at least zero for all values of open sizes, as far as that can be shown.
     pub(super) fn is_never_negative(&self) -> bool {
-        self.shown(&mut { STEPS })
+        if self.compound().is_none() {
+            return self.shown(&mut { STEPS });
+        }
+        if let Some(known) = table().signs.get(self) {
+            return *known;
+        }
+        let shown = self.shown(&mut { STEPS });
+        table().signs.insert(self.clone(), shown);
+        shown
     }
 
     fn shown(&self, steps: &mut usize) -> bool {
@@ -137,10 +145,33 @@ fn lowest(atoms: &[Atom]) -> i128 {
     ends.fold(1, i128::saturating_mul)
 }
 
+/// What is known of a size by its parts.
+#[derive(Clone, Copy)]
+pub(super) struct Extremes {
+    /// The least and the most that it can be.
+    bounds: Option<(i128, i128)>,
+    /// How deep quotients, larger and smaller ones are in each other.
+    depth: usize,
+}
+
+impl Dim {
+    /// The same for each size once: parts are shared.
+    fn extremes(self) -> Extremes {
+        if let Some(known) = table().extremes.get(&self) {
+            return *known;
+        }
+        let form = self.form();
+        let depth = form.0.iter().flat_map(|t| &t.0).map(Atom::depth).max().unwrap_or(0);
+        let found = Extremes { bounds: form.bounds(), depth };
+        table().extremes.insert(self, found);
+        found
+    }
+}
+
 impl Atom {
     /// How deep quotients, larger and smaller ones are in each other.
     fn depth(&self) -> usize {
-        let of = |d: &Dim| d.form().0.iter().flat_map(|t| &t.0).map(Atom::depth).max().unwrap_or(0);
+        let of = |d: &Dim| d.extremes().depth;
         match self {
             Atom::Var(_) => 0,
             Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => 1 + of(a).max(of(b)),
@@ -149,7 +180,7 @@ impl Atom {
 
     /// The least and the most that it can be.
     fn bounds(&self) -> Option<(i128, i128)> {
-        let of = |d: &Dim| d.form().bounds();
+        let of = |d: &Dim| d.extremes().bounds;
         Some(match self {
             Atom::Var(v) => {
                 let range: SizeRange = v.range();

@@ -12,6 +12,7 @@ use tilewright_ops::Operand;
 use super::step::{Control, LoopGiven, Nested, OpenBody, Step};
 use super::{Builder, identifier};
 use crate::imported::{Element, Imported, Kind, Like};
+use crate::sizes;
 
 /// The type of values whose type is not written.
 fn object() -> GraphType {
@@ -115,8 +116,32 @@ impl Builder {
         d.vars().iter().any(|v| self.decided.contains(v))
     }
 
+    /// An input whose sizes are written as the multiples that they must be, which a run checks.
+    ///
+    /// # Errors
+    /// Those of making open sizes data.
+    pub(crate) fn divided(&mut self, input: Imported) -> Result<Imported> {
+        let mut why: Option<Arc<str>> = None;
+        for v in input.shape().iter().flat_map(|d| d.vars()) {
+            let Some((n, reason)) = self.facts.multiple(&v) else { continue };
+            why.get_or_insert(reason);
+            if !self.facts.is_divided(&v) {
+                self.hint = format!("{}_{n}", v.name());
+                let count = sizes::list(&[Dim::open(&v).floordiv(n)])?;
+                let part = self.part_of(&count)?;
+                self.facts.divide(&v, n, part);
+            }
+        }
+        let shape = input.shape().iter().map(|d| self.facts.in_parts(*d)).collect();
+        // Errors name the input.
+        if let Imported::Var { var, .. } = &input {
+            self.hint = var.name().to_string();
+        }
+        Ok(self.with_shape(&input, shape, why))
+    }
+
     /// The one element of a list as a size that an input decides.
-    pub(crate) fn part_of(&mut self, list: &Imported) -> Result<Dim> {
+    fn part_of(&mut self, list: &Imported) -> Result<Dim> {
         let sizes = self.sizes_of(list, 1)?;
         for v in sizes[0].vars() {
             self.decided.remove(&v);
