@@ -46,7 +46,7 @@ mod stages;
 pub mod view;
 pub mod winograd;
 
-pub use begin::begin;
+pub use begin::{begin, has_fixed_places};
 pub use fuse::fuse;
 pub use legalize::legalize;
 pub use memory::plan_memory;

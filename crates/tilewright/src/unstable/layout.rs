@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tilewright_auto::options::{CPU, FEATURES, TRIPLE, target};
-use tilewright_graph::begin;
 use tilewright_graph::layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_graph::layout::fold::DEFAULT_GROWTH;
 use tilewright_graph::layout::policy::Policy;
 use tilewright_graph::layout::{Left, cancel_layout, fold_constant};
 use tilewright_graph::normal::{output_names, results};
+use tilewright_graph::{begin, has_fixed_places};
 use tilewright_ir::plan::stored;
 use tilewright_ir::{Error, Module, Remarks, Result, Stored, TensorFunc, well_formed};
 use tilewright_plan::Problem;
@@ -23,12 +23,17 @@ use super::timings::Timings;
 use super::whole::{self, POLICIES, Whole};
 
 impl Options {
-    /// A module in a layout, its own for `None`; and the conversions that are left.
+    /// A module in a layout, its own for `None` and for a module that is lowered; and the conversions that
+    /// are left.
     ///
     /// # Errors
     /// As [`apply`], and those of [`Options::timings_of`]; [`Error::Input`] where there are fewer plans.
     pub fn lay_out(&self, layout: Option<Layout>, module: &Module) -> Result<(Module, Vec<Left>)> {
         let (io, mut why) = (self.io_layout, Remarks::new());
+        if has_fixed_places(module) {
+            // It was laid out before it was lowered.
+            return Ok((module.clone(), Vec::new()));
+        }
         match layout {
             Some(Layout::Plan) => choose(module, &self.timings_of(module)?, io, &mut why),
             Some(Layout::Ranked(place)) if has_choice(module) => {
