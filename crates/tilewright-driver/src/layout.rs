@@ -8,7 +8,7 @@ use tilewright_autoschedule::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_graph::fold::DEFAULT_GROWTH;
 use tilewright_graph::normal::{output_names, results};
 use tilewright_ir::{Error, Module, Remarks, Result, TensorFunc, well_formed};
-use tilewright_layout::begin;
+use tilewright_layout::{begin, has_fixed_places};
 use tilewright_layout::flow::{self, Costs, PlanOptions, Planned, plan_layout};
 use tilewright_layout::policy::ConvLayout;
 use tilewright_layout::solver::Problem;
@@ -24,7 +24,8 @@ use super::timings::Timings;
 use super::whole::{self, POLICIES, Whole};
 
 impl Options {
-    /// A module in a layout, its own for `None`; and the conversions that are left.
+    /// A module in a layout, its own for `None` and for a module that is lowered; and the conversions that
+    /// are left.
     ///
     /// # Errors
     /// As [`apply`], and those of [`Options::timings_of`]; [`Error::Input`] where there are fewer plans.
@@ -34,6 +35,10 @@ impl Options {
         module: &Module,
     ) -> Result<(Module, Vec<Left>)> {
         let (io, mut why) = (self.io_layout, Remarks::new());
+        if has_fixed_places(module) {
+            // It was laid out before it was lowered.
+            return Ok((module.clone(), Vec::new()));
+        }
         match layout {
             Some(LayoutPolicy::Plan) => choose(module, &self.timings_of(module)?, io, &mut why),
             Some(LayoutPolicy::Ranked(place)) if has_choice(module) => {

@@ -60,7 +60,7 @@ mod taint;
 pub mod tiled;
 mod writes;
 
-pub use begin::begin;
+pub use begin::{begin, has_fixed_places};
 pub use cancel::cancel_layout;
 pub use conversion::{Conversion, Pad};
 pub use flow::{IoLayout, Left, flow_layout};

@@ -616,7 +616,21 @@ fn capacity(b: &Buffer) -> Option<Dim> {
     if b.const_shape().is_none() && b.strides.is_empty() && b.elem_offset.is_none() {
         return Some(dim::product(dim::of_shape(&b.shape)?) * element);
     }
-    fixed_capacity(b).and_then(|n| usize::try_from(n).ok()).map(Dim::from)
+    let fixed = fixed_capacity(b).and_then(|n| usize::try_from(n).ok()).map(Dim::from);
+    fixed.or_else(|| Some(open_span(b)? * element))
+}
+
+/// The elements from the first to the last one of a buffer with strides that has elements at every size.
+fn open_span(b: &Buffer) -> Option<Dim> {
+    if b.elem_offset.is_some() || b.strides.is_empty() {
+        return None;
+    }
+    let (shape, strides) = (dim::of_shape(&b.shape)?, dim::of_shape(&b.strides)?);
+    if !shape.iter().all(|extent| extent.at_least(1)) {
+        return None;
+    }
+    let last = shape.into_iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
+    Some(last.fold(Dim::from(1), |span, step| span + step))
 }
 
 /// [`capacity`] of a buffer of constant size.

@@ -364,7 +364,7 @@ fn parts_of_open_sizes_compute_what_they_mean() {
 fn placed_parts_are_text_that_compiles_again() {
     let layouts = [None, Some(Layout::Plan), Some(Layout::Blocked(16)), Some(Layout::ChannelsLast)];
     let size = Some(Dim::open(&Var::new("n", DType::I64)));
-    let mut placed = [0; 2];
+    let (mut placed, mut tried) = ([0; 2], 0);
     for seed in seeds().step_by(3) {
         let open = if seed % 2 == 0 { [None; 2] } else { [size, None] };
         let maker = Maker::new(seed, 4, open).expect("a graph");
@@ -387,12 +387,12 @@ fn placed_parts_are_text_that_compiles_again() {
             let text = tilewright_driver::print(&staged);
             let again = tilewright_driver::parse(&text, &Sizes::new());
             let again = again.unwrap_or_else(fails(&what));
-            for layout in layouts {
-                let what = format!("{what} behind {} in {layout:?}", until.name());
-                let executable = compile(&again, &options(layout, 1));
-                let got = executable.and_then(|e| e.run(&inputs)).unwrap_or_else(fails(&what));
-                assert_agree(&what, &got, &expected);
-            }
+            tried += 1;
+            let layout = layouts[tried % layouts.len()];
+            let what = format!("{what} behind {} in {layout:?}", until.name());
+            let executable = compile(&again, &options(layout, 1));
+            let got = executable.and_then(|e| e.run(&inputs)).unwrap_or_else(fails(&what));
+            assert_agree(&what, &got, &expected);
         }
     }
     assert!(placed.iter().all(|n| *n > 0), "{placed:?}");
