@@ -271,7 +271,7 @@ impl Builder {
     /// A value as an operand of a function: open sizes are written into a tensor when the model
     /// runs.
     fn as_data(&mut self, value: &Imported) -> Result<Imported> {
-        if let Imported::Text(_) = value {
+        if let Imported::Text(_) | Imported::Chosen { .. } = value {
             return Err(Error::unsupported(
                 "strings are known at import only, and here they would be values of a run",
             ));

@@ -1,4 +1,4 @@
-//! From a decoded model to a module: node by node, in the order of the file.
+//! From a decoded model to a module: node by node, in an order in which each finds its inputs.
 //!
 //! Every size is a number or an expression of open sizes by the time that a node is looked at: the
 //! inputs' sizes are settled first ([`crate::dims`]), and what follows from them is computed on the way.
@@ -30,6 +30,7 @@ use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
 use crate::ops::value;
+use crate::order::{self, read_inside};
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry;
 use crate::sizes;
@@ -205,21 +206,6 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The names that the graphs of a node read from around them.
-fn read_inside<'a>(node: &'a NodeProto, out: &mut Vec<&'a str>) {
-    for graph in node.attribute.iter().filter_map(|a| a.g.as_deref()) {
-        let mut names: Vec<&'a str> = graph.output.iter().map(|v| v.name.as_str()).collect();
-        for inner in &graph.node {
-            names.extend(inner.input.iter().filter(|n| !n.is_empty()).map(String::as_str));
-            read_inside(inner, &mut names);
-        }
-        let mut own: HashSet<&str> = graph.input.iter().map(|v| v.name.as_str()).collect();
-        own.extend(graph.initializer.iter().map(|t| t.name.as_str()));
-        own.extend(graph.node.iter().flat_map(|n| &n.output).map(String::as_str));
-        out.extend(names.into_iter().filter(|n| !own.contains(n)));
-    }
-}
-
 impl<'a> Importer<'a> {
     fn new(
         model: &'a Model,
@@ -327,6 +313,7 @@ impl<'a> Importer<'a> {
         {
             let value = match self.output(&proto.name)? {
                 Imported::Text(texts) => Imported::Const(texts.to_bytes()?),
+                Imported::Chosen { at, of } => value::bytes_of(&mut self.builder, &at, &of)?,
                 value => value,
             };
             if let (Imported::Item { .. }, ValueKind::Tensor, Some(_)) =
@@ -364,8 +351,10 @@ impl<'a> Importer<'a> {
     fn nodes(&mut self) -> Result<(), Stop> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         let (graph, live) = (scope.graph, scope.live());
+        let order = order::sorted(graph, &scope.producers, &live);
         self.check_operators(graph, &live)?;
-        for (at, node) in graph.node.iter().enumerate().filter(|(at, _)| live[*at]) {
+        for at in order.map_err(|nodes| self.cycle(graph, &nodes))? {
+            let node = &graph.node[at];
             self.node(node, at).map_err(|stop| match stop {
                 Stop::Error(e) => {
                     let node = label(node, at, self.model);
@@ -381,6 +370,21 @@ impl<'a> Importer<'a> {
             })?;
         }
         Ok(())
+    }
+
+    /// The error of nodes that need each other.
+    fn cycle(&self, graph: &GraphProto, nodes: &[usize]) -> Error {
+        let names = nodes.iter().take(LISTED).map(|&at| label(&graph.node[at], at, self.model));
+        let names: Vec<String> = names.collect();
+        if let [alone] = &names[..] {
+            return Error::model(format!("{alone} reads what it computes"));
+        }
+        let more = if nodes.len() > LISTED { ", ..." } else { "" };
+        Error::model(format!(
+            "{} nodes form a cycle, in which each reads what the next one computes: {}{more}",
+            nodes.len(),
+            names.join(", ")
+        ))
     }
 
     /// Refuses the first node whose operator is not supported, and says of each such operator which
@@ -450,6 +454,7 @@ impl<'a> Importer<'a> {
         self.builder.hint = proto.output.first().cloned().unwrap_or_default();
         self.builder.node = node.label.clone();
         let results = match operator.import {
+            Import::Plain(import) if operator.moves => self.moved(node, import)?,
             Import::Plain(import) => self.plain(node, import)?,
             Import::WithGraphs(import) => {
                 let results = import(self, &node)?;
@@ -475,6 +480,21 @@ impl<'a> Importer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The values of a node that only moves the elements of its first input. Strings are moved as their
+    /// positions in a list.
+    fn moved(&mut self, node: Node<'a>, import: Plain) -> Result<Vec<Imported>, Stop> {
+        let (at, of) = match node.optional(0) {
+            Some(Imported::Text(texts)) => {
+                let (at, of) = texts.listed()?;
+                (Imported::Const(at), of)
+            }
+            Some(Imported::Chosen { at, of }) => ((**at).clone(), of.clone()),
+            _ => return self.plain(node, import),
+        };
+        let moved = self.plain(node.with_input(0, at)?, import)?;
+        Ok(moved.iter().map(|at| Imported::chosen(at, &of)).collect::<Result<_>>()?)
     }
 
     /// The values of a node without graphs. Where integers must be known that are computed when the
@@ -642,23 +662,15 @@ impl<'a> Importer<'a> {
                 continue;
             }
             let value = self.value(name)?.ok_or_else(|| {
-                let later = self.scopes.iter().rev().find_map(|scope| {
-                    let at = *scope.producers.get(name.as_str())?;
-                    Some(label(&scope.graph.node[at], at, self.model))
-                });
-                Error::model(match later {
-                    Some(later) => format!(
-                        "input {position}, `{name}`, is computed only by {later}: the nodes are not in order, or form a cycle"
-                    ),
-                    None => format!("input {position}, `{name}`, is defined nowhere"),
-                })
+                Error::model(format!("input {position}, `{name}`, is defined nowhere"))
             })?;
             if let (Imported::Item { .. }, false) = (&value, operator.takes_lists) {
                 return Err(Error::model(format!(
                     "input {position}, `{name}`, is a sequence or optional, and a tensor is needed"
                 )));
             }
-            if let (Imported::Text(_), false) = (&value, operator.takes_texts) {
+            let takes_texts = operator.takes_texts || (operator.moves && position == 0);
+            if let (Imported::Text(_) | Imported::Chosen { .. }, false) = (&value, takes_texts) {
                 return Err(Error::unsupported(format!(
                     "input {position}, `{name}`, holds strings, which the operator does not take here"
                 )));

@@ -16,7 +16,7 @@
 //! * `wire`, `model`, `data`: from bytes to a decoded model and to tensors, safely.
 //! * `functions`: calls of operators that a model defines itself, replaced by their nodes.
 //! * `dims`: the sizes that a model leaves open.
-//! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
+//! * `order`: nodes behind those that they read from. `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
 //! * `narrow`: element types of less than a byte, and floats of a byte.
 //! * `texts`: tensors of strings, which are known at import only.
@@ -46,6 +46,7 @@ mod narrow;
 mod node;
 mod operator;
 mod ops;
+mod order;
 pub mod proto;
 mod registry;
 mod sizes;

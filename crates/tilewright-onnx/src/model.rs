@@ -276,13 +276,9 @@ impl Model {
             Error::model("the file has no graph: it is truncated or no ONNX model")
         })?;
         let standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
-        let mut opsets = model.opset_import.iter().filter(|o| standard(&o.domain));
-        let opset = match (opsets.next(), opsets.next()) {
-            (opset, None) => opset.map_or(0, |o| o.version),
-            (_, Some(_)) => {
-                return Err(Error::model("the file gives the version of ONNX's operators twice"));
-            }
-        };
+        // Of several entries of a domain the last one counts, as in ONNX Runtime.
+        let opset = model.opset_import.iter().rfind(|o| standard(&o.domain));
+        let opset = opset.map_or(0, |o| o.version);
         if model.opset_import.is_empty() {
             return Err(Error::model(
                 "the file does not say which version of ONNX's operators it uses",
@@ -404,6 +400,11 @@ pub(crate) fn described(
                 // The tensors of a sequence need not have the same extents.
                 let dims = dims.map(|dims| vec![Dim::Open; dims.len()]);
                 return Ok((ValueKind::Sequence, dtype, dims));
+            }
+            TypeValue::Map(_) => {
+                return Err(Error::unsupported("it is a sequence of maps; maps are not supported")
+                    .note("`ZipMap` makes them of the scores of classes, which come as a matrix without it")
+                    .help("export the model without it: with skl2onnx by `options={'zipmap': False}`, with onnxmltools by `zipmap=False`"));
             }
             _ => "a sequence of values that are no tensors",
         },

@@ -63,7 +63,10 @@ pub(crate) fn run(
                 (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
             }
             Imported::Const(_) => Vec::new(),
-            Imported::Var { .. } | Imported::Item { .. } | Imported::Text(_) => return Ok(None),
+            Imported::Var { .. }
+            | Imported::Item { .. }
+            | Imported::Text(_)
+            | Imported::Chosen { .. } => return Ok(None),
         };
         machine.memory.insert(buffer.id(), values);
     }

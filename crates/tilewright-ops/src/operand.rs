@@ -309,6 +309,16 @@ pub(crate) fn centred(value: Expr, zero: &Option<Tensor>, at: &Expr, count: Dim)
     zero.iter().fold(value, |v, z| v - zero_at(z, at, count).cast(DType::I32))
 }
 
+/// Whether a value comes before another one in the order in which `NaN` is equal to itself, and comes after
+/// all numbers.
+pub(crate) fn before(a: Expr, b: Expr) -> Expr {
+    let less = a.clone().less(b.clone());
+    match a.dtype().is_float() {
+        false => less,
+        true => less.or(call(Intrin::IsNan, b).and(!call(Intrin::IsNan, a))),
+    }
+}
+
 /// Requires a floating-point type.
 pub(crate) fn require_float(op: &str, dtype: DType) -> Result<()> {
     match dtype.is_float() {

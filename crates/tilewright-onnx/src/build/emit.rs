@@ -70,7 +70,9 @@ pub(super) fn expr(value: &Imported) -> Result<GraphExpr> {
         Imported::Const(t) => Ok(GraphExpr::Const(t.clone())),
         Imported::Var { var, .. } | Imported::Item { var, .. } => Ok(var.expr()),
         Imported::Sizes(_) => Err(Error::internal("sizes are no operand")),
-        Imported::Text(_) => Err(Error::internal("strings are no operand")),
+        Imported::Text(_) | Imported::Chosen { .. } => {
+            Err(Error::internal("strings are no operand"))
+        }
     }
 }
 

@@ -18,26 +18,26 @@ use crate::extents::{check_extents, check_rank, checked_dims};
 use crate::fold::{self, View, row_major};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes, axes_or_all, axis, axis_or_end, required};
-use crate::operator::{MANY, Operator, op};
+use crate::operator::{MANY, Operator, moves, op};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("Concat", 7, MANY, concat),
     op("DepthToSpace", 7, 1, depth_to_space),
-    op("Expand", 8, 2, expand),
-    op("Flatten", 7, 1, flatten),
+    moves(op("Expand", 8, 2, expand)),
+    moves(op("Flatten", 7, 1, flatten)),
     op("OneHot", 9, 3, one_hot),
     op("Pad", 7, 4, pad),
-    op("Reshape", 7, 2, reshape),
+    moves(op("Reshape", 7, 2, reshape)),
     op("ReverseSequence", 10, 2, reverse_sequence),
-    op("Slice", 7, 5, slice),
+    moves(op("Slice", 7, 5, slice)),
     op("SpaceToDepth", 7, 1, space_to_depth),
     op("Split", 7, 2, split),
-    op("Squeeze", 7, 2, squeeze),
-    op("Tile", 7, 2, tile),
-    op("Transpose", 7, 1, transpose),
+    moves(op("Squeeze", 7, 2, squeeze)),
+    moves(op("Tile", 7, 2, tile)),
+    moves(op("Transpose", 7, 1, transpose)),
     op("Trilu", 14, 2, trilu),
-    op("Unsqueeze", 7, 2, unsqueeze),
+    moves(op("Unsqueeze", 7, 2, unsqueeze)),
 ];
 
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.

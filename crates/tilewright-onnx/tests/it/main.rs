@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one binary.
 
+mod classical;
 mod common;
 mod control;
 mod digits;

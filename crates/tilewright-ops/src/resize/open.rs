@@ -3,13 +3,21 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
 
 use super::parameters::{
-    Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
+    Coordinates, HALF_WIDTH, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
 };
 use crate::operand::{call, float_size, working};
 use crate::te::{self, Reducer};
 
 fn number(v: f64) -> Expr {
     Expr::float(v, DType::F64)
+}
+
+/// The type in which coordinates are computed: see [`Resize::coordinate`].
+fn coordinate_type(p: &Resize) -> DType {
+    match p.mode {
+        Interpolation::Nearest(_) => DType::F32,
+        _ => DType::F64,
+    }
 }
 
 /// The tables of an axis. A scale that is not a number is the quotient of the sizes.
@@ -20,7 +28,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let element = |at: Expr| at.max(number(0.0)).min(last.clone()).cast(DType::I32);
     if let Interpolation::Nearest(nearest) = p.mode {
         let index = te::compute(format!("index_{axis}"), &[length], |i| {
-            element(neighbour(nearest, coordinate(p, axis, &i[0])))
+            element(neighbour(nearest, coordinate(p, axis, &i[0]).cast(DType::F64)))
         });
         return Ok(Tables { index, weight: None });
     }
@@ -86,13 +94,14 @@ fn taps(p: &Resize, axis: usize) -> Result<(Dim, Expr)> {
 
 /// [`Resize::coordinate`] as an expression.
 fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
-    let (extent, length) =
-        (float_size(p.x.shape[axis], DType::F64), float_size(p.sizes[axis], DType::F64));
+    let dtype = coordinate_type(p);
+    let number = |v: f64| Expr::float(v, dtype);
+    let (extent, length) = (float_size(p.x.shape[axis], dtype), float_size(p.sizes[axis], dtype));
     let scale = match p.scales[axis] {
         s if s.is_nan() => length.clone() / extent.clone(),
         s => number(s),
     };
-    let o = o.clone().cast(DType::F64);
+    let o = o.clone().cast(dtype);
     let half = (o.clone() + number(0.5)) / scale.clone() - number(0.5);
     let width = scale.clone() * extent.clone();
     let one = length.clone().less_equal(number(1.0));
@@ -100,7 +109,7 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
         Coordinates::HalfPixel => half,
         Coordinates::PytorchHalfPixel => Expr::select(one, number(0.0), half),
         Coordinates::HalfPixelSymmetric => {
-            half + extent / number(2.0) * (number(1.0) - length / width)
+            extent / number(2.0) * (number(1.0) - length / width) + half
         }
         Coordinates::AlignCorners => {
             let flat = one.or(width.clone().equal(number(1.0)));
@@ -114,8 +123,8 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
 /// [`Nearest::of`] as an expression.
 fn neighbour(nearest: Nearest, x: Expr) -> Expr {
     match nearest {
-        Nearest::RoundPreferFloor => call(Intrin::Ceil, x - number(0.5)),
-        Nearest::RoundPreferCeil => call(Intrin::Floor, x + number(0.5)),
+        Nearest::RoundPreferFloor => call(Intrin::Ceil, x - number(0.5 + HALF_WIDTH)),
+        Nearest::RoundPreferCeil => call(Intrin::Floor, x + number(0.5 + HALF_WIDTH)),
         Nearest::Floor => call(Intrin::Floor, x),
         Nearest::Ceil => call(Intrin::Ceil, x),
     }

@@ -50,10 +50,6 @@ fn files_that_are_no_models() {
         decode(&[0x08, 8, 0x3a, 0]),
         "`f`: the file does not say which version of ONNX's operators it uses"
     );
-    assert_eq!(
-        decode(&[0x08, 8, 0x3a, 0, 0x42, 2, 0x10, 13, 0x42, 2, 0x10, 14]),
-        "`f`: the file gives the version of ONNX's operators twice"
-    );
 }
 
 #[test]
@@ -170,17 +166,14 @@ fn graphs_that_contradict_themselves() {
     let m = model()
         .input("x", [1])
         .node("Relu", &["y"], &["z"])
-        .node("Relu", &["x"], &["y"])
+        .node("Add", &["x", "z"], &["y"])
         .output("z");
     says(
         &m,
-        "node 0 (Relu, opset 13): input 0, `y`, is computed only by node 1 (Relu, opset 13): the nodes are not in order, or form a cycle",
+        "2 nodes form a cycle, in which each reads what the next one computes: node 0 (Relu, opset 13), node 1 (Add, opset 13)",
     );
     let m = model().input("x", [1]).node("Add", &["x", "z"], &["z"]).output("z");
-    says(
-        &m,
-        "node 0 (Add, opset 13): input 1, `z`, is computed only by node 0 (Add, opset 13): the nodes are not in order, or form a cycle",
-    );
+    says(&m, "node 0 (Add, opset 13) reads what it computes");
     let m = model().input("x", [1]).node("Add", &["x", "nothing"], &["z"]).output("z");
     says(&m, "node 0 (Add, opset 13): input 1, `nothing`, is defined nowhere");
     let mut m = relu();
