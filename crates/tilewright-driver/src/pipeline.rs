@@ -16,7 +16,6 @@
 
 use std::sync::Arc;
 
-use tilewright_polyhedral::at_once;
 use tilewright_autoschedule::integer::expand;
 use tilewright_autoschedule::{contractions, others};
 use tilewright_graph as graph;
@@ -26,6 +25,7 @@ use tilewright_layout::free::{mark_free, unmark};
 use tilewright_layout::parts::place_parts;
 use tilewright_layout::precompute::precompute;
 use tilewright_layout::{Leave, lift_layout};
+use tilewright_polyhedral::at_once;
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};

@@ -13,7 +13,7 @@ use tilewright_driver::{
     DType, Error, IoLayout, Module, Options, Sizes, Tensor, compile, load, parse, print,
 };
 use tilewright_ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
-use tilewright_schedule::table;
+
 use tilewright_schedule::table::{self, Example};
 use tilewright_transform::lower::bounds;
 

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tilewright_ir::control::WHY;
-use tilewright_ir::{Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var};
-use tilewright_runtime::{MemoryPlan, OpenPort};
+use tilewright_ir::{
+    Attr, Dim, Error, Expr, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Var,
+};
 use tilewright_runtime::plan::Reason;
 use tilewright_runtime::plan::program::{Block, Operation, Program, Register, Slot, What};
+use tilewright_runtime::{MemoryPlan, OpenPort};
 
 use tilewright_graph::call_sizes::extents;
 use tilewright_graph::control::resolve::{self, Kind, ResolvedBody};

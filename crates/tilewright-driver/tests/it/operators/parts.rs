@@ -362,7 +362,12 @@ fn parts_of_open_sizes_compute_what_they_mean() {
 /// What passes print is compiled like any other text, in every layout: where values lay is decided anew.
 #[test]
 fn placed_parts_are_text_that_compiles_again() {
-    let layouts = [None, Some(Layout::Plan), Some(Layout::Blocked(16)), Some(Layout::ChannelsLast)];
+    let layouts = [
+        None,
+        Some(LayoutPolicy::Plan),
+        Some(LayoutPolicy::Blocked(16)),
+        Some(LayoutPolicy::ChannelsLast),
+    ];
     let size = Some(Dim::open(&Var::new("n", DType::I64)));
     let (mut placed, mut tried) = ([0; 2], 0);
     for seed in seeds().step_by(3) {

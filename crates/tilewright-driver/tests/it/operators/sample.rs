@@ -77,7 +77,7 @@ fn blocks_products_and_determinants() {
     for n in RAGGED {
         let p = Blocks {
             x: Operand::f32(&[1, 2 * 6, n]),
-            image: vec![2, n + 2],
+            image: vec![2.into(), (n + 2).into()],
             block: vec![2, 3],
             strides: vec![1, 1],
             dilations: vec![1, 1],
