@@ -5,7 +5,6 @@
 //! fit, or fits nothing, is an error: a misspelt key must not go unnoticed.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
