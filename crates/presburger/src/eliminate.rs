@@ -31,7 +31,10 @@ pub(crate) fn lazily(mut basic: Basic, budget: &Budget) -> Res<Basic> {
         }
         let mut next = basic.clone();
         relax(&mut next)?;
-        if !by_equality(&mut next, budget)? && !by_shadow(&mut next, Some(FEW_ROWS), budget)? {
+        if !by_equality(&mut next, budget)?
+            && !by_strip(&mut next, budget)?
+            && !by_shadow(&mut next, Some(FEW_ROWS), budget)?
+        {
             return Ok(basic);
         }
         basic = next;
@@ -53,7 +56,10 @@ pub(crate) fn explicit(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
             continue;
         }
         relax(&mut basic)?;
-        if by_equality(&mut basic, budget)? || by_shadow(&mut basic, Some(FEW_ROWS), budget)? {
+        if by_equality(&mut basic, budget)?
+            || by_strip(&mut basic, budget)?
+            || by_shadow(&mut basic, Some(FEW_ROWS), budget)?
+        {
             open.push(basic);
             continue;
         }
@@ -134,6 +140,44 @@ fn by_equality(basic: &mut Basic, budget: &Budget) -> Res<bool> {
             substitute(row, k, &expr)?;
         }
     }
+}
+
+/// Finds `0 <= f - g * u <= r` with `r < g`, where `u` is a sum of unknowns and `f` has none: then
+/// `u = floor(f / g)`, an equality, which is used. Whether there was one; no equality has unknowns.
+fn by_strip(basic: &mut Basic, budget: &Budget) -> Res<bool> {
+    let unknowns = unknowns(basic);
+    for at in 0..basic.ineqs.len() {
+        let row = basic.ineqs.row(at);
+        let g = crate::matrix::content(&row[unknowns.clone()]);
+        if g < 2 {
+            continue;
+        }
+        let opposite = basic.ineqs.rows().any(|other| {
+            other[1..].iter().zip(&row[1..]).all(|(x, y)| *x == -*y)
+                && other[0].checked_add(row[0]).is_some_and(|r| r < g)
+        });
+        if !opposite {
+            continue;
+        }
+        let mut num = row.to_vec();
+        let mut eq = vec![0; row.len()];
+        for k in unknowns.clone() {
+            eq[k] = std::mem::take(&mut num[k]) / g;
+        }
+        // The row says that f - g u is not negative, which is implied from now on.
+        basic.ineqs.remove(at);
+        basic.add_div();
+        let div = basic.divs.len() - 1;
+        num.push(0);
+        eq.push(1);
+        basic.set_def(div, g, &num);
+        basic.eqs.push(&eq);
+        let mut order: Vec<usize> = (0..div).collect();
+        order.insert(unknowns.start - 1 - basic.dims, div);
+        basic.reorder_divs(&order);
+        return by_equality(basic, budget);
+    }
+    Ok(false)
 }
 
 /// The rows in which a column is bounded from below, and from above.
