@@ -4,7 +4,7 @@
 use tilewright_interp::run_module;
 use tilewright_ir::{GraphType, Module, Tensor, dim, well_formed};
 use tilewright_onnx::ImportOptions;
-use tilewright_onnx::proto::DataType;
+use tilewright_onnx::proto::{DataType, TensorProto};
 
 use super::common::*;
 
