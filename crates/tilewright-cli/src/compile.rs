@@ -13,9 +13,8 @@ use tilewright::unstable::codegen::llvm::{Emit, Llvm};
 use tilewright::unstable::compile::{Program, specialized};
 use tilewright::unstable::kept::{DataFiles, Entry};
 use tilewright::unstable::library::{build, plan};
-use tilewright::unstable::pipeline::Stage;
+use tilewright::unstable::pipeline::{self, Stage};
 use tilewright::unstable::runtime::file;
-use tilewright::unstable::winograd;
 use tilewright::{Error, Module, OptLevel, Options, Result, print};
 
 use super::answer::{Answer, Outcome, talk};
@@ -119,7 +118,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             drop(bar);
             let kept = if made.new.is_none() { ", from the program that was kept" } else { "" };
             talk!("note: wrote {} and {}{kept}", path.display(), header.display());
-            winograd::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
+            pipeline::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
             if let Some(Some((entry, files))) = made.new {
                 entry.keep_program(&made.program, &options, &files);
             }

@@ -126,6 +126,26 @@ impl Given {
         Ok(Some(text))
     }
 
+    /// The same of a program for all sizes, which depends on the ranges that sizes are given alone.
+    ///
+    /// # Errors
+    /// `Input` for sizes that cannot be read.
+    pub fn told_open(&self) -> Result<String> {
+        Ok(format!("open {:?}", sizes(&self.dims)?.ranges))
+    }
+
+    /// The sizes that are given, and those of values.
+    ///
+    /// # Errors
+    /// `Input` for sizes that cannot be read.
+    pub fn sizes(&self, values: &BTreeMap<String, Tensor>) -> Result<Sizes> {
+        let values = values.iter();
+        let add = |sizes: Sizes, (name, value): (&String, &Tensor)| {
+            sizes.value(name.clone(), value.clone())
+        };
+        Ok(values.fold(sizes(&self.dims)?, add))
+    }
+
     /// The module with the sizes that are given; the others stay open. Second, the files beside the
     /// model, as for [`Given::load_noted`].
     pub fn load_as_given(
@@ -138,11 +158,17 @@ impl Given {
         Ok((module(&draft, &sizes, &mut Vec::new())?, files))
     }
 
-    /// The module with all sizes left open that the model leaves open, and what is given.
-    pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
+    /// The module with all sizes left open that the model leaves open, and what is given. Third, the files
+    /// beside the model, as for [`Given::load_noted`].
+    pub fn load_open(
+        &self,
+        path: &Path,
+        entry: Option<&Entry>,
+    ) -> Result<(Module, Sizes, Option<DataFiles>)> {
         let (draft, sizes) = self.read(path)?;
+        let files = entry.and_then(|entry| entry.data_files(&draft));
         let open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
-        Ok((draft.module(&open)?, sizes))
+        Ok((draft.module(&open)?, sizes, files))
     }
 
     /// Reads a model, and what is given to it.
@@ -152,8 +178,7 @@ impl Given {
             true => BTreeMap::new(),
             false => self.values(&draft.inputs()?)?,
         };
-        let sizes = sizes(&self.dims)?;
-        let sizes = values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
+        let sizes = self.sizes(&values)?;
         Ok((draft, sizes))
     }
 

@@ -11,7 +11,7 @@ use tilewright::unstable::ir::Remarks;
 use tilewright::unstable::ir::show::visible;
 use tilewright::unstable::layout::{self, Port};
 use tilewright::unstable::measuring::file as tuning_file;
-use tilewright::unstable::pipeline::{Stage, run_stages};
+use tilewright::unstable::pipeline::{self, Stage, run_stages};
 use tilewright::unstable::plan::{Certificate, Cost, Plan};
 use tilewright::unstable::pricing::{Prices, prices};
 use tilewright::unstable::runtime::file;
@@ -25,7 +25,7 @@ use tilewright_report::{
     what_if,
 };
 
-use super::answer::{Answer, Outcome};
+use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
 use super::native::{Rounding, io_layout, target};
 use super::progress::Bar;
@@ -119,6 +119,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         fast_math.map(|error| reduced(&after, error, timings.target(), &mut why)).transpose()?;
     if arguments.explain {
         report::remarks(&why);
+        untiled(&after, timings.target())?;
     }
     let times = match profile {
         Some(profile) => measured(profile, &plans, transforms.as_deref(), timings.unit())?,
@@ -329,6 +330,14 @@ impl Found {
         }
         Ok(())
     }
+}
+
+/// Says which contractions of a laid out module have no register tiles, and why.
+fn untiled(module: &Module, target: &Target) -> Result<()> {
+    let options = Options { target: Some(target.clone()), ..Options::default() };
+    let scheduled = run_stages(module, &options, Stage::Schedule, |_, _| Ok(()))?;
+    pipeline::summary(&scheduled).iter().for_each(|text| talk!("note: {text}"));
+    Ok(())
 }
 
 /// The convolutions of a laid out module that are computed by transforms.

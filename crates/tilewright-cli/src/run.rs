@@ -14,10 +14,10 @@ use tilewright::unstable::ir::{Dim, OpenPort, Var};
 use tilewright::unstable::kept::{DataFiles, Entry, hash};
 use tilewright::unstable::load::fixed_inputs;
 use tilewright::unstable::onnx::{ValueKind, ValueType};
+use tilewright::unstable::pipeline;
 use tilewright::unstable::random::Random;
 use tilewright::unstable::runtime::file;
 use tilewright::unstable::runtime::npz::{self, Archive};
-use tilewright::unstable::winograd;
 use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
 
 use super::answer::{Answer, Outcome, talk};
@@ -204,10 +204,10 @@ impl Arguments {
         let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
         // Of what is kept, values do not have the names of the model.
         let is_named = matches!(self.profile, Some(Some(_)));
-        if !is_model || self.open || is_named || !self.native.can_be_kept() {
+        if !is_model || is_named || !self.native.can_be_kept() {
             return Ok(None);
         }
-        let told = self.given.told()?;
+        let told = if self.open { Some(self.given.told_open()?) } else { self.given.told()? };
         let told = told.map(|told| format!("{told} {}", self.native.told()));
         Ok(told.and_then(|told| Entry::of(&self.model, &told, options)))
     }
@@ -227,8 +227,9 @@ fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Optio
         return Ok(None);
     }
     notes.iter().for_each(|text| talk!("{text}"));
+    let sizes = arguments.given.sizes(&given)?;
     let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
-    Ok(Some(Ready { executable, given, sizes: Sizes::new(), left, times, new: None }))
+    Ok(Some(Ready { executable, given, sizes, left, times, new: None }))
 }
 
 /// The model, read and compiled.
@@ -241,8 +242,8 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
     }
     let (module, sizes, notes, files) = match arguments.open {
         true => {
-            let (module, sizes) = arguments.given.load_open(&arguments.model)?;
-            (module, sizes, Vec::new(), None)
+            let (module, sizes, files) = arguments.given.load_open(&arguments.model, entry)?;
+            (module, sizes, Vec::new(), files)
         }
         false => {
             let Loaded { module, sizes, notes, files } =
@@ -273,10 +274,10 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
             compile(&module, &Options { layout, specialize, ..options.clone() })?
         }
     };
-    let reduced = program.as_ref().and_then(|program| winograd::summary(&program.module));
-    let reduced: Vec<String> = reduced.map(|text| format!("note: {text}")).into_iter().collect();
-    reduced.iter().for_each(|text| talk!("{text}"));
-    let notes = [notes, reduced].concat();
+    let made = program.iter().flat_map(|program| pipeline::summary(&program.module));
+    let made: Vec<String> = made.map(|text| format!("note: {text}")).collect();
+    made.iter().for_each(|text| talk!("{text}"));
+    let notes = [notes, made].concat();
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();
     let mut inputs: Vec<String> =

@@ -24,7 +24,8 @@ mod write;
 use std::sync::Arc;
 
 use tilewright_analysis::stage::open_stages;
-pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
+pub use tilewright_ir::control::{NEEDS_ELEMENTS, PIECE, TAKES_EMPTY};
+use tilewright_ir::dim::open_size;
 use tilewright_ir::plan::program::Program;
 use tilewright_ir::{Attr, Function, GraphFunc, Module, Result};
 
@@ -87,6 +88,18 @@ pub fn program(module: &Module, entry: &str) -> Result<Program> {
 /// Whether a module was made by [`cut`].
 pub fn is_cut(module: &Module) -> bool {
     module.graphs().any(|(_, f)| f.attrs.contains_key(PIECE))
+}
+
+/// The module with [`NEEDS_ELEMENTS`] at every tensor function of open sizes without [`TAKES_EMPTY`]: a run
+/// that would give it an argument without elements ends before.
+pub fn mark_needs_elements(module: &Module) -> Module {
+    each_tensor(module, |_, f| {
+        let open = f.shape_vars();
+        let of_graph = !open.is_empty() && open.iter().all(|v| open_size(v).is_some());
+        if of_graph && !f.attrs.contains_key(TAKES_EMPTY) {
+            Arc::make_mut(f).attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
+        }
+    })
 }
 
 /// The module with [`TAKES_EMPTY`] at every tensor function that computes each cell of its results by
