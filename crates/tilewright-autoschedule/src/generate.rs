@@ -30,7 +30,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, DType, Error, Expr, ExprKind, Result};
+use tilewright_ir::{Attr, DType, Dim, Error, Expr, ExprKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
@@ -42,8 +42,8 @@ use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
 use crate::parts::{
-    self, TileBlocks, as_one, block, blocks, computed_at, copied, lay_out, no_unroll, number,
-    packed, partition, remainders, split, vectors, written,
+    self, TileBlocks, as_one, block, blocks, computed_at, copied, copies, lay_out, no_unroll,
+    number, packed, partition, remainders, split, vectors, written,
 };
 use crate::tile::{Source, Tile};
 
@@ -118,7 +118,12 @@ pub fn tiled(
     // no sums that nothing reads.
     let cut = columns.filter(|_| whole > 0 && rest > 0);
     if let Some(at) = cut.filter(|_| head.is_none()) {
-        partition(sch, &mut parts, at, &[number(whole), number(1)])?;
+        let axis = &c.axes[tile.vector_axis];
+        let sizes = match axis.is_open() {
+            true => [Some(axis.dim.floordiv(tile.width as usize).typed(DType::I32)), None],
+            false => [number(whole), number(1)],
+        };
+        partition(sch, &mut parts, at, &sizes)?;
         for p in &mut parts {
             p.last = std::mem::take(&mut p.ragged);
         }
@@ -126,7 +131,8 @@ pub fn tiled(
     let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).chain(head);
     let heads: Vec<BlockRef> = heads.collect();
     let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
-    let ragged = tile.row_axis.filter(|r| open || c.axes[*r].extent % tile.rows != 0);
+    let left = |r: &usize| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0);
+    let ragged = tile.row_axis.filter(left);
     if let Some(r) = ragged {
         let full = match open {
             true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
@@ -279,6 +285,11 @@ impl Inside<'_> {
         let inside = loops.get(around..loops.len() - usize::from(instruction.is_some()));
         let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { return Ok(()) };
         let direct = c.out[tile.vector_axis] == Some(1);
+        let columns = &c.axes[tile.vector_axis];
+        if kind == TileBlock::Finish && direct && last && columns.is_open() {
+            self.open_lanes(sch, block, lane, columns.dim)?;
+            return rows.iter().filter(|_| counted).try_for_each(|l| sch.unroll(l));
+        }
         // Only constant places in the tile keep it in registers.
         if kind != TileBlock::Finish || direct {
             // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
@@ -305,6 +316,32 @@ impl Inside<'_> {
             TileBlock::Finish if !direct => no_unroll(sch, &loops[around]),
             _ => Ok(()),
         }
+    }
+}
+
+impl Inside<'_> {
+    /// Stores the lanes of a last tile that an open number of columns leaves over: whole vectors, then one by
+    /// one. The others are no code.
+    fn open_lanes(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        lane: &LoopRef,
+        columns: Dim,
+    ) -> Result<()> {
+        let lanes = self.target.vectors.lanes(self.c.bytes) as usize;
+        let left = columns.modulo(self.tile.width as usize);
+        let whole = left.floordiv(lanes) * Dim::from(lanes);
+        let sizes = [whole, left.modulo(lanes)].map(|d| Some(d.typed(DType::I32)));
+        if self.tile.vectors == 1 {
+            let sizes = [sizes[1].clone(), None];
+            return copies(sch, &block.func, lane, &sizes).map(drop);
+        }
+        let [whole, single] = sizes;
+        copies(sch, &block.func, lane, &[whole, single, None])?;
+        let [vectors, lane] = split(sch, lane, None, lanes as i64)?;
+        sch.vectorize(&lane)?;
+        no_unroll(sch, &vectors)
     }
 }
 
@@ -486,7 +523,7 @@ fn pack(
         stretch(sch, func, c, tile)?;
     }
     let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
-    let ragged = c.axes[tile.vector_axis].extent % tile.width != 0 && !tile.guarded(c);
+    let ragged = tile.columns(c).1 != 0 && !tile.guarded(c);
     let ragged_group = c.group.as_ref().filter(|g| g.extent % g.size != 0);
     let mut copies = Vec::new();
     let mut other = None;

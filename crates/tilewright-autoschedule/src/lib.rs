@@ -11,7 +11,8 @@
 //! * [`contraction`]: contractions, recognised from their accesses.
 //! * [`integer`]: products of integers, made products of what instructions multiply.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
-//! * [`tile`]: the choice of a register tile, by a written cost model.
+//! * [`tile`]: register tiles, and what they cost by a written model.
+//! * `candidates`: the choice of a tile.
 //! * [`generate`]: the trace of a contraction.
 //! * `columns`: the few columns that whole vectors leave over.
 //! * `order`: the loops around a tile.
@@ -33,6 +34,7 @@
 //! it can be lifted out of the function and made once.
 
 mod axes;
+mod candidates;
 mod canonical;
 mod columns;
 pub mod contraction;
@@ -60,11 +62,11 @@ use std::sync::Arc;
 
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_transform::names::unique_blocks;
 use tilewright_schedule::{Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
-use tilewright_transform::names::unique_blocks;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::{follows, sole_reader};
@@ -72,6 +74,7 @@ use crate::contraction::{Contraction, is_free, steps};
 use crate::groups::Apart;
 use crate::options::{CPU, FEATURES, TRIPLE, target};
 use crate::parts::alone;
+use crate::price::candidates;
 use crate::tile::Tile;
 
 /// `auto_schedule` by name.
@@ -110,15 +113,20 @@ pub fn auto_schedule(
     why: &mut Remarks,
 ) -> Result<(Module, Trace)> {
     each(module, why, |name, func| {
-        let (tiled, mut said) = function(name, func, target);
-        let mut sch = tiled.unwrap_or_else(|| alone(name, func));
+        let Tiled { schedule, mut said, .. } = function(name, func, target);
+        let mut sch = schedule.unwrap_or_else(|| alone(name, func));
         said.extend(reduction::schedule(&mut sch, name, target));
         said.extend(spatial::schedule(&mut sch, name, false, target));
-        (Some(sch), said)
+        Tiled { schedule: Some(sch), said, untiled: Vec::new() }
     })
 }
 
-/// Schedules the contractions of every function, as [`auto_schedule`] does.
+/// The attribute of a function that says of which contractions a primitive refused every tile, so that
+/// their loops are plain ones, and why: a list of texts.
+pub const UNTILED: &str = "untiled";
+
+/// Schedules the contractions of every function, as [`auto_schedule`] does. A function keeps what was refused
+/// of a contraction without tiles ([`UNTILED`]).
 ///
 /// # Errors
 /// As [`auto_schedule`].
@@ -149,112 +157,154 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
 fn each(
     module: &Module,
     why: &mut Remarks,
-    schedule: impl Fn(&Arc<str>, &TensorFunc) -> (Option<Schedule>, Vec<Error>),
+    schedule: impl Fn(&Arc<str>, &TensorFunc) -> Tiled,
 ) -> Result<(Module, Trace)> {
     let mut out = module.clone();
     let mut trace = Trace::default();
     for (name, func) in module.tensors() {
-        let (scheduled, said) = schedule(name, func);
+        let Tiled { schedule, said, untiled } = schedule(name, func);
         why.extend(said);
-        let Some(sch) = scheduled.filter(|s| !s.trace().instructions.is_empty()) else { continue };
-        trace.instructions.extend(sch.trace().instructions.iter().cloned());
-        out.insert(name.clone(), (**sch.func(name)?).clone());
+        let sch = schedule.filter(|s| !s.trace().instructions.is_empty());
+        let mut made = match &sch {
+            Some(sch) => (**sch.func(name)?).clone(),
+            None if untiled.is_empty() => continue,
+            None => (**func).clone(),
+        };
+        trace.instructions.extend(sch.into_iter().flat_map(|s| s.trace().instructions.clone()));
+        if !untiled.is_empty() {
+            let texts = untiled.into_iter().map(|text| Attr::Str(text.into()));
+            made.attrs.insert(UNTILED.into(), Attr::List(texts.collect()));
+        }
+        out.insert(name.clone(), made);
     }
     Ok((out, trace))
 }
 
-/// The schedule of the contractions of a function; `None` where there are none.
-fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> (Option<Schedule>, Vec<Error>) {
+/// What became of the contractions of a function.
+#[derive(Default)]
+struct Tiled {
+    /// The schedule; `None` where there is nothing to do.
+    schedule: Option<Schedule>,
+    /// What was refused.
+    said: Vec<Error>,
+    /// The contractions of which every tile was refused, and the reason.
+    untiled: Vec<String>,
+}
+
+/// The schedule of the contractions of a function.
+fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
     if func.buffers().any(|b| !b.axis_separators.is_empty()) {
-        return (None, Vec::new());
+        return Tiled::default();
     }
     let mut said = Vec::new();
     // Groups stay together where one of them gets no tiles.
     if let Some(apart) = groups::apart(name, func) {
-        let (found, why) = tiles(name, apart, target);
-        said = why;
-        if found.is_some() {
-            return (found, said);
+        let found = tiles(name, apart, target);
+        if found.schedule.is_some() {
+            return found;
         }
+        said = found.said;
     }
     let apart = Apart::none(name, func);
     match transforms::schedule(&apart.schedule, name, func, target) {
-        Some(Ok(schedule)) => return (Some(schedule), said),
+        Some(Ok(schedule)) => return Tiled { schedule: Some(schedule), said, untiled: Vec::new() },
         Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
         None => {}
     }
-    let (found, why) = tiles(name, apart, target);
-    said.extend(why);
-    (found, said)
+    let mut found = tiles(name, apart, target);
+    found.said.splice(0..0, said);
+    found
 }
 
-/// The tiles of a function; `None` where there are none, or a contraction that was taken apart has
+/// The tiles of a function; no schedule where there are none, or a contraction that was taken apart has
 /// none.
-fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> (Option<Schedule>, Vec<Error>) {
-    let mut sch = apart.schedule;
-    let Ok(func) = sch.func(name).cloned() else { return (None, Vec::new()) };
-    let Some(stages) = open_stages(&func) else { return (None, Vec::new()) };
-    let (mut changed, mut said) = (false, Vec::new());
-    for k in 0..stages.len() {
+fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> Tiled {
+    let mut sch = apart.schedule.clone();
+    let Ok(func) = sch.func(name).cloned() else { return Tiled::default() };
+    let Some(stages) = open_stages(&func) else { return Tiled::default() };
+    let tiling = Tiling { name, func: &func, stages: &stages, apart: &apart, target };
+    let (mut changed, mut tiled) = (false, Tiled::default());
+    for (k, stage) in stages.iter().enumerate() {
+        let (made, refused) = tiling.of_stage(&sch, k);
+        if let (None, Some(first)) = (&made, refused.first()) {
+            tiled.untiled.push(format!("`{}`: {}", stage.name(), in_a_line(first)));
+        }
+        let refused = refused.into_iter();
+        tiled.said.extend(refused.map(|e| e.context(format_args!("function `{name}`"))));
+        match made {
+            Some(trial) => (sch, changed) = (trial, true),
+            None if apart.blocks.contains(stage.name()) => return tiled,
+            None => {}
+        }
+    }
+    Tiled { schedule: changed.then_some(sch), ..tiled }
+}
+
+/// What an error says, with its notes.
+fn in_a_line(e: &Error) -> String {
+    let d = e.diagnostic();
+    let parts = [d.message.clone()].into_iter().chain(d.notes.iter().cloned());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Most tiles of a contraction that are tried.
+const TRIES: usize = 6;
+
+/// The tiles of a function in the making.
+struct Tiling<'a> {
+    name: &'a Arc<str>,
+    func: &'a TensorFunc,
+    stages: &'a [Stage],
+    apart: &'a Apart,
+    target: &'a Target,
+}
+
+impl Tiling<'_> {
+    /// A schedule with tiles for a stage: the cheapest that no primitive refuses. `None` where there are none.
+    /// Second, what was refused.
+    fn of_stage(&self, sch: &Schedule, k: usize) -> (Option<Schedule>, Vec<Error>) {
         let is_free = |b: &Buffer| {
-            let from = apart.copies.iter().find(|copy| copy.to == b.name);
-            is_free(&func, from.map_or(b, |copy| &copy.from))
+            let from = self.apart.copies.iter().find(|copy| copy.to == b.name);
+            is_free(self.func, from.map_or(b, |copy| &copy.from))
         };
-        let found = contraction(&func, &stages, k, is_free).and_then(|(c, epilogue)| {
-            let (c, tile) = price::chosen(c, &stages[k], target)?;
-            Some((c, tile, epilogue.map(|e| e.name().clone())))
-        });
-        let needed = apart.blocks.contains(stages[k].name());
-        let Some((c, tile, next)) = found else {
-            if needed {
-                return (None, said);
-            }
-            continue;
+        let mut refused = Vec::new();
+        let Some((c, next)) = contraction(self.func, self.stages, k, is_free) else {
+            return (None, refused);
         };
-        let copies: Vec<Arc<str>> = apart
-            .copies
-            .iter()
-            .filter(|copy| c.operands.iter().any(|o| o.buffer.name == copy.to))
-            .map(|copy| copy.block.clone())
-            .collect();
-        // What a refusal leaves half done is thrown away.
-        let made = |c: &Contraction, tile: &Tile| -> Result<Schedule> {
-            let mut trial = sch.clone();
-            generate::tiled(&mut trial, name, c, tile, next.as_deref(), &copies, target)?;
-            Ok(trial)
-        };
-        let mut trial = made(&c, &tile);
-        if trial.is_err() && tile.along.is_some() {
-            // What is left over of the columns is a tile like others then.
-            trial = made(&c, &Tile { along: None, ..tile });
-        }
-        if trial.is_err() && tile.beyond(&c) {
-            // Nothing is read beyond the last value then.
-            let mut c = c;
-            c.operands.iter_mut().for_each(|o| o.made = false);
-            if let Some((c, tile)) = price::chosen(c, &stages[k], target) {
-                trial = made(&c, &tile);
+        let next = next.map(|e| e.name().clone());
+        for (c, tile) in candidates(c, &self.stages[k], self.target).iter().take(TRIES) {
+            match self.made(sch, c, tile, next.as_deref()) {
+                Ok(trial) => return (Some(trial), refused),
+                Err(e) => refused.push(e.context(tile.text(c))),
             }
         }
-        match trial {
-            Ok(trial) => (sch, changed) = (trial, true),
-            Err(e) => {
-                said.push(e.context(format_args!("function `{name}`")));
-                if needed {
-                    return (None, said);
-                }
-            }
-        }
+        (None, refused)
     }
-    // Whether tiles of open sizes can be made code of depends on what is derived from them.
-    if changed && !stages.iter().all(Stage::is_fixed) {
-        let lowered = sch.func(name).and_then(|f| lower(f));
-        if let Err(e) = lowered {
-            said.push(e.context(format_args!("function `{name}`")));
-            return (None, said);
-        }
+
+    /// A schedule with a tile for a contraction; what a refusal leaves half done is thrown away.
+    fn made(
+        &self,
+        sch: &Schedule,
+        c: &Contraction,
+        tile: &Tile,
+        next: Option<&str>,
+    ) -> Result<Schedule> {
+        let reads = |to: &str| c.operands.iter().any(|o| *o.buffer.name == *to);
+        let copies = self.apart.copies.iter().filter(|copy| reads(&copy.to));
+        let copies: Vec<Arc<str>> = copies.map(|copy| copy.block.clone()).collect();
+        let mut trial = sch.clone();
+        generate::tiled(&mut trial, self.name, c, tile, next, &copies, self.target)?;
+        is_code(trial.func(self.name)?)?;
+        Ok(trial)
     }
-    (changed.then_some(sch), said)
+}
+
+/// Whether code can be made of a function with open sizes, which depends on what is derived from its tiles.
+fn is_code(func: &TensorFunc) -> Result<()> {
+    match func.sizes().is_empty() {
+        true => Ok(()),
+        false => lower(func).map(drop),
+    }
 }
 
 /// The contraction that a stage is, with the stage that alone reads its result, point by point.

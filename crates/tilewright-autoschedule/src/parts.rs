@@ -124,7 +124,7 @@ impl TileBlocks {
 
 /// Takes a loop of a function apart into parts of so many iterations. Returns the blocks of those behind the
 /// first one, in order: copies of its blocks.
-fn copies(
+pub(crate) fn copies(
     sch: &mut Schedule,
     func: &str,
     l: &LoopRef,

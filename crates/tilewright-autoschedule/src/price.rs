@@ -247,19 +247,34 @@ fn near(stage: &Stage, target: &Target) -> f64 {
     2.0 * cells(&stage.buffer).unwrap_or(0.0) / lanes * target.costs.vector_first * share
 }
 
-/// The tile that a contraction gets. Where groups or windows leave little to use again, the loops of
-/// `crate::reduction` stay where they take less; but tiles of whole vectors of channels have
-/// their padding computed for them alone (measured: 0.75 to 1.03 of the time of these loops).
+/// The tile that a contraction gets, where its loops are made as they are chosen.
 pub(crate) fn chosen(
     c: Contraction,
     stage: &Stage,
     target: &Target,
 ) -> Option<(Contraction, Tile)> {
-    let (c, tile) = tile::choose(c, target)?;
-    let batch = |k: usize| c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1;
-    let alone = c.axes_where(IterKind::Spatial, batch).is_empty();
-    let divides = c.axes[tile.vector_axis].extent % tile.width == 0;
-    let whole = tile.both(&c) && (divides || tile.exact(&c));
-    (alone || whole || tile.price < untiled(stage, 1.0, target, &Operands::default()))
-        .then_some((c, tile))
+    candidates(c, stage, target).into_iter().next()
+}
+
+/// The tiles that a contraction may get, the cheapest first. Where groups or windows leave little to use
+/// again, the loops of `crate::reduction` stay where they take less; but tiles of whole vectors of
+/// channels have their padding computed for them alone (measured: 0.75 to 1.03 of the time of these loops).
+pub(crate) fn candidates(
+    c: Contraction,
+    stage: &Stage,
+    target: &Target,
+) -> Vec<(Contraction, Tile)> {
+    let mut all = crate::candidates::candidates(c, target);
+    let plain = untiled(stage, 1.0, target, &Operands::default());
+    let pays = |c: &Contraction, tile: &Tile| {
+        let batch = |k: usize| c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1;
+        let alone = c.axes_where(IterKind::Spatial, batch).is_empty();
+        let divides = tile.columns(c).1 == 0;
+        let whole = tile.both(c) && (divides || tile.exact(c));
+        alone || whole || tile.price < plain
+    };
+    // Where the best one does not pay, none does.
+    let some = all.iter().take_while(|(c, tile)| pays(c, tile)).count();
+    all.truncate(some);
+    all
 }

@@ -64,13 +64,8 @@ const IN_FLIGHT: f64 = 320.0;
 const PAGE_BYTES: i64 = 4096;
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: f64 = 64.0;
-/// The largest part of the price that packing in a run may be: where an operand is hardly used
-/// again, copying it costs more than reading it as it lies.
-const PACKING: f64 = 0.25;
 /// Lanes of the shortest vector.
-const FEWEST: i64 = 4;
-/// The fewest steps of a reduction, and of products in all, for which tiles pay.
-const WORK: (i64, i64) = (4, 1 << 12);
+pub(crate) const FEWEST: i64 = 4;
 
 /// How the vectors of the vector operand are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,11 +113,23 @@ impl Tile {
         all
     }
 
+    /// Its sizes and axes, for people.
+    pub fn text(&self, c: &Contraction) -> String {
+        let name = |k: usize| c.axes[k].var.name();
+        let rows =
+            self.row_axis.map_or(String::new(), |r| format!("{} of `{}` by ", self.rows, name(r)));
+        format!("tiles of {rows}{} of `{}`", self.width, name(self.vector_axis))
+    }
+
     /// How many whole tiles there are along the vector axis, and how many values are left over. Where
-    /// there are fewer values than a tile has, they are one that is left over.
+    /// there are fewer values than a tile has, they are one that is left over. Of an open axis, for
+    /// decisions: any number may be left over, half of a tile on average.
     pub fn columns(&self, c: &Contraction) -> (i64, i64) {
-        let n = c.axes[self.vector_axis].extent;
-        (n / self.width, n % self.width)
+        let axis = &c.axes[self.vector_axis];
+        match axis.is_open() {
+            true => ((axis.extent / self.width).max(1), (self.width / 2).max(1)),
+            false => (axis.extent / self.width, axis.extent % self.width),
+        }
     }
 
     /// The axis of the vector operand along which its copy is taken apart into tiles, where there is one.
@@ -217,201 +224,11 @@ impl Tile {
     }
 }
 
-/// The best tile for a contraction, with its axes merged where that is better; `None` where no axis
-/// can be vectorised, or tiles do not pay.
-pub fn choose(c: Contraction, target: &Target) -> Option<(Contraction, Tile)> {
-    let tiled = |c: Contraction| {
-        let c = c.grouped(target)?;
-        best(&c, target).map(|tile| (c, tile))
-    };
-    let merged = c.merged().and_then(tiled);
-    let apart = tiled(c);
-    match (merged, apart) {
-        (Some(m), Some(a)) => Some(if m.1.price < a.1.price { m } else { a }),
-        (m, a) => m.or(a),
-    }
-}
-
 /// The estimated cycles of a contraction in a tile that was chosen for it, at the costs of a target.
 pub(crate) fn cycles(c: &Contraction, target: &Target, t: &Tile) -> f64 {
     // A tile that was made has a price, whatever the constants.
     let (work, pack) = price(c, target, t).unwrap_or((t.price, 0.0));
     work + pack
-}
-
-/// The best tile for the axes of a contraction as they are.
-fn best(c: &Contraction, target: &Target) -> Option<Tile> {
-    let all: Vec<usize> = (0..c.axes.len()).collect();
-    let steps = c.count(&c.axes_where(IterKind::Reduce, |_| true));
-    if steps < WORK.0 || c.count(&all) < WORK.1 {
-        return None;
-    }
-    let mut best: Option<Tile> = None;
-    for vector in [0, 1] {
-        let broadcast = 1 - vector;
-        if c.group.as_ref().is_some_and(|g| g.instructions[vector].is_none()) {
-            continue;
-        }
-        let moves = |operand: usize, k: usize| c.operands[operand].steps[k] != 0;
-        // Tiles have constant sizes: along an open axis only their number can be open.
-        let columns = c.axes_where(IterKind::Spatial, |k| {
-            moves(vector, k)
-                && matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
-                && !c.axes[k].is_open()
-        });
-        let alone = |operand: usize| {
-            c.axes_where(IterKind::Spatial, |k| moves(operand, k) && !moves(1 - operand, k))
-        };
-        let (rows, others) = (alone(broadcast), alone(vector));
-        for v in columns {
-            // Else rows of a window that slides over the vectors read what other rows read.
-            let slide = |r: &usize| *r != v && !moves(broadcast, v) && slides(c, vector, *r);
-            let rows: Vec<usize> = match rows.is_empty() {
-                true => others.iter().copied().filter(slide).collect(),
-                false => rows.clone(),
-            };
-            let rows: Vec<Option<usize>> = match rows.is_empty() {
-                true => vec![None],
-                false => rows.into_iter().map(Some).collect(),
-            };
-            for source in sources(c, vector, v) {
-                for &r in &rows {
-                    for tile in tiles(c, target, vector, v, r, source) {
-                        // Of two equal ones that whose rows lie closer together.
-                        let key = |t: &Tile| (t.price, row_step(c, t));
-                        if best.is_none_or(|b| key(&tile) < key(&b)) {
-                            best = Some(tile);
-                        }
-                    }
-                }
-            }
-        }
-    }
-    best
-}
-
-/// Whether an operand is read at the same cells for different places along an axis, in other steps of
-/// the reduction.
-fn slides(c: &Contraction, operand: usize, r: usize) -> bool {
-    let steps = &c.operands[operand].steps;
-    c.axes_where(IterKind::Reduce, |k| steps[k] != 0).into_iter().any(|k| {
-        steps[r] % steps[k] == 0 && (1..c.axes[k].extent).contains(&(steps[r] / steps[k]).abs())
-    })
-}
-
-/// By how many cells the broadcast operand moves from row to row.
-fn row_step(c: &Contraction, t: &Tile) -> i64 {
-    t.row_axis.map_or(0, |r| c.operands[1 - t.vector].steps[r].abs())
-}
-
-/// The ways in which an operand can give vectors along an axis.
-fn sources(c: &Contraction, operand: usize, v: usize) -> Vec<Source> {
-    let o = &c.operands[operand];
-    let mut all = Vec::new();
-    if o.steps[v] == 1 && c.group.is_none() {
-        all.push(Source::Direct);
-    }
-    // What is packed is used again: nothing is where both operands move.
-    let again = c.operands[1 - operand].steps[v] == 0;
-    let packed = c.whole(operand, v).filter(|_| again);
-    all.extend(packed.map(|axis| Source::Packed { axis }));
-    all
-}
-
-/// Tiles of all sizes that the registers hold.
-fn tiles(
-    c: &Contraction,
-    target: &Target,
-    vector: usize,
-    v: usize,
-    r: Option<usize>,
-    source: Source,
-) -> Vec<Tile> {
-    let lanes = target.vectors.lanes(c.bytes);
-    let registers = target.vectors.registers as i64;
-    // What LLVM loads early where it has many: unrolled steps of 9 x 3 vectors spill one of 32
-    // otherwise, and those of 4 x 3 none of 16.
-    let ahead = (registers - 16).max(0) / 8;
-    let n = c.axes[v].extent;
-    let m = r.map_or(1, |r| c.axes[r].extent);
-    let both = c.operands[1 - vector].steps[v] != 0;
-    let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
-    let mut all = Vec::new();
-    // Where nothing is used again, what lies as it does is better read once, in its own order.
-    if n < lanes || (m == 1 && source == Source::Direct) {
-        return all;
-    }
-    for vectors in 1..=8 {
-        let width = vectors * lanes;
-        // Narrower tiles have the same price, and pad less.
-        if vectors > 1 && width >= n + lanes {
-            break;
-        }
-        // Cells beyond the last one are read as zeros, where the axis alone says where they lie.
-        let divides = n % width == 0;
-        let to = (n as u64).next_multiple_of(width as u64) as i64;
-        // A whole tile comes before the one that is read beyond the last value.
-        let fits = n > width && c.out[v] == Some(1) && !both;
-        let beyond = || fits && c.stretched(vector, v, to).is_some();
-        let mut tile = Tile {
-            row_axis: r,
-            rows: 1,
-            vector_axis: v,
-            width,
-            vectors,
-            vector,
-            source,
-            along: None,
-            price: 0.0,
-        };
-        let apart = padded || tile.exact(c);
-        if !divides && source == Source::Direct && !apart && !beyond() {
-            continue;
-        }
-        let most = (registers - ahead - 1 - vectors) / vectors;
-        // Where arithmetic takes no operand from memory, but a lane of a register, LLVM loads a register for
-        // each row (tiles of 8 x 3 vectors spill, those of 6 x 4 do not).
-        let lanes_of_rows = (registers + ahead - vectors) / (vectors + 1);
-        let by_lane = ahead > 0 && !target.vectors.broadcasts;
-        let most = if by_lane { most.min(lanes_of_rows) } else { most }.min(m);
-        if most < 1 {
-            break;
-        }
-        for rows in 1..=most {
-            tile.rows = rows;
-            // What is left over of the columns may be computed in another way; where results lie apart,
-            // only where it is all that is left over.
-            let whole = n / width > 0 && n % lanes > 0;
-            let whole = whole && (c.out[v] == Some(1) || n % width < lanes);
-            let along = reduction_axis(c, &tile, lanes).filter(|_| whole);
-            for along in [None].into_iter().chain(along.map(Some)) {
-                tile.along = along;
-                let Some((work, pack)) = price(c, target, &tile) else { continue };
-                tile.price = work + pack;
-                if pack <= tile.price * PACKING {
-                    all.push(tile);
-                }
-            }
-        }
-    }
-    all
-}
-
-/// The axis of the reduction along which few columns can be computed in vectors: the operand that
-/// tiles broadcast lies so, and the other one can be packed so. The longest one of several.
-fn reduction_axis(c: &Contraction, tile: &Tile, lanes: i64) -> Option<usize> {
-    let Source::Packed { .. } = tile.source else { return None };
-    let steps = &c.operands[1 - tile.vector].steps;
-    let open = tile.row_axis.is_none_or(|r| c.axes[r].is_open());
-    let along = c.axes_where(IterKind::Reduce, |k| {
-        let axis = &c.axes[k];
-        steps[k] == 1
-            && !axis.is_open()
-            && axis.extent >= lanes
-            && c.whole(tile.vector, k).is_some()
-    });
-    let plain = c.group.is_none() && !tile.both(c) && !open;
-    along.into_iter().filter(|_| plain).max_by_key(|k| c.axes[*k].extent)
 }
 
 /// How many rows have their partial sums of some columns in registers at once; none where they do not
@@ -425,7 +242,7 @@ pub(crate) fn rows_at_once(rows: i64, columns: i64, registers: i64) -> Option<i6
 
 /// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where
 /// registers do not hold the columns that are left over.
-fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
+pub(crate) fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
     let price = Pricing::of(c, target, t);
     let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
     let (longer, packed) = (price.longer(), price.packed());

@@ -13,10 +13,9 @@ use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_driver::compile::{Program, specialized};
 use tilewright_driver::kept::{DataFiles, Entry};
 use tilewright_driver::library::{build, plan};
-use tilewright_driver::pipeline::Stage;
-use tilewright_driver::winograd;
-use tilewright_driver::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_driver::pipeline::{self, Stage};
 use tilewright_runtime::file;
+use tilewright_driver::{Error, Module, OptLevel, Options, Result, print};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
@@ -119,7 +118,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             drop(bar);
             let kept = if made.new.is_none() { ", from the program that was kept" } else { "" };
             talk!("note: wrote {} and {}{kept}", path.display(), header.display());
-            winograd::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
+            pipeline::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
             if let Some(Some((entry, files))) = made.new {
                 entry.keep_program(&made.program, &options, &files);
             }

@@ -119,6 +119,49 @@ impl Given {
         Ok(text)
     }
 
+    /// The same of a program for all sizes, which depends on the ranges that sizes are given alone.
+    ///
+    /// # Errors
+    /// `Input` for sizes that cannot be read.
+    pub fn told_open(&self) -> Result<String> {
+        let mut text = format!("open {:?}", sizes(&self.dims)?.ranges);
+        for (name, shape) in self.shapes()? {
+            for (axis, _) in shape.iter().enumerate().filter(|(_, n)| **n == 0) {
+                text += &format!(" {name:?} {axis} is 0");
+            }
+        }
+        Ok(text)
+    }
+
+    /// The names and extents of the inputs that files give.
+    fn shapes(&self) -> Result<Vec<(String, Vec<usize>)>> {
+        let mut all = Vec::new();
+        for path in &self.inputs {
+            let mut archive = npz::Archive::open(path)?;
+            let names: Vec<String> = archive.names().map(str::to_owned).collect();
+            for name in names {
+                let shape = archive.info(&name)?.shape;
+                all.push((name, shape));
+            }
+        }
+        for (name, path) in &self.input {
+            all.push((name.clone(), npy::read_info(path)?.shape));
+        }
+        Ok(all)
+    }
+
+    /// The sizes that are given, and those of values.
+    ///
+    /// # Errors
+    /// `Input` for sizes that cannot be read.
+    pub fn sizes(&self, values: &BTreeMap<String, Tensor>) -> Result<Sizes> {
+        let values = values.iter();
+        let add = |sizes: Sizes, (name, value): (&String, &Tensor)| {
+            sizes.value(name.clone(), value.clone())
+        };
+        Ok(values.fold(sizes(&self.dims)?, add))
+    }
+
     /// The module with the sizes that are given; the others stay open. Second, the files beside the
     /// model, as for [`Given::load_noted`].
     pub fn load_as_given(
@@ -132,16 +175,22 @@ impl Given {
     }
 
     /// The module with all sizes left open that the model leaves open, and what is given. A size of zero
-    /// is no open one: a program for it is another one.
-    pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
+    /// is no open one: a program for it is another one. Third, the files beside the model, as for
+    /// [`Given::load_noted`].
+    pub fn load_open(
+        &self,
+        path: &Path,
+        entry: Option<&Entry>,
+    ) -> Result<(Module, Sizes, Option<DataFiles>)> {
         let (draft, sizes) = self.read(path)?;
+        let files = entry.and_then(|entry| entry.data_files(&draft));
         let mut open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
         for (name, value) in &sizes.values {
             for (axis, _) in value.shape().iter().enumerate().filter(|(_, n)| **n == 0) {
                 open = open.dim(format!("{name}.{axis}"), 0);
             }
         }
-        Ok((draft.module(&open)?, sizes))
+        Ok((draft.module(&open)?, sizes, files))
     }
 
     /// Reads a model, and what is given to it.
@@ -151,8 +200,7 @@ impl Given {
             true => BTreeMap::new(),
             false => self.values(&draft.inputs()?)?,
         };
-        let sizes = sizes(&self.dims)?;
-        let sizes = values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
+        let sizes = self.sizes(&values)?;
         Ok((draft, sizes))
     }
 

@@ -5,27 +5,27 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tilewright_driver::compile;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::{Left, Policy};
+use tilewright_ir::Remarks;
+use tilewright_ir::show::visible;
 use tilewright_driver::layout::{self, Port};
 use tilewright_driver::measuring::file as tuning_file;
-use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pipeline::{self, Stage, run_stages};
+use tilewright_layout::solver::{Certificate, Cost, Plan};
 use tilewright_driver::pricing::{Prices, prices};
+use tilewright_runtime::file;
+use tilewright_runtime::pool::cores;
 use tilewright_driver::timings::{Basis, Timings, Unit};
 use tilewright_driver::whole::{self, Whole};
 use tilewright_driver::winograd::{self, Chosen};
 use tilewright_driver::{Error, IoLayout, Module, Options, Result, Target};
-use tilewright_ir::Remarks;
-use tilewright_ir::show::visible;
-use tilewright_layout::flow::Planned;
-use tilewright_layout::solver::{Certificate, Cost, Solution};
-use tilewright_layout::{ConvLayout, Left};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
 };
-use tilewright_runtime::file;
-use tilewright_runtime::pool::cores;
 
-use super::answer::{Answer, Outcome};
+use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
 use super::native::{Rounding, io_layout, target};
 use super::progress::Bar;
@@ -119,6 +119,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         fast_math.map(|error| reduced(&after, error, timings.target(), &mut why)).transpose()?;
     if arguments.explain {
         report::remarks(&why);
+        untiled(&after, timings.target())?;
     }
     let times = match profile {
         Some(profile) => measured(profile, &plans, transforms.as_deref(), timings.unit())?,
@@ -329,6 +330,14 @@ impl Found {
         }
         Ok(())
     }
+}
+
+/// Says which contractions of a laid out module have no register tiles, and why.
+fn untiled(module: &Module, target: &Target) -> Result<()> {
+    let options = Options { target: Some(target.clone()), ..Options::default() };
+    let scheduled = run_stages(module, &options, Stage::Schedule, |_, _| Ok(()))?;
+    pipeline::summary(&scheduled).iter().for_each(|text| talk!("note: {text}"));
+    Ok(())
 }
 
 /// The convolutions of a laid out module that are computed by transforms.

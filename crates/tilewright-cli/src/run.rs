@@ -8,19 +8,18 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tilewright_driver::compare::{Tolerance, compare, mismatch};
 use tilewright_driver::compile::{Program, compile, load_program};
-use tilewright_driver::kept::{DataFiles, Entry, hash};
-use tilewright_driver::load::fixed_inputs;
-use tilewright_driver::random::Random;
-use tilewright_driver::winograd;
-use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
 use tilewright_graph::sizes;
 use tilewright_ir::show::visible;
 use tilewright_ir::{Dim, Var};
-use tilewright_layout::Left;
+use tilewright_runtime::{OpenPort};
+use tilewright_driver::kept::{DataFiles, Entry, hash};
+use tilewright_driver::load::fixed_inputs;
 use tilewright_onnx::{ValueKind, ValueType};
-use tilewright_runtime::OpenPort;
+use tilewright_driver::pipeline;
+use tilewright_driver::random::Random;
 use tilewright_runtime::file;
 use tilewright_runtime::npz::{self, Archive};
+use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::{Given, Loaded, not_an_input};
@@ -233,10 +232,11 @@ impl Arguments {
         let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
         // Of what is kept, values do not have the names of the model.
         let is_named = matches!(self.profile, Some(Some(_)));
-        if !is_model || self.open || is_named || !self.native.can_be_kept() {
+        if !is_model || is_named || !self.native.can_be_kept() {
             return Ok(None);
         }
-        let told = format!("{} {}", self.given.told()?, self.native.told());
+        let given = if self.open { self.given.told_open()? } else { self.given.told()? };
+        let told = format!("{given} {}", self.native.told());
         Ok(Entry::of(&self.model, &told, options))
     }
 }
@@ -255,9 +255,10 @@ fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Optio
         return Ok(None);
     }
     notes.iter().for_each(|text| talk!("{text}"));
+    let sizes = arguments.given.sizes(&given)?;
     let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
     let left = Conversions::Counted(left.0, left.1);
-    Ok(Some(Ready { executable, given, sizes: Sizes::new(), left, times, new: None }))
+    Ok(Some(Ready { executable, given, sizes, left, times, new: None }))
 }
 
 /// The model, read and compiled.
@@ -270,8 +271,8 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
     }
     let (module, sizes, notes, files) = match arguments.open {
         true => {
-            let (module, sizes) = arguments.given.load_open(&arguments.model)?;
-            (module, sizes, Vec::new(), None)
+            let (module, sizes, files) = arguments.given.load_open(&arguments.model, entry)?;
+            (module, sizes, Vec::new(), files)
         }
         false => {
             let Loaded { module, sizes, notes, files } =
@@ -302,10 +303,10 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
             compile(&module, &Options { layout, specialize, ..options.clone() })?
         }
     };
-    let reduced = program.as_ref().and_then(|program| winograd::summary(&program.module));
-    let reduced: Vec<String> = reduced.map(|text| format!("note: {text}")).into_iter().collect();
-    reduced.iter().for_each(|text| talk!("{text}"));
-    let notes = [notes, reduced].concat();
+    let made = program.iter().flat_map(|program| pipeline::summary(&program.module));
+    let made: Vec<String> = made.map(|text| format!("note: {text}")).collect();
+    made.iter().for_each(|text| talk!("{text}"));
+    let notes = [notes, made].concat();
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();
     let mut inputs: Vec<String> =

@@ -23,8 +23,8 @@ use super::load::{Draft, fixed_inputs};
 use super::options::Options;
 use super::saved::{Check, Content, open_noted, open_program};
 
-/// Programs with fewer bytes of constants are not kept: they start quickly as it is, from the objects
-/// of their kernels.
+/// Programs of fixed sizes with fewer bytes of constants are not kept: they start quickly as it is, from the
+/// objects of their kernels. What is planned and proved for open sizes takes longer than that.
 const LEAST: usize = 1 << 20;
 
 /// The entry of a program in the cache.
@@ -190,7 +190,8 @@ impl Entry {
         let bytes: usize = constants.map(|t| t.bytes().len()).sum();
         let now = || file::open(&self.model).ok().and_then(|file| self.cache.digest(&file));
         let is_same = || now() == Some(self.digest) && self.is_same(files);
-        if bytes < LEAST || !is_same() {
+        let is_open = program.plans().iter().any(|plan| !plan.sizes().is_empty());
+        if bytes < LEAST && !is_open || !is_same() {
             return false;
         }
         let note = Note { files: files.clone(), note: note.to_owned() };
@@ -203,7 +204,7 @@ impl Entry {
 }
 
 /// Compiles a model's file and loads it into this process, as [`load`](super::load::load) and
-/// [`compile`] do. Where it has weights of a megabyte or more, the program is kept beside the compiled
+/// [`compile`] do. Where it has weights of a megabyte or more, or open sizes, the program is kept beside the compiled
 /// code (unless [`Options::cache`] says no), and the next call with the same model, sizes and options
 /// maps it: it reads no model, plans and packs nothing, and makes no code. Values in `sizes` that are
 /// compiled in ([`fixed_inputs`]) must be the same as well.

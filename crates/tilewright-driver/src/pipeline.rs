@@ -16,16 +16,17 @@
 
 use std::sync::Arc;
 
+use tilewright_polyhedral::at_once;
 use tilewright_autoschedule::integer::expand;
-use tilewright_autoschedule::{contractions, others};
+use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
-use tilewright_ir::{Error, Module, Remarks, Result, well_formed};
+use tilewright_graph::control::mark_needs_elements;
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
-use tilewright_layout::parts::place_parts;
 use tilewright_layout::precompute::precompute;
 use tilewright_layout::{Leave, lift_layout};
-use tilewright_polyhedral::at_once;
+use tilewright_layout::parts::place_parts;
+use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
@@ -124,6 +125,7 @@ impl Stage {
 fn schedule(module: &Module, target: &Target) -> Result<Module> {
     // What a pass leaves as it was is for `opt --explain` to say.
     let mut why = Remarks::new();
+    let module = &mark_needs_elements(module);
     let what = format!("expand_products {target:?}");
     let expanded = derivations::each(&what, &mark_free(module), |_, f| {
         Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
@@ -140,6 +142,20 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
     let placed = place_parts(&unmark(&packed), false, &mut why)?;
     let what = format!("others {target:?}");
     derivations::each(&what, &placed, |_, f| Ok(Arc::new(others(f, target, &mut Remarks::new())?)))
+}
+
+/// What a user should know of how the functions of a module are computed, in a sentence each: convolutions by
+/// transforms, and contractions that have no register tiles, since primitives refused them.
+pub fn summary(module: &Module) -> Vec<String> {
+    let mut all: Vec<String> = winograd::summary(module).into_iter().collect();
+    for (name, f) in module.tensors() {
+        let Some(Attr::List(untiled)) = f.attrs.get(UNTILED) else { continue };
+        for text in untiled {
+            let Attr::Str(text) = text else { continue };
+            all.push(format!("plain loops in `{name}` for {text}"));
+        }
+    }
+    all
 }
 
 /// Checks that iterations of loops that run at once do not depend on one another, as far as that can

@@ -39,6 +39,10 @@ pub const PIECE: &str = "tilewright.piece";
 /// Attribute of a tensor function that is right for arguments without elements, too.
 pub const TAKES_EMPTY: &str = "tilewright.takes_empty";
 
+/// Attribute of a tensor function that no call gives an argument without elements: no axis of what it
+/// reads has the size zero.
+pub const NEEDS_ELEMENTS: &str = "tilewright.needs_elements";
+
 impl GraphExpr {
     /// Sizes as a value.
     pub fn shape(sizes: Vec<Expr>) -> GraphExpr {

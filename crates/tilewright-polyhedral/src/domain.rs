@@ -196,8 +196,12 @@ impl Domain {
         let vars = atoms.len();
         atoms.extend(rest.iter().filter(|a| seen.insert(*a)).cloned());
         let space = Space::new(&self.engine.ctx, atoms)?;
-        let set = space.gather(self.set.clone(), ours)?;
-        let theirs = space.gather(other.set.clone(), theirs)?;
+        // What is given of sizes holds for both, also where one of them does not name the size.
+        let gathered = |of: &Domain| {
+            let set = space.gather(of.set.clone(), &of.space.atoms)?;
+            self.given_in(&space, &of.space, set)
+        };
+        let (set, theirs) = (gathered(self)?, gathered(other)?);
         Ok((Domain { space: Rc::new(space), vars, set, guards, vague, ..self.clone() }, theirs))
     }
 
@@ -303,12 +307,26 @@ impl Domain {
         }
         let space = self.space.extended(new.iter().cloned().collect())?;
         let set = self.space.embed(self.set.clone(), &space)?;
+        let set = self.given_in(&space, &self.space, set)?;
         let mut out = Domain { space: Rc::new(space), set, ..self.clone() };
         if new.iter().any(|a| a.as_var().is_none() || a.narrow_range().is_some()) {
             let all: Vec<Atom> = out.space.atoms.clone();
             out.set = out.learn(&all)?;
         }
         Ok(out)
+    }
+
+    /// The points of a set at which what is given of sizes holds, as far as a space has places for it and
+    /// `before` had none.
+    fn given_in(&self, space: &Space, before: &Space, set: Raw) -> Known<Raw> {
+        let placed = |space: &Space, p: &Pred| {
+            let mut all = true;
+            p.atoms(&mut |a| all &= space.position(a).is_some());
+            all
+        };
+        let facts = self.engine.facts().iter();
+        let new: Vec<&Pred> = facts.filter(|p| placed(space, p) && !placed(before, p)).collect();
+        if new.is_empty() { Ok(set) } else { set.intersect(space.all(new)?) }
     }
 
     /// Least and greatest value of a sum over a set of this space, where there are such.
@@ -448,7 +466,7 @@ impl Domain {
     /// The points at which a condition holds; `None` where there certainly is none.
     fn part(&self, p: &Pred) -> Known<Option<(Domain, Raw)>> {
         // Most conditions are seen to hold nowhere without the engine.
-        if is_never(self.guards.iter(), p) {
+        if is_never(self.guards.iter().chain(self.engine.facts()), p) {
             return Ok(None);
         }
         let d = self.reach(|f| p.atoms(f))?;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use tilewright_ir::{Error, Var};
+use tilewright_ir::{Error, Expr, Var};
 
 use crate::answer::{Known, Reason};
 use crate::budget;
+use crate::form::Pred;
 use crate::isl::Ctx;
 use crate::isl::api::Api;
 use crate::normalizer::Normalizer;
@@ -18,8 +19,17 @@ use crate::normalizer::Normalizer;
 pub const DEFAULT_QUOTA: u64 = 4_000_000;
 
 thread_local! {
-    /// The variables that hold data in the function that the work of this thread is about.
-    static DATA: RefCell<Rc<BTreeSet<Var>>> = RefCell::default();
+    /// What is given of the function that the work of this thread is about.
+    static ABOUT: RefCell<About> = RefCell::default();
+}
+
+/// What is given of a function.
+#[derive(Clone, Default)]
+struct About {
+    /// Its variables that hold data.
+    data: Rc<BTreeSet<Var>>,
+    /// Conditions on its sizes that hold in every call.
+    facts: Rc<Vec<Pred>>,
 }
 
 /// Access to the set engine.
@@ -30,7 +40,7 @@ thread_local! {
 pub struct Engine {
     pub(crate) ctx: Ctx,
     quota: u64,
-    data: Rc<BTreeSet<Var>>,
+    about: About,
 }
 
 impl Engine {
@@ -44,8 +54,8 @@ impl Engine {
         }
         let api = Api::get()?;
         let ctx = CTX.with_borrow_mut(|slot| slot.get_or_insert_with(|| Ctx::new(api)).clone());
-        let data = DATA.with_borrow(Rc::clone);
-        Ok(Engine { ctx, quota: DEFAULT_QUOTA, data })
+        let about = ABOUT.with_borrow(About::clone);
+        Ok(Engine { ctx, quota: DEFAULT_QUOTA, about })
     }
 
     /// The same engine with another quota: operations of the library that one question may take.
@@ -70,35 +80,65 @@ impl Engine {
     /// # Ok::<(), tilewright_ir::Error>(())
     /// ```
     pub fn with_data(&self, vars: impl IntoIterator<Item = Var>) -> Engine {
-        Engine { data: Rc::new(vars.into_iter().collect()), ..self.clone() }
+        self.of_data(vars.into_iter().collect())
     }
 
     /// The same engine for expressions in which these variables are sizes, and hold no data.
     pub fn with_sizes(&self, vars: impl IntoIterator<Item = Var>) -> Engine {
-        let mut data = (*self.data).clone();
+        let mut data = (*self.about.data).clone();
         for v in vars {
             data.remove(&v);
         }
-        Engine { data: Rc::new(data), ..self.clone() }
+        self.of_data(data)
     }
 
-    /// Runs work about one function: every engine that it takes from [`Engine::new`] knows that
-    /// these variables hold data.
-    pub fn about<T>(data: impl IntoIterator<Item = Var>, work: impl FnOnce() -> T) -> T {
-        struct Restore(Rc<BTreeSet<Var>>);
+    fn of_data(&self, data: BTreeSet<Var>) -> Engine {
+        Engine { about: About { data: Rc::new(data), ..self.about.clone() }, ..self.clone() }
+    }
+
+    /// The same engine for expressions of sizes of which some conditions always hold: every domain
+    /// in which their variables are symbolic has no other points. A condition that has no normal form
+    /// is left out.
+    ///
+    /// ```
+    /// # use tilewright_ir::{Range, Var};
+    /// # use tilewright_polyhedral::Engine;
+    /// let engine = Engine::new()?;
+    /// let n = Var::index("n");
+    /// let some = n.expr().floordiv(8).greater_equal(0);
+    /// assert!(engine.domain().prove(&some).is_no());
+    /// let engine = engine.given(&[n.expr().greater_equal(0)]);
+    /// assert!(engine.domain().prove(&some).is_yes());
+    /// # Ok::<(), tilewright_ir::Error>(())
+    /// ```
+    pub fn given(&self, facts: &[Expr]) -> Engine {
+        let mut normalizer = self.normalizer();
+        let facts: BTreeSet<Pred> = facts.iter().filter_map(|f| normalizer.pred(f).ok()).collect();
+        let facts = facts.into_iter().collect();
+        Engine { about: About { facts: Rc::new(facts), ..self.about.clone() }, ..self.clone() }
+    }
+
+    /// Runs work about one function: every engine that it takes from [`Engine::new`] knows what this
+    /// one does of data and sizes.
+    pub fn about<T>(&self, work: impl FnOnce() -> T) -> T {
+        struct Restore(About);
         impl Drop for Restore {
             fn drop(&mut self) {
-                DATA.set(std::mem::take(&mut self.0));
+                ABOUT.set(std::mem::take(&mut self.0));
             }
         }
-        let data = Rc::new(data.into_iter().collect());
-        let _restore = Restore(DATA.replace(data));
+        let _restore = Restore(ABOUT.replace(self.about.clone()));
         work()
+    }
+
+    /// The conditions on sizes that always hold.
+    pub(crate) fn facts(&self) -> &[Pred] {
+        &self.about.facts
     }
 
     /// What brings expressions into normal form.
     pub(crate) fn normalizer(&self) -> Normalizer {
-        Normalizer::new(&self.data)
+        Normalizer::new(&self.about.data)
     }
 
     /// Version of the library, as it reports it.

@@ -219,6 +219,17 @@ pub fn loop_ranges<'a>(list: impl IntoIterator<Item = &'a Stmt>) -> Vec<(Var, Ra
     loops.map(|(v, r, _)| (v.clone(), r.clone())).collect()
 }
 
+/// Whether a loop of an extent runs at least once, whatever the sizes are.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn runs(extent: &Expr) -> Result<bool> {
+    match extent.as_int() {
+        Some(n) => Ok(n > 0),
+        None => Ok(Engine::new()?.domain().proves(&extent.clone().greater(0))),
+    }
+}
+
 /// A domain with the loops among statements around.
 pub fn within<'a>(domain: Domain, list: impl IntoIterator<Item = &'a Stmt>) -> Domain {
     let loops = list.into_iter().filter_map(as_loop);

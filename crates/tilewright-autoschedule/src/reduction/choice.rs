@@ -219,12 +219,16 @@ impl Reduction<'_> {
             });
             read <= self.target.caches.l2 as i64
         };
-        let most = match (u, &overlap) {
-            (_, Some(_)) => 4,
-            (Some(_), None) => (2..=4).rev().find(fits).unwrap_or(2),
-            (None, None) => budget.min(8),
+        let is_open = |axis: usize| self.axes[axis].extent.known().is_none();
+        let per_row = match (u, &overlap) {
+            // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
+            (_, Some(_)) if is_open(v) => 2,
+            (None, None) if is_open(v) => 4,
+            (Some(_), None) if is_open(v) => 2,
+            (_, Some(_)) => balanced(vectors, 4),
+            (Some(_), None) => balanced(vectors, (2..=4).rev().find(fits).unwrap_or(2)),
+            (None, None) => balanced(vectors, budget.min(8)),
         };
-        let per_row = balanced(vectors, most);
         let rows = match u {
             Some(u) if overlap.is_some() => {
                 let steps = self.count(self.reduce()).saturating_mul(per_row);

@@ -9,14 +9,17 @@
 //!     sum = op of a quarter
 //!     for steps that are no vector: sum = op(sum, value)          loop_partition
 //! ```
+//!
+//! Of an open number of steps there may be fewer than lanes, and lanes without a step: what whole tiles leave over
+//! is added to the partial results as well, in vectors and one by one.
 
 use tilewright_analysis::stage::Extent;
-use tilewright_ir::{DType, Error, Expr, Result};
+use tilewright_ir::{DType, Dim, Error, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 
 use super::Reduction;
 use crate::partial::{begun, combined, fewer, in_registers};
-use crate::parts::{cut, innermost, no_unroll, number, split};
+use crate::parts::{copies, cut, innermost, loop_at, no_unroll, number, split};
 
 impl Reduction<'_> {
     /// Partial results in vectors along the axis `v` of the reduction, the last of its loops, of which the
@@ -37,6 +40,13 @@ impl Reduction<'_> {
             _ => 4,
         };
         let width = vectors * lanes;
+        if extent.known().is_none() {
+            self.open_partial(sch, block, (extent, width), depth)?;
+            if vectors > 1 {
+                fewer(sch, block, depth, lanes)?;
+            }
+            return combined(sch, block, depth, lanes);
+        }
         let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
         let loops = sch.get_loops(block)?.split_off(depth);
         let Some((along, others)) = loops.split_last() else {
@@ -78,5 +88,53 @@ impl Reduction<'_> {
             fewer(sch, block, depth, lanes)?;
         }
         combined(sch, block, depth, lanes)
+    }
+
+    /// Partial results in so many lanes along the last loop of a reduction, whose extent is open.
+    fn open_partial(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        (extent, width): (Dim, i64),
+        depth: usize,
+    ) -> Result<()> {
+        let lanes = self.lanes();
+        let number_of = |d: Dim| Some(d.typed(DType::I32));
+        let others = sch.get_loops(block)?.len() - depth - 1;
+        let along = innermost(sch, block)?;
+        let [_, lane] = split(sch, &along, None, width)?;
+        let update = sch.rfactor(&lane, -1)?;
+        let init = sch.get_block(&format!("{}_init", update.name), &block.func)?;
+        let tiles = [number_of(extent.floordiv(width.dim())), None];
+        let parts = cut(sch, &update, depth + others, &tiles)?;
+        let around = depth + others + 1;
+        for (block, around) in [(&init, depth), (&update, around)] {
+            let lane = sch.get_loops(block)?.split_off(around).pop();
+            if let Some(lane) = lane.filter(|_| width > lanes) {
+                sch.split(&lane, &[number(width / lanes), number(lanes)])?;
+            }
+            in_registers(sch, block, around)?;
+        }
+        let loops = sch.get_loops(&update)?.split_off(depth);
+        loops[..=others].iter().try_for_each(|l| no_unroll(sch, l))?;
+        let Some(last) = parts.get(1) else { return Ok(()) };
+        // Whole vectors, single steps, and lanes that have none, which are no code.
+        let left = extent.modulo(width.dim());
+        let vectors = left.floordiv(lanes.dim()) * lanes.dim();
+        let vectors = (width > lanes).then_some(vectors);
+        let sizes = vectors.into_iter().chain([left.modulo(lanes.dim())]);
+        let sizes: Vec<Option<Expr>> = sizes.map(number_of).chain([None]).collect();
+        let steps = loop_at(sch, last, around)?;
+        let behind = copies(sch, &block.func, &steps, &sizes)?;
+        let single = match vectors {
+            Some(_) => {
+                let [_, lane] = split(sch, &steps, None, lanes)?;
+                sch.vectorize(&lane)?;
+                behind.into_iter().next()
+            }
+            None => Some(last.clone()),
+        };
+        let step = single.map(|block| innermost(sch, &block)).transpose()?;
+        step.map_or(Ok(()), |step| no_unroll(sch, &step))
     }
 }

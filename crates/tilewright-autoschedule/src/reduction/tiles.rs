@@ -10,7 +10,7 @@
 //! ```
 //!
 //! An extent that tiles do not divide leaves a smaller tile, as loops of its own, never a condition inside of
-//! a tile; an open one leaves vectors of half as many lanes, a quarter, and so on.
+//! a tile; an open one leaves tiles of half as many lanes, a quarter, and so on.
 
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
@@ -122,7 +122,7 @@ impl Reduction<'_> {
             let k = tiling.axis(level);
             let (size, smaller) = match level {
                 Level::Axis(_) => continue,
-                Level::Vectors => (tiling.width, halves(tiling.lanes).collect()),
+                Level::Vectors => (tiling.width, halves(tiling.width).collect()),
                 Level::Rows => (tiling.rows, vec![1]),
             };
             let given = around.rows.filter(|(axis, _)| *axis == k);

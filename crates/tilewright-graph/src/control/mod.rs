@@ -24,10 +24,11 @@ mod write;
 use std::sync::Arc;
 
 pub use empty::mark_empty;
-pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
-use tilewright_ir::{Function, GraphFunc, Module, Result};
+pub use tilewright_ir::control::{NEEDS_ELEMENTS, PIECE, TAKES_EMPTY};
+use tilewright_ir::dim::open_size;
+use tilewright_ir::{Attr, Function, GraphFunc, Module, Result};
 
-use crate::functions::located;
+use crate::functions::{each_tensor, located};
 
 /// A graph function that was cut.
 #[derive(Clone, Debug)]
@@ -73,4 +74,16 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
 /// Whether a module was made by [`cut`].
 pub fn is_cut(module: &Module) -> bool {
     module.graphs().any(|(_, f)| f.attrs.contains_key(PIECE))
+}
+
+/// The module with [`NEEDS_ELEMENTS`] at every tensor function of open sizes without [`TAKES_EMPTY`]: a run
+/// that would give it an argument without elements ends before.
+pub fn mark_needs_elements(module: &Module) -> Module {
+    each_tensor(module, |_, f| {
+        let open = f.shape_vars();
+        let of_graph = !open.is_empty() && open.iter().all(|v| open_size(v).is_some());
+        if of_graph && !f.attrs.contains_key(TAKES_EMPTY) {
+            Arc::make_mut(f).attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
+        }
+    })
 }
