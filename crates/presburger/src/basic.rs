@@ -8,9 +8,10 @@
 //! Columns: the constant, the dimensions, the divisions. A row of `divs` has the denominator in
 //! front (zero: none is known), and then the same columns.
 
+use crate::branch::tighten;
 use crate::matrix::{Matrix, content, negate, substitute};
 use crate::num::{Budget, Int, Res, add, floor_div, floor_mod, gcd, mul, neg};
-use crate::system::{System, tighten};
+use crate::system::System;
 
 /// A conjunction of constraints.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

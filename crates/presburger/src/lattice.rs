@@ -12,9 +12,9 @@
 //! problems"). The change is an integer matrix of determinant 1; floating point only chooses it, and
 //! cannot make an answer wrong.
 
+use crate::branch::{Search, branches, tighten};
 use crate::matrix::{Matrix, combine, value};
 use crate::num::{Budget, Int, Res, Stop, add_mul, gcd, mul, neg, round_div};
-use crate::system::{Search, branches, tighten};
 use crate::tableau::{Num, Tableau, exact};
 
 /// An integer point of inequalities.

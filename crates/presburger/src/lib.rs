@@ -40,6 +40,7 @@
 
 mod aff;
 mod basic;
+mod branch;
 mod coalesce;
 mod eliminate;
 mod flow;

@@ -63,10 +63,10 @@ use std::sync::Arc;
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
-use tilewright_transform::names::unique_blocks;
 use tilewright_schedule::{Schedule, Trace};
 use tilewright_target::Target;
 use tilewright_transform::lower::lower;
+use tilewright_transform::names::unique_blocks;
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::canonical::{follows, sole_reader};

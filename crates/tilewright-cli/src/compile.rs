@@ -14,8 +14,8 @@ use tilewright_driver::compile::{Program, specialized};
 use tilewright_driver::kept::{DataFiles, Entry};
 use tilewright_driver::library::{build, plan};
 use tilewright_driver::pipeline::{self, Stage};
-use tilewright_runtime::file;
 use tilewright_driver::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_runtime::file;
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;

@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tilewright_driver::compile;
-use tilewright_layout::flow::Planned;
-use tilewright_layout::{Left, Policy};
-use tilewright_ir::Remarks;
-use tilewright_ir::show::visible;
 use tilewright_driver::layout::{self, Port};
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_driver::pipeline::{self, Stage, run_stages};
-use tilewright_layout::solver::{Certificate, Cost, Plan};
 use tilewright_driver::pricing::{Prices, prices};
-use tilewright_runtime::file;
-use tilewright_runtime::pool::cores;
 use tilewright_driver::timings::{Basis, Timings, Unit};
 use tilewright_driver::whole::{self, Whole};
 use tilewright_driver::winograd::{self, Chosen};
 use tilewright_driver::{Error, IoLayout, Module, Options, Result, Target};
+use tilewright_ir::Remarks;
+use tilewright_ir::show::visible;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Certificate, Cost, Solution};
+use tilewright_layout::{ConvLayout, Left};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
 };
+use tilewright_runtime::file;
+use tilewright_runtime::pool::cores;
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;

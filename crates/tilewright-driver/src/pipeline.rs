@@ -16,17 +16,17 @@
 
 use std::sync::Arc;
 
-use tilewright_polyhedral::at_once;
 use tilewright_autoschedule::integer::expand;
 use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::control::mark_needs_elements;
+use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
+use tilewright_layout::parts::place_parts;
 use tilewright_layout::precompute::precompute;
 use tilewright_layout::{Leave, lift_layout};
-use tilewright_layout::parts::place_parts;
-use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
+use tilewright_polyhedral::at_once;
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};

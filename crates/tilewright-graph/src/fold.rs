@@ -56,25 +56,28 @@ pub fn fold_constant(
 /// As [`fold_constant`].
 pub fn fold_calls(
     module: &Module,
-    of: &mut dyn FnMut(&Arc<str>, &TensorFunc) -> bool,
+    of: &mut Wanted<'_>,
     evaluate: &mut Evaluate<'_>,
     why: &mut Remarks,
 ) -> Result<Module> {
     Folder { only: Some(of), ..Folder::new(module, usize::MAX, evaluate, why) }.run()
 }
 
-struct Folder<'a, 'e> {
+/// Which functions are meant, by name and body.
+pub type Wanted<'a> = dyn FnMut(&Arc<str>, &TensorFunc) -> bool + 'a;
+
+struct Folder<'a, 'e, 'o> {
     module: &'a Module,
     growth: usize,
     /// The functions whose calls are run; all where it is missing.
-    only: Option<&'a mut dyn FnMut(&Arc<str>, &TensorFunc) -> bool>,
+    only: Option<&'a mut Wanted<'o>>,
     evaluate: &'a mut Evaluate<'e>,
     why: &'a mut Remarks,
     /// Results by function and the memory of the arguments.
     done: HashMap<(Arc<str>, Vec<*const u8>), Vec<Tensor>>,
 }
 
-impl<'a, 'e> Folder<'a, 'e> {
+impl<'a, 'e> Folder<'a, 'e, '_> {
     fn new(
         module: &'a Module,
         growth: usize,

@@ -1,11 +1,11 @@
 //! The domain of a function before its loops: what is known of its sizes, and which of its
 //! variables hold data.
 
+use crate::{Domain, Engine};
 use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Expr, Result, TensorFunc, data};
-use crate::{Domain, Engine};
 
 /// An engine that knows which variables of a function hold data, so that arithmetic on them wraps, and
 /// what its sizes may be: not negative, and in their ranges.

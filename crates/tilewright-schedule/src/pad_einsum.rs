@@ -25,11 +25,11 @@ use tilewright_ir::{
 
 use crate::copying::{Change, cell_block, compact};
 use crate::cursor::{BlockCursor, as_loop, runs, the_block, the_loop};
-use tilewright_transform::names::fresh_block_name;
-use tilewright_layout::padding::same_extent;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
+use tilewright_layout::padding::same_extent;
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Rounds the extent of each iteration variable of a block up to a multiple, with padded

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_polyhedral::at_once;
-use tilewright_polyhedral::sizes::about;
 use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
 use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc};
 use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::at_once;
+use tilewright_polyhedral::sizes::about;
 
 use crate::cursor::{Cursor, InFunction, around, as_loop, find, the_block};
 use crate::signature::{Output, Signature};

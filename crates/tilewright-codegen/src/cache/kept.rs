@@ -286,7 +286,7 @@ fn key_of(name: &str) -> &str {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -493,13 +493,20 @@ mod tests {
             hashes.push(place.cache.digest_of_parts(&file, &parts).expect("a hash"));
         }
         // The same bytes elsewhere.
-        hashes.push(place.cache.digest_of_parts(&file, &[10..20]).expect("a hash"));
-        hashes.push(place.cache.digest_of_parts(&file, &[20..30]).expect("a hash"));
+        hashes.push(
+            place.cache.digest_of_parts(&file, std::slice::from_ref(&(10..20))).expect("a hash"),
+        );
+        hashes.push(
+            place.cache.digest_of_parts(&file, std::slice::from_ref(&(20..30))).expect("a hash"),
+        );
         let different: std::collections::HashSet<_> = hashes.iter().collect();
         assert_eq!(different.len(), hashes.len());
         // Too much, or not there.
         assert_eq!(place.cache.digest(&file), None);
         assert_eq!(place.cache.digest_of_parts(&file, &[0..LIMIT, LIMIT + 1..LIMIT + 9]), None);
-        assert_eq!(place.cache.digest_of_parts(&file, &[LIMIT + 99..LIMIT + 101]), None);
+        assert_eq!(
+            place.cache.digest_of_parts(&file, std::slice::from_ref(&(LIMIT + 99..LIMIT + 101))),
+            None
+        );
     }
 }

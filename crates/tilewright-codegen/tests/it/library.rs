@@ -93,6 +93,7 @@ fn a_c_program_uses_a_library() {
     let (plan, target) = (plan(), llvm.host());
     let library = Library {
         name: "small_net",
+        soname: None,
         program: Program { plan: &plan, funcs: &funcs },
         versions: &[],
         control: None,
@@ -261,6 +262,7 @@ fn a_name_that_is_not_one_is_an_error() {
     let (plan, target) = (Planned::Fixed(SizedPlan::default()), llvm.host());
     let library = Library {
         name: "my-net",
+        soname: None,
         program: Program { plan: &plan, funcs: &[] },
         versions: &[],
         control: None,

@@ -301,7 +301,7 @@ fn blocks_are_added_up() {
     }
     let p = Blocks {
         x: Operand::f32(&x.shape),
-        image: image.to_vec(),
+        image: image.iter().map(|n| (*n).into()).collect(),
         block: block.to_vec(),
         strides: strides.to_vec(),
         dilations: dilations.to_vec(),

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestError, TestRunner};
-use tilewright_interp::{Arg, Fill, RunOptions, Scalar, State, Uninitialised, run_func, symbolic};
+use tilewright_interp::{Arg, Fill, RunOptions, Scalar, State, Uninitialised, run_func};
 use tilewright_ir::visit::{Subst, walk_stmt};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
