@@ -16,8 +16,10 @@ RECURSIVE = {
     "tilewright-ir": set(
         "buffer demand dim effects expr func intrinsic scalar stmt subst visit".split()
     ),
-    # Large constants are computed by compiled functions; `unstable` is one folder.
-    "tilewright": {"unstable"},
+    # Sets and the piecewise forms over them are one recursion.
+    "presburger": set("aff relation".split()),
+    # Large constants are computed by compiled functions.
+    "tilewright-driver": {"compile", "constants"},
 }
 
 

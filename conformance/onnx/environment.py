@@ -23,3 +23,10 @@ REQUIREMENTS = [
 def enter():
     """Continues in the virtual environment beside this file."""
     python_environment.enter(HERE, REQUIREMENTS)
+
+
+def enter_exports():
+    """Continues in the virtual environment of the exports, which holds PyTorch."""
+    folder = HERE / ".exports"
+    folder.mkdir(exist_ok=True)
+    python_environment.enter(folder, [(HERE / "requirements-exports.txt", [])])

@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 19
-RUNS = 2
+RUNS = 3
 FLOAT, INT = np.float32, np.int64
 
 
@@ -157,6 +157,48 @@ def guarded(g):
     g.node(op, [positive], x.shape)
 
 
+def absent(g):
+    """Numbers that are none, compared, and replaced by others."""
+    x, y = g.value(), g.value()
+    shape = broadcast(g, x, y)
+    root = g.raw("Sqrt", [x])[0]
+    most = g.raw(g.pick(["Max", "Min", "Add", "Mul"]), [root, y])[0]
+    gone = g.raw("IsNaN", [most])[0]
+    g.node("Where", [gone, g.constant(FLOAT(-0.5)), most], shape)
+
+
+def nothing(g):
+    """A part without elements, beside all."""
+    x = g.value(least=1)
+    k = g.axis(x)
+    none = g.raw("Slice", [x, *(g.constant(np.array([v])) for v in (1, 1, k))])[0]
+    if g.flip():
+        none = g.raw("Relu", [none])[0]
+    parts = [none, x] if g.flip() else [x, none]
+    g.node("Concat", parts, x.shape, axis=g.side(x, k))
+
+
+def sequenced(g):
+    """The parts of a value in a sequence, and put together again in another order."""
+    x = g.value(least=1)
+    k = g.axis(x, same_size=True)
+    size = x.shape[k][0]
+    if size < 2:
+        raise Unfit
+    first = g.whole(1, size - 1)
+    lengths = g.constant(np.array([first, size - first]))
+    parts = g.raw("SplitToSequence", [x, lengths], axis=k)[0]
+    last = g.raw("SequenceAt", [parts, g.constant(np.array(-1))])[0]
+    if g.flip():
+        cut = g.raw("SequenceErase", [parts, g.constant(np.array(1))])[0]
+        parts = g.raw("SequenceInsert", [cut, last, g.constant(np.array(0))])[0]
+        last = g.raw("ConcatFromSequence", [parts], axis=k)[0]
+    # What a sequence holds may have any size along the axis, which goes here.
+    weighed = g.raw("CumSum", [last, g.constant(np.array(k))], reverse=g.whole(0, 1))[0]
+    shape = [*x.shape[:k], same(1), *x.shape[k + 1 :]]
+    g.node("ReduceMean", [weighed, g.constant(np.array([k]))], shape, keepdims=1)
+
+
 def clip(g):
     x = g.value()
     low, high = g.constant(FLOAT(-0.7)), g.constant(FLOAT(1.3))
@@ -278,6 +320,23 @@ def pool(g):
     if op == "AveragePool":
         attributes["count_include_pad"] = g.whole(0, 1)
     g.node(op, [x], [*x.shape[:2], *out], kernel_shape=kernel, **attributes)
+
+
+def wide_pool(g):
+    """Windows that are larger than the image, of which the last may end outside."""
+    x = g.value(rank=4)
+    kernel, strides, out = [], [], []
+    for dim in x.shape[2:]:
+        k = g.whole(1, min(dim) + 4)
+        s = g.whole(max(1, k - min(dim) + 1), k + 2)
+        kernel.append(k)
+        strides.append(s)
+        out.append(each(lambda d: min(-(-(d - k) // s) + 1, -(-d // s)), dim))
+        if min(out[-1]) < 1:
+            raise Unfit
+    op = g.pick(["MaxPool", "AveragePool"])
+    shape = [*x.shape[:2], *out]
+    g.node(op, [x], shape, kernel_shape=kernel, strides=strides, ceil_mode=1)
 
 
 def global_pool(g):
@@ -497,6 +556,28 @@ def resize(g):
     g.node("Resize", [x, "", scales], shape, **attributes)
 
 
+def resize_by_a_fraction(g):
+    """Nearest neighbours by a scale that is no binary fraction; decided in `float32`."""
+    x = g.value(rank=4)
+    if not all(map(fixed, x.shape[2:])):
+        raise Unfit
+    scale = g.pick([0.6, 0.7, 1.2, 1.3, 1.7])
+    out = [int(FLOAT(d[0]) * FLOAT(scale)) for d in x.shape[2:]]
+    if 0 in out or out == [d[0] for d in x.shape[2:]]:
+        raise Unfit
+    scales = g.constant(np.array([1, 1, scale, scale], FLOAT))
+    ways = ["asymmetric", "half_pixel", "pytorch_half_pixel"]
+    nearest = ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]
+    g.node(
+        "Resize",
+        [x, "", scales],
+        [*x.shape[:2], *map(same, out)],
+        mode="nearest",
+        coordinate_transformation_mode=g.pick(ways),
+        nearest_mode=g.pick(nearest),
+    )
+
+
 def blocks(g):
     x = g.value(rank=4)
     n, c, h, w = x.shape
@@ -694,7 +775,8 @@ def on_a_grid(g):
     pairs = g.raw("Slice", [x, *(g.constant(np.array([v])) for v in (0, 1, 1))])[0]
     both = g.raw("Concat", [pairs, g.raw("Neg", [pairs])[0]], axis=1)[0]
     grid = g.raw("Transpose", [g.raw("Tanh", [both])[0]], perm=[0, 2, 3, 1])[0]
-    how = dict(mode=g.pick(["bilinear", "nearest"]), padding_mode=g.pick(["zeros", "border"]))
+    modes, beyond = ["bilinear", "nearest", "bicubic"], ["zeros", "border", "reflection"]
+    how = dict(mode=g.pick(modes), padding_mode=g.pick(beyond))
     g.node("GridSample", [x, grid], x.shape, align_corners=g.whole(0, 1), **how)
 
 
@@ -753,8 +835,9 @@ PLAIN = [unary, guarded, clip, binary, binary, divide, choose, convolution, conv
 PLAIN += [transposed_convolution, pool, global_pool, batch_norm, instance_norm, layer_norm, lrn]
 PLAIN += [softmax, product, product, product_of_two, concat, concat, split, cut, pad, transpose]
 PLAIN += [transpose, reshape, reshape, split_axis, computed_shape, reduce, resize, blocks, gather]
+PLAIN += [resize_by_a_fraction]
 PLAIN += [tile, expand, cumulative, recurrent, branch, repeated, scanned, selected, best, einsum]
-PLAIN += [whole_numbers, looked_up, on_a_grid]
+PLAIN += [whole_numbers, looked_up, on_a_grid, on_a_grid, wide_pool, absent, nothing, sequenced]
 QUANTISED = [quantised, quantised_convolution, quantised_convolution, quantised_product]
 MOST = 30000  # elements of a value
 

@@ -4,6 +4,7 @@
     run.py models     real models against ONNX Runtime
     run.py nodes      ONNX's node cases for the operators that Tilewright claims
     run.py graphs     random models against ONNX Runtime
+    run.py sizes      random models with arithmetic of open sizes against ONNX Runtime
     run.py prepare    only makes the models with random weights, and their tensors
 
 The first run makes a virtual environment beside this file. See README.md.
@@ -29,6 +30,7 @@ import graphs
 import harness
 import models
 import nodes
+import size_arithmetic
 
 RTOL = 1e-3  # of the largest magnitude in an output
 ELEMENT_RTOL, ELEMENT_ATOL = 1e-3, 1e-5  # reported, not judged
@@ -228,9 +230,9 @@ def prepare_command(args):
     return True
 
 
-def check_graph(program, case, layouts, timeout):
+def check_graph(program, kind, case, layouts, timeout):
     """What is wrong with a random model under some layouts: (whether it is refused, what)."""
-    folder = environment.WORK / "graphs" / str(case.seed)
+    folder = environment.WORK / kind / str(case.seed)
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(case.model, folder / "model.onnx")
     options = onnxruntime.SessionOptions()
@@ -273,11 +275,19 @@ def check_graph(program, case, layouts, timeout):
 
 
 def graphs_command(args):
+    return random_models(args, graphs.make)
+
+
+def sizes_command(args):
+    return random_models(args, size_arithmetic.make)
+
+
+def random_models(args, make):
     program = environment.binary(args.binary)
     refused, wrong = 0, 0
 
     def work(seed):
-        return check_graph(program, graphs.make(seed), args.layouts, args.timeout)
+        return check_graph(program, args.command, make(seed), args.layouts, args.timeout)
 
     with ThreadPoolExecutor(args.jobs) as pool:
         for found in pool.map(work, range(args.seed, args.seed + args.count)):
@@ -302,15 +312,17 @@ def main():
         ("models", models_command),
         ("nodes", nodes_command),
         ("graphs", graphs_command),
+        ("sizes", sizes_command),
         ("prepare", prepare_command),
     ):
         command = commands.add_parser(name)
         command.set_defaults(run=run)
-        if name == "graphs":
+        if name in ("graphs", "sizes"):
+            layouts = ["plan", "none", "nchw8c"] if name == "graphs" else ["plan"]
             command.add_argument("--binary", help="the program (default: a release build)")
             command.add_argument("--count", type=int, default=100, help="models")
             command.add_argument("--seed", type=int, default=1, help="of the first model")
-            command.add_argument("--layouts", nargs="+", default=["plan", "none", "nchw8c"])
+            command.add_argument("--layouts", nargs="+", default=layouts)
             command.add_argument("--jobs", type=int, default=2, help="runs at a time (default: 2)")
             command.add_argument("--timeout", type=float, default=60.0, help="seconds for one run")
             continue

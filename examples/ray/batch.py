@@ -56,7 +56,7 @@ def main():
             Repeated,
             fn_constructor_args=(model, arguments.repeat),
             batch_size=BATCH,
-            concurrency=workers,
+            compute=ray.data.ActorPoolStrategy(size=workers),
             num_cpus=1,
         ).materialize()
         return done, time.perf_counter() - start

@@ -18,8 +18,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use pyo3::{ffi, intern};
-use tilewright::unstable::ir::TypeKind;
-use tilewright::{DType, Error, Tensor};
+use tilewright_driver::{DType, Error, Tensor};
+use tilewright_ir::TypeKind;
+use tilewright_runtime::OpenPort;
 
 use crate::error::Result;
 
@@ -346,18 +347,14 @@ fn unsupported(what: &str, found: &str) -> Error {
 
 /// The arrays of a call as the inputs of these names and types, in order.
 pub fn inputs(
-    ports: &[tilewright::unstable::ir::OpenPort],
+    ports: &[OpenPort],
     args: &Bound<'_, PyTuple>,
     kwargs: Option<&Bound<'_, PyDict>>,
 ) -> Result<Vec<Tensor>> {
     let mut list = Vec::with_capacity(ports.len());
-    let names = || {
-        let names: Vec<String> = ports.iter().map(|p| format!("`{}`", p.name)).collect();
-        format!("the inputs are: {}", names.join(", "))
-    };
     if args.len() > ports.len() {
         let what = format!("{} arrays were given for {} inputs", args.len(), ports.len());
-        return Err(Error::input(what).note(names()).into());
+        return Err(Error::input(what).note(names(ports)).into());
     }
     for (port, obj) in ports.iter().zip(args.iter_borrowed()) {
         list.push(tensor(&obj, &format!("input `{}`", port.name), Some(port.dtype))?);
@@ -366,26 +363,41 @@ pub fn inputs(
     for port in &ports[list.len()..] {
         let given = kwargs.map(|k| k.get_item(&*port.name)).transpose()?.flatten();
         let Some(obj) = given else {
+            no_unknown(ports, kwargs)?;
             let what = format!("no array was given for input `{}`", port.name);
-            return Err(Error::input(what).note(names()).into());
+            return Err(Error::input(what).note(names(ports)).into());
         };
         used += 1;
         list.push(tensor(&obj, &format!("input `{}`", port.name), Some(port.dtype))?);
     }
-    if let Some(kwargs) = kwargs.filter(|k| k.len() > used) {
-        let by_position = &ports[..args.len()];
-        for name in kwargs.keys() {
-            let name: String = name.extract()?;
-            if by_position.iter().any(|p| *p.name == *name) {
-                return Err(Error::input(format!("input `{name}` is given twice")).into());
-            }
-            if !ports.iter().any(|p| *p.name == *name) {
-                let what = format!("there is no input `{name}`");
-                return Err(Error::input(what).note(names()).into());
+    if kwargs.is_some_and(|k| k.len() > used) {
+        no_unknown(ports, kwargs)?;
+        for port in &ports[..args.len()] {
+            if kwargs.map(|k| k.contains(&*port.name)).transpose()?.unwrap_or(false) {
+                let what = format!("input `{}` is given twice", port.name);
+                return Err(Error::input(what).into());
             }
         }
     }
     Ok(list)
+}
+
+/// The names of inputs, for messages.
+fn names(ports: &[OpenPort]) -> String {
+    let names: Vec<String> = ports.iter().map(|p| format!("`{}`", p.name)).collect();
+    format!("the inputs are: {}", names.join(", "))
+}
+
+/// Refuses arrays by names that are no inputs.
+fn no_unknown(ports: &[OpenPort], kwargs: Option<&Bound<'_, PyDict>>) -> Result<()> {
+    for name in kwargs.into_iter().flat_map(|kwargs| kwargs.keys()) {
+        let name: String = name.extract()?;
+        if !ports.iter().any(|p| *p.name == *name) {
+            let error = Error::input(format!("there is no input `{name}`")).note(names(ports));
+            return Err(error.did_you_mean(&name, ports.iter().map(|p| &*p.name)).into());
+        }
+    }
+    Ok(())
 }
 
 /// A tensor that owns its bytes: what it is made from may change later.

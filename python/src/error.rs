@@ -6,7 +6,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use tilewright::Error;
+use tilewright_driver::Error;
 
 /// What a function of this crate fails with.
 pub enum Fault {

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use tilewright::unstable::{ir, saved};
-use tilewright::{Error, Options, Tensor};
+use tilewright_driver::saved;
+use tilewright_driver::{Error, Tensor};
+use tilewright_ir as ir;
 
-use crate::array;
 use crate::error::{Result, closed};
 use crate::work::away;
+use crate::{array, module};
 
 /// A port: name, element type, and sizes as numbers or names.
 pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
@@ -19,7 +20,7 @@ pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Executable {
     /// `None` once it is closed.
-    running: Mutex<Option<Arc<tilewright::Executable>>>,
+    running: Mutex<Option<Arc<tilewright_driver::Executable>>>,
 }
 
 /// Sizes as Python has them: numbers, and texts of those that are open.
@@ -33,8 +34,8 @@ pub fn sizes(py: Python<'_>, dims: &[ir::Dim]) -> PyResult<Vec<Py<PyAny>>> {
     dims.iter().map(size).collect()
 }
 
-fn ports(ports: &[ir::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
-    let one = |p: &ir::OpenPort| {
+fn ports(ports: &[tilewright_runtime::OpenPort], py: Python<'_>) -> PyResult<Vec<Port>> {
+    let one = |p: &tilewright_runtime::OpenPort| {
         Ok((p.name.to_string(), p.dtype.to_string(), Some(sizes(py, &p.shape)?)))
     };
     ports.iter().map(one).collect()
@@ -52,11 +53,14 @@ fn result<'py>(py: Python<'py>, mut outputs: Vec<Tensor>) -> Result<Bound<'py, P
 /// Index map, logical and stored extents, what the padding holds.
 type Storage = (String, Vec<usize>, Vec<usize>, Option<f64>);
 
-fn storage(stored: &ir::Stored) -> Storage {
+fn storage(stored: &tilewright_runtime::Stored) -> Storage {
     (stored.to_string(), stored.logical.clone(), stored.physical(), stored.pad)
 }
 
-fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright::Result<&'a ir::OpenPort> {
+fn named<'a>(
+    ports: &'a [tilewright_runtime::OpenPort],
+    name: &str,
+) -> tilewright_driver::Result<&'a tilewright_runtime::OpenPort> {
     let found = ports.iter().find(|port| *port.name == *name);
     found.ok_or_else(|| {
         let names: Vec<String> = ports.iter().map(|port| format!("`{}`", port.name)).collect();
@@ -66,19 +70,11 @@ fn named<'a>(ports: &'a [ir::OpenPort], name: &str) -> tilewright::Result<&'a ir
 }
 
 impl Executable {
-    pub fn of(executable: tilewright::Executable) -> Executable {
+    pub fn of(executable: tilewright_driver::Executable) -> Executable {
         Executable { running: Mutex::new(Some(Arc::new(executable))) }
     }
 
-    pub fn compile(
-        py: Python<'_>,
-        module: &tilewright::Module,
-        options: Options,
-    ) -> tilewright::Result<Executable> {
-        away(py, || tilewright::compile(module, &options)).map(Executable::of)
-    }
-
-    fn get(&self) -> Result<Arc<tilewright::Executable>> {
+    fn get(&self) -> Result<Arc<tilewright_driver::Executable>> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.clone().ok_or_else(|| closed("executable"))
     }
@@ -87,8 +83,12 @@ impl Executable {
 /// The executable of the content of a file that [`Module.save`](crate::module::Module) wrote.
 #[pyfunction]
 #[pyo3(signature = (content, threads=None))]
-pub fn open_saved(content: &Bound<'_, PyAny>, threads: Option<usize>) -> Result<Executable> {
+pub fn open_saved(
+    content: &Bound<'_, PyAny>,
+    threads: Option<Bound<'_, PyAny>>,
+) -> Result<Executable> {
     let py = content.py();
+    let threads = threads.map(|given| module::threads(&given)).transpose()?;
     let content = array::tensor(content, "a compiled model", None)?;
     // SAFETY: who opens a file vouches for it, as for a shared library: the documentation says so.
     let executable = away(py, || unsafe { saved::open(&content, threads) })?;
@@ -134,7 +134,7 @@ impl Executable {
                 executable.run_profiled(&inputs, &mut outputs, &mut times)?;
                 best.iter_mut().zip(&times).for_each(|(best, time)| *best = (*best).min(*time));
             }
-            Ok::<_, tilewright::Error>(best)
+            Ok::<_, tilewright_driver::Error>(best)
         })?;
         let names = steps.iter().map(|step| step.func.to_string());
         Ok(names.zip(best.iter().map(Duration::as_secs_f64)).collect())
@@ -153,7 +153,7 @@ impl Executable {
     /// How each input and each output is stored; `None` where that is as the model has it.
     fn storage(&self) -> Result<[Vec<Option<Storage>>; 2]> {
         let executable = self.get()?;
-        let of = |ports: &[ir::OpenPort]| {
+        let of = |ports: &[tilewright_runtime::OpenPort]| {
             ports.iter().map(|p| Some(storage(p.stored.as_ref()?))).collect()
         };
         Ok([of(executable.inputs()), of(executable.outputs())])

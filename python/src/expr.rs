@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 use tilewright::schedule;
 use tilewright::schedule::LambdaItem;
-use tilewright::unstable::ir::expr::IntoExpr;
-use tilewright::unstable::ir::lambda::LambdaBody;
-use tilewright::unstable::ir::{BinOp, Expr as Tree, Intrin, Var};
-use tilewright::{DType, Error};
+use tilewright_driver::{DType, Error};
+use tilewright_ir::expr::IntoExpr;
+use tilewright_ir::lambda::LambdaBody;
+use tilewright_ir::{BinOp, Expr as Tree, Intrin, Var};
 
 use crate::error::Result;
 

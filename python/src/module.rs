@@ -6,21 +6,26 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tilewright::unstable::ir::{Source, Tensor};
-use tilewright::unstable::kept::{Found, Opened};
-use tilewright::unstable::load::{Draft, fixed_inputs};
-use tilewright::unstable::onnx::{Dim, ValueType};
-use tilewright::unstable::options::Progress;
-use tilewright::unstable::passes::{self, Config};
-use tilewright::unstable::pipeline::{Stage, run_stages};
-use tilewright::unstable::script::{ConstTable, parse_module_with, print_module_with};
-use tilewright::unstable::{ir, measuring, saved, sizes};
-use tilewright::{DType, Error, Layout, OptLevel, Options, SizeRange, Sizes, Target, print};
+use tilewright_driver::kept::{Found, Opened};
+use tilewright_driver::load::{Draft, fixed_inputs};
+use tilewright_driver::measuring;
+use tilewright_driver::options::Progress;
+use tilewright_driver::passes::{self, Config};
+use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::saved;
+use tilewright_driver::{
+    DType, Error, LayoutPolicy, OptLevel, Options, SizeRange, Sizes, Target, print,
+};
+use tilewright_graph::sizes;
+use tilewright_ir as ir;
+use tilewright_ir::{Source, Tensor};
+use tilewright_onnx::{Dim, ValueType};
+use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
 
 use crate::array;
 use crate::error::{Result, remarks};
 use crate::executable::{Executable, Port};
-use crate::work::away;
+use crate::work::{away, away_until_signal};
 
 /// A module, or a file whose sizes are not settled yet.
 #[pyclass(frozen, module = "tilewright._native")]
@@ -28,13 +33,13 @@ pub struct Module {
     /// The file, where it may still be read with other sizes.
     draft: Option<Arc<Draft>>,
     sizes: Sizes,
-    made: OnceLock<tilewright::Module>,
+    made: OnceLock<tilewright_driver::Module>,
     /// The inputs that are constants, where a program that was kept says it.
     fixed: OnceLock<Vec<String>>,
 }
 
 impl Module {
-    pub fn of(module: tilewright::Module) -> Module {
+    pub fn of(module: tilewright_driver::Module) -> Module {
         let made = OnceLock::from(module);
         Module { draft: None, sizes: Sizes::new(), made, fixed: OnceLock::new() }
     }
@@ -44,7 +49,7 @@ impl Module {
     }
 
     /// A model keeps its file, so that its sizes may be settled anew; a module leaves them open.
-    fn of_draft(draft: Draft, sizes: Sizes) -> tilewright::Result<Module> {
+    fn of_draft(draft: Draft, sizes: Sizes) -> tilewright_driver::Result<Module> {
         Ok(match draft.is_model() {
             true => Module::of_model(Arc::new(draft), sizes),
             false => Module::of(draft.module(&sizes)?),
@@ -52,7 +57,7 @@ impl Module {
     }
 
     /// The module, which is read now where it was not.
-    pub fn module(&self) -> tilewright::Result<&tilewright::Module> {
+    pub fn module(&self) -> tilewright_driver::Result<&tilewright_driver::Module> {
         if let Some(module) = self.made.get() {
             return Ok(module);
         }
@@ -64,7 +69,7 @@ impl Module {
 
     /// The module with one sample in a batch of a model that nothing settles: what planning and tuning
     /// look at.
-    pub fn with_batch(&self) -> tilewright::Result<tilewright::Module> {
+    pub fn with_batch(&self) -> tilewright_driver::Result<tilewright_driver::Module> {
         if let Some(draft) = &self.draft {
             let mut sizes = self.sizes.clone();
             for key in draft.open_batch(&sizes)? {
@@ -78,7 +83,7 @@ impl Module {
     }
 
     /// The same without holding the lock of the interpreter.
-    pub fn get(&self, py: Python<'_>) -> Result<&tilewright::Module> {
+    pub fn get(&self, py: Python<'_>) -> Result<&tilewright_driver::Module> {
         match self.made.get() {
             Some(module) => Ok(module),
             None => Ok(away(py, || self.module())?),
@@ -99,7 +104,7 @@ pub enum Extent {
 pub type Extents = BTreeMap<String, Extent>;
 
 /// The sizes and ranges of a call.
-pub fn extents(given: Extents) -> tilewright::Result<Sizes> {
+pub fn extents(given: Extents) -> tilewright_driver::Result<Sizes> {
     let mut sizes = Sizes::new();
     for (name, extent) in given {
         sizes = match extent {
@@ -290,18 +295,20 @@ impl Module {
 
     /// Compiles the module. That of a model's file is kept for the next process.
     #[pyo3(signature = (**options))]
-    fn compile(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
+    fn compile(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
         let options = self::options(options)?;
-        let Some(draft) = &self.draft else {
-            return Ok(Executable::compile(py, self.get(py)?, options)?);
-        };
-        let executable = away(py, || {
-            let opened = Opened::of(draft, &self.sizes, self.made.get().is_some(), &options);
-            if let Some(Found { executable, fixed }) = opened.find(&options) {
-                self.fixed.get_or_init(|| fixed);
+        let module = slf.clone().unbind();
+        let executable = away_until_signal(slf.py(), options, move |options| {
+            let module = module.get();
+            let Some(draft) = &module.draft else {
+                return tilewright_driver::compile(module.module()?, options);
+            };
+            let opened = Opened::of(draft, &module.sizes, module.made.get().is_some(), options);
+            if let Some(Found { executable, fixed }) = opened.find(options) {
+                module.fixed.get_or_init(|| fixed);
                 return Ok(executable);
             }
-            opened.compile(|| self.module(), &options)
+            opened.compile(|| module.module(), options)
         })?;
         Ok(Executable::of(executable))
     }
@@ -333,7 +340,7 @@ impl Module {
             false => ir::equal::Equality::loose(),
         };
         Ok(away(py, || ir::equal::modules(a, b, &options)).err().map(|d| {
-            let line = |span: Option<ir::Span>, module: &tilewright::Module| {
+            let line = |span: Option<ir::Span>, module: &tilewright_driver::Module| {
                 Some(module.source.as_ref()?.line_col(span?.start).0)
             };
             let lines = (line(d.left_span, a), line(d.right_span, b));
@@ -375,16 +382,16 @@ type Constant<'py> = (String, String, Vec<usize>, Bound<'py, PyBytes>);
 /// What the options of a call say. Unknown ones are refused.
 pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
     let mut options = Options { tuning: measuring::file(), ..Options::default() };
-    options.layout = Some(Layout::Plan);
+    options.layout = Some(LayoutPolicy::Plan);
     for (key, value) in given.into_iter().flatten() {
         let key: String = key.extract()?;
         match key.as_str() {
             "layout" => {
                 let name: Option<String> = value.extract()?;
-                options.layout = name.as_deref().map_or(Ok(None), Layout::named)?;
+                options.layout = name.as_deref().map_or(Ok(None), LayoutPolicy::named)?;
             }
             "io_layout" => options.io_layout = value.extract::<String>()?.parse()?,
-            "threads" => options.threads = value.extract()?,
+            "threads" => options.threads = threads(&value)?,
             "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
             "opt_level" => options.level = level(value.extract()?)?,
             "specialize" => options.specialize = value.extract()?,
@@ -401,15 +408,24 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
             _ => return Err(Error::input(format!("there is no option `{key}`")).into()),
         }
     }
-    if !options.schedule && options.layout == Some(Layout::Plan) {
+    if !options.schedule && options.layout == Some(LayoutPolicy::Plan) {
         // Layouts are for loops that are found.
         options.layout = None;
     }
     Ok(options)
 }
 
+/// A number of threads.
+pub fn threads(given: &Bound<'_, PyAny>) -> Result<usize> {
+    let count: i64 = given.extract()?;
+    usize::try_from(count).map_err(|_| {
+        let what = format!("threads is how many share the work of a run, not {count}");
+        Error::input(what).help("0 is one a core").into()
+    })
+}
+
 /// The error that convolutions may have; `None` for none.
-fn allowed_error(given: Option<f64>) -> tilewright::Result<Option<f64>> {
+fn allowed_error(given: Option<f64>) -> tilewright_driver::Result<Option<f64>> {
     match given {
         Some(error) if !(0.0..1.0).contains(&error) => {
             Err(Error::input(format!("fast_math is an error from 0 to below 1, not {error}")))
@@ -419,7 +435,7 @@ fn allowed_error(given: Option<f64>) -> tilewright::Result<Option<f64>> {
 }
 
 /// A processor by its name; `None` and `native` are this machine's.
-pub fn target(cpu: Option<&str>) -> tilewright::Result<Option<Target>> {
+pub fn target(cpu: Option<&str>) -> tilewright_driver::Result<Option<Target>> {
     let Some(cpu) = cpu.filter(|c| *c != "native") else { return Ok(None) };
     let host = Options::default().target()?;
     Ok(Some(Target::new(host.triple, cpu, "")))
@@ -436,7 +452,7 @@ fn level(level: u8) -> Result<OptLevel> {
 
 /// What tells a function of Python about progress. What that raises is printed as an exception that
 /// cannot be caught, and stops nothing.
-fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::options::Watcher>> {
+fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright_driver::options::Watcher>> {
     if value.is_none() {
         return Ok(None);
     }
@@ -450,7 +466,7 @@ fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::opti
     })))
 }
 
-fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright::unstable::options::Warner>> {
+fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright_driver::options::Warner>> {
     if value.is_none() {
         return Ok(None);
     }

@@ -1,8 +1,8 @@
 //! The table of passes.
 
 use pyo3::prelude::*;
-use tilewright::unstable::passes as table;
-use tilewright::unstable::pipeline::Stage;
+use tilewright_driver::passes as table;
+use tilewright_driver::pipeline::Stage;
 
 /// An option: name, what it means, its values in words, its default as text.
 type Choice = (&'static str, &'static str, String, String);

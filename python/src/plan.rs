@@ -1,17 +1,17 @@
 //! What comparing modules and planning layouts say.
 
 use pyo3::prelude::*;
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Layout, Left};
-use tilewright::unstable::interp::symbolic::VerifyOptions;
-use tilewright::unstable::layout;
-use tilewright::unstable::verify::{self, Answer};
+use tilewright_driver::layout;
+use tilewright_driver::verify::{self, Answer};
+use tilewright_layout::flow::Planned;
+use tilewright_layout::{Left, TiledLayout};
 use tilewright_report::{Report, drawings, object, page, tables, what_if};
+use tilewright_verify::VerifyOptions;
 
 use crate::error::{Result, remarks};
 use crate::executable::sizes;
 use crate::module::{Extents, Module, extents};
-use crate::work::away;
+use crate::work::{away, away_until_signal};
 
 /// The first element that differs: which, what it is in both modules, with which inputs.
 type Witness = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
@@ -45,13 +45,13 @@ pub fn verify_modules(
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Plan {
     /// The module before, and in the layouts of the plan.
-    before: tilewright::Module,
-    after: tilewright::Module,
+    before: tilewright_driver::Module,
+    after: tilewright_driver::Module,
     plans: Vec<Planned>,
     left: Vec<Left>,
     unit: &'static str,
     /// The machine that it is for.
-    target: tilewright::Target,
+    target: tilewright_driver::Target,
 }
 
 /// Plans the layouts of a module; also what could not follow, and why.
@@ -59,25 +59,25 @@ pub struct Plan {
 pub fn plan_layouts<'py>(
     py: Python<'py>,
     module: &Module,
-    threads: usize,
+    threads: &Bound<'py, PyAny>,
     cpu: Option<&str>,
     io_layout: &str,
 ) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
     let before = away(py, || module.with_batch())?;
-    let options = tilewright::Options {
-        threads,
+    let options = tilewright_driver::Options {
+        threads: crate::module::threads(threads)?,
         target: crate::module::target(cpu)?,
-        tuning: tilewright::unstable::measuring::file(),
+        tuning: tilewright_driver::measuring::file(),
         io_layout: io_layout.parse()?,
         ..Default::default()
     };
-    let mut why = Vec::new();
-    let plan = away(py, || {
+    let (plan, why) = away_until_signal(py, options, move |options| {
+        let mut why = Vec::new();
         let timings = options.timings()?;
         let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
         let target = options.target()?;
-        Ok::<_, tilewright::Error>(Plan { before, after, plans, left, unit, target })
+        Ok((Plan { before, after, plans, left, unit, target }, why))
     })?;
     Ok((plan, remarks(py, &why)?))
 }
@@ -127,7 +127,7 @@ impl Plan {
     fn tensors(&self, py: Python<'_>) -> PyResult<Vec<Row>> {
         let chosen = self.plans.iter().flat_map(|p| {
             p.plan.tensors.iter().zip(&p.layouts).map(|(t, layouts)| {
-                let layout: &Layout = &layouts[t.layout];
+                let layout: &TiledLayout = &layouts[t.layout];
                 let (map, waste) = (layout.to_string(), layout.waste());
                 let logical = sizes(py, &layout.logical)?;
                 Ok((t.name.clone(), map, logical, sizes(py, &layout.physical())?, waste))

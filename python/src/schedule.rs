@@ -6,10 +6,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use tilewright::schedule::{BlockRef, LoopRef, Permissions, Value};
-use tilewright::unstable::ir::Source;
-use tilewright::unstable::schedule::signature::{Given, Signature};
-use tilewright::unstable::schedule::table;
-use tilewright::unstable::schedule_script;
+use tilewright_driver::schedule_script;
+use tilewright_ir::Source;
+use tilewright_schedule::signature::{Given, Signature};
+use tilewright_schedule::table;
 
 use crate::error::Result;
 use crate::expr::{Expr, Lambda};
@@ -183,8 +183,8 @@ impl Schedule {
         let outputs = away(py, || {
             let mut schedule = self.lock();
             let asked = || primitive.call(&mut schedule, positional, named);
-            let budget = tilewright::unstable::sets::budget::PER_FUNCTION;
-            let (outputs, _) = tilewright::unstable::sets::budget::within(name, budget, asked);
+            let budget = tilewright_polyhedral::budget::PER_FUNCTION;
+            let (outputs, _) = tilewright_polyhedral::budget::within(name, budget, asked);
             outputs.map_err(|e| match &schedule.module().source {
                 Some(source) => e.in_source(source),
                 None => e,

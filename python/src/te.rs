@@ -6,8 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use tilewright::te::{self, Body, Reducer};
-use tilewright::unstable::ir::Buffer;
-use tilewright::{DType, Error};
+use tilewright_driver::{DType, Error};
+use tilewright_ir::Buffer;
 
 use crate::error::Result;
 use crate::expr::{Expr, tree};
@@ -214,7 +214,7 @@ pub fn te_stages(
 pub fn te_module(name: &str, inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<Module> {
     let inputs = inputs.iter().map(|t| &t.0);
     let func = te::func(inputs, outputs.iter().map(|t| &t.0))?;
-    let mut module = tilewright::Module::new();
+    let mut module = tilewright_driver::Module::new();
     module.insert(name, func);
     Ok(Module::of(module))
 }

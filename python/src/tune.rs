@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use tilewright::Error;
-use tilewright::unstable::measured::{Answer, Measured, Store, Worker};
-use tilewright::unstable::measuring;
-use tilewright::unstable::tune::{Request, Session, WholeModel};
+use tilewright_driver::Error;
+use tilewright_driver::measuring;
+use tilewright_driver::tune::{Request, Session, WholeModel};
+use tilewright_tune::{Answer, Measured, Store, Worker};
 
 use crate::error::Result;
 use crate::module::{Module, options};
@@ -18,11 +18,11 @@ use crate::work::away;
 /// What is to be measured of a module.
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Tuning {
-    module: tilewright::Module,
+    module: tilewright_driver::Module,
     state: Mutex<(Session<Store>, Vec<WholeModel>)>,
 }
 
-fn request_text(request: &Request) -> tilewright::Result<String> {
+fn request_text(request: &Request) -> tilewright_driver::Result<String> {
     serde_json::to_string(request).map_err(|e| Error::internal(format!("a request as JSON: {e}")))
 }
 
@@ -52,10 +52,11 @@ type Done = (usize, usize, usize, Vec<(String, String)>, Vec<(String, f64)>);
 impl Tuning {
     /// Asks what a plan of a module would ask the price of; `file` keeps the times.
     #[new]
-    fn new(py: Python<'_>, module: &Module, threads: usize, file: PathBuf) -> Result<Tuning> {
+    fn new(module: &Module, threads: &Bound<'_, PyAny>, file: PathBuf) -> Result<Tuning> {
+        let py = threads.py();
         let module = away(py, || module.with_batch())?;
         let mut options = options(None)?;
-        options.threads = threads;
+        options.threads = crate::module::threads(threads)?;
         let session = away(py, || Session::new(&module, &options, Store::open(&file)?))?;
         Ok(Tuning { module, state: Mutex::new((session, Vec::new())) })
     }

@@ -148,3 +148,18 @@ def test_arrays_of_jax_go_in_and_come_out(digits: str) -> None:
     x = np.random.default_rng(0).random((3, 1, 8, 8), dtype=np.float32)
     logits, _ = exe(jax.numpy.asarray(x))
     assert (np.asarray(jax.dlpack.from_dlpack(logits)) == exe(x)[0]).all()
+
+
+def test_arrays_of_jax_are_shared(digits: str) -> None:
+    pytest.importorskip("jax")
+    import jax.numpy as jnp
+
+    exe = tilewright.load(digits, dims={"N": 2}).compile()
+    x = jnp.ones((2, 1, 8, 8), jnp.float32)
+    assert tilewright._native.address(x) == x.unsafe_buffer_pointer()
+    logits, _ = exe(x)
+    assert (logits == exe(np.ones((2, 1, 8, 8), np.float32))[0]).all()
+    assert jnp.from_dlpack(logits).tolist() == logits.tolist()
+    # They never change.
+    with pytest.raises(tilewright.InputError, match="cannot be written"):
+        exe(x, out=(jnp.zeros((2, 10)), jnp.zeros((2, 10))))

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import pathlib
 import pickle
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -37,7 +40,7 @@ def test_inputs_go_by_position_and_by_name(two: tilewright.Executable) -> None:
         ((A,), {}, "no array was given for input `B`"),
         ((A, B, A), {}, "3 arrays were given for 2 inputs"),
         ((A, B), {"A": A}, "input `A` is given twice"),
-        ((A,), {"C": A}, "no array was given for input `B`"),
+        ((A,), {"C": A}, "there is no input `C`"),
         ((A,), {"B": B, "C": A}, "there is no input `C`"),
     ],
 )
@@ -46,6 +49,87 @@ def test_calls_that_do_not_fit_are_errors(
 ) -> None:
     with pytest.raises(tilewright.InputError, match=message):
         two(*args, **kwargs)
+
+
+def test_an_unknown_input_is_named_with_the_one_that_was_meant(digits: str) -> None:
+    exe = tilewright.load(digits, dims={"N": 1}).compile()
+    with pytest.raises(tilewright.InputError, match="there is no input `imege`") as error:
+        exe(imege=np.zeros((1, 1, 8, 8), np.float32))
+    assert error.value.help == "did you mean `image`?"
+
+
+@pytest.mark.parametrize("threads", [-1, -8])
+def test_a_negative_number_of_threads_is_refused(threads: int, digits: str) -> None:
+    module = tilewright.load(digits)
+    for work in (module.compile, lambda **given: tilewright.plan(module, **given)):
+        with pytest.raises(tilewright.InputError, match=f"not {threads}") as error:
+            work(threads=threads)
+        assert error.value.help == "0 is one a core"
+
+
+def test_outputs_are_written_into_arrays(two: tilewright.Executable) -> None:
+    c, d = np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32).T
+    made = two(A, B, out=(c, d))
+    assert made[0] is c
+    assert (c == A + B).all()
+    assert (d == A * B).all()
+    # An input may be where an output goes.
+    a = A.copy()
+    two(a, B, out=[a, d])
+    assert (a == A + B).all()
+    kept = c.copy()
+    for wrong, message in [
+        ((c,), "1 arrays were given for 2 outputs: C, D"),
+        ((c, d[:, :2]), r"output `D` is float32\[2, 2\], and the output is float32\[2, 3\]"),
+        ((c, d.astype(np.float64)), "output `D` is float64"),
+        ((c, "d"), "output `D` is no array: str"),
+        ((c, np.broadcast_to(d[:1], (2, 3))), "output `D` cannot be written"),
+    ]:
+        with pytest.raises(tilewright.InputError, match=message):
+            two(2 * A, B, out=wrong)
+    assert (c == kept).all()
+
+
+def test_an_interrupt_ends_a_compilation(tmp_path: pathlib.Path) -> None:
+    """Another process compiles hundreds of functions, and is interrupted."""
+    loops = "\n".join(
+        f"""
+    for i in range(64):
+        with T.block("b{k}"):
+            vi = T.axis.spatial(64, i)
+            A{k + 1}[vi] = T.exp(A{k}[vi]) + T.sin(A{k}[vi]) * T.float32({k})
+"""
+        for k in range(400)
+    )
+    buffers = "\n".join(f'    A{k} = T.alloc_buffer((64,), "float32")' for k in range(1, 400))
+    text = f"""
+@T.prim_func
+def f(A0: T.Buffer((64,), "float32"), A400: T.Buffer((64,), "float32")):
+{buffers}
+{loops}
+"""
+    file = tmp_path / "long.py"
+    file.write_text(text, encoding="utf-8")
+    program = f"""
+import sys, time, tilewright
+module = tilewright.load({str(file)!r})
+print("ready", flush=True)
+try:
+    for _ in range(1000):
+        module.compile(cache=False, fuse=False)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        took = time.monotonic() - start
+        assert process.wait(60) == 0
+    assert took < 1
 
 
 def check(got: Any, expected: Any) -> None:
@@ -81,6 +165,15 @@ def test_versions_for_sizes_run_where_they_fit(digits: str) -> None:
         tilewright.load(digits).compile(specialize=[{"M": 3}])
     with pytest.raises(tilewright.InputError, match="at most 8"):
         tilewright.load(digits).compile(dims={"N": (2, 8)})(images)
+
+
+def test_arrays_without_elements_run_by_a_version_of_their_own(digits: str) -> None:
+    exe = tilewright.load(digits).compile(specialize=[{"N": 3}])
+    images = np.zeros((0, 1, 8, 8), np.float32)
+    logits, probabilities = exe(images)
+    assert logits.shape == probabilities.shape == (0, 10)
+    with pytest.raises(tilewright.InputError, match="image"):
+        exe(np.zeros((1, 1, 8, 9), np.float32))
 
 
 def test_threads_may_share_an_executable(digits: str) -> None:

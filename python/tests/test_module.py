@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib.util
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,3 +116,49 @@ def test_stages_can_be_looked_at(double: tilewright.Module) -> None:
     assert "T.block" not in str(double.after("lower"))
     with pytest.raises(tilewright.InputError, match="there is no stage `lo`"):
         double.after("lo")
+
+
+def test_a_model_is_read_from_its_bytes(digits: str) -> None:
+    with open(digits, "rb") as file:
+        content = file.read()
+    x = np.random.default_rng(0).random((2, 1, 8, 8), dtype=np.float32)
+    expected = tilewright.load(digits, dims={"N": 2}).compile()(x)[0]
+    models: list[Any] = [content, bytearray(content), memoryview(content)]
+    if importlib.util.find_spec("onnx"):
+        import onnx
+
+        models.append(onnx.load(digits))
+    for model in models:
+        module = tilewright.load(model)
+        assert module.inputs[0].shape == ("N", 1, 8, 8)
+        assert (module.compile(dims={"N": 2})(x)[0] == expected).all()
+    with pytest.raises(tilewright.ModelError):
+        tilewright.load(content[:100])
+
+
+def test_errors_give_the_arguments_of_python() -> None:
+    advice = tilewright.errors._make
+    error = advice("input", "give --dim N=SIZE", None, "--dim N=SIZE --dim x.0=SIZE", ["--unchecked"], "r")
+    assert error.message == 'give dims={"N": SIZE}'
+    assert error.help == 'dims={"N": SIZE, "x.0": SIZE}'
+    assert error.notes == ("unchecked=True",)
+    error = advice("input", "m", None, "e.g. --input y=FILE.npy", [], "give the open sizes with --dim")
+    assert error.help == 'e.g. values={"y": ARRAY}'
+    assert str(error) == "give the open sizes with dims="
+
+
+def test_no_error_of_a_compilation_names_the_command_line() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper, types = onnx.helper, onnx.TensorProto
+    ports = [
+        helper.make_tensor_value_info("x", types.FLOAT, [6]),
+        helper.make_tensor_value_info("shape", types.INT64, [2]),
+    ]
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    result = helper.make_tensor_value_info("y", types.FLOAT, None)
+    graph = helper.make_graph([node], "reshape", ports, [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(tilewright.InputError) as error:
+        tilewright.load(model).compile()
+    assert "--" not in str(error.value)
+    assert 'values={"shape": ARRAY}' in str(error.value)

@@ -1,6 +1,6 @@
 """Ray: batch inference and tuning on two workers, one of which is killed.
 
-These start a cluster, which takes half a minute: they run where TILEWRIGHT_TEST_RAY is set and Ray is
+Those that start a cluster, which takes half a minute, run where TILEWRIGHT_TEST_RAY is set and Ray is
 installed.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import tilewright
 
-pytestmark = pytest.mark.skipif(
+starts_a_cluster = pytest.mark.skipif(
     not os.environ.get("TILEWRIGHT_TEST_RAY"), reason="TILEWRIGHT_TEST_RAY is not set"
 )
 
@@ -58,9 +58,10 @@ class Recorded:
                 pass
             else:
                 os._exit(1)
-        return {"row": batch["row"], **self.predictor(batch)}
+        return self.predictor(batch)
 
 
+@starts_a_cluster
 def test_batches_of_a_killed_worker_run_again_and_none_twice(
     cluster: Any, digits: str, tmp_path: pathlib.Path
 ) -> None:
@@ -74,7 +75,7 @@ def test_batches_of_a_killed_worker_run_again_and_none_twice(
         Recorded,
         fn_constructor_args=(ray.put(exe), str(tmp_path)),
         batch_size=64,
-        concurrency=2,
+        compute=ray.data.ActorPoolStrategy(size=2),
         num_cpus=1,
         max_restarts=4,
         max_task_retries=4,
@@ -91,6 +92,23 @@ def test_batches_of_a_killed_worker_run_again_and_none_twice(
     np.testing.assert_allclose(np.stack([got[k] for k in range(1000)]), whole, rtol=1e-4, atol=1e-5)
 
 
+def test_columns_that_are_no_input_stay(digits: str) -> None:
+    pytest.importorskip("ray")
+    from tilewright.ray import Predictor
+
+    predictor = Predictor(tilewright.load(digits, dims={"N": 4}).compile(threads=1), {"image": "pixels"})
+    batch = {"pixels": np.ones((3, 1, 8, 8), np.float32), "id": np.array([7, 8, 9])}
+    made = predictor(batch)
+    assert list(made) == ["id", "logits", "probabilities"]
+    assert made["id"].tolist() == [7, 8, 9]
+    assert made["logits"].shape == (3, 10)
+    with pytest.raises(tilewright.InputError, match="no column `pixels` for input `image`: there are id"):
+        predictor({"id": batch["id"]})
+    with pytest.raises(tilewright.InputError, match="`logits` is a column that is no input, and an output"):
+        predictor({**batch, "logits": batch["id"]})
+
+
+@starts_a_cluster
 def test_a_lost_node_loses_only_what_it_was_measuring(
     cluster: Any, digits: str, tmp_path: pathlib.Path
 ) -> None:

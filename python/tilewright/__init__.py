@@ -40,6 +40,7 @@ from .errors import (
     UnsupportedError,
 )
 from .executable import Executable, Profile, Storage, open
+from .freezing import freeze
 from .function import Function
 from .module import Difference, Module, Transformed, load, parse
 from .planning import Layout, Plan, plan
@@ -86,6 +87,7 @@ __all__ = [
     "Witness",
     "drawing",
     "errors",
+    "freeze",
     "load",
     "open",
     "parse",

@@ -9,6 +9,9 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 #: A path of a file.
 Path = Union[str, "os.PathLike[str]"]
 
+#: A model: the path of its file, its bytes, or an ``onnx.ModelProto``.
+Model = Any
+
 #: An array: NumPy's, anything with ``__dlpack__`` in memory that the CPU can read, or what
 #: ``numpy.asarray`` takes.
 Array = Any

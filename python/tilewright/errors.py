@@ -14,7 +14,7 @@ syntax 1
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 
 class Place(NamedTuple):
@@ -154,6 +154,29 @@ _CLASSES: dict[str, type[Error]] = {
 }
 
 
+#: Options of the command line, and what says the same in Python.
+_ADVICE: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+    (
+        r"--dim ([^\s=,]+)=(SIZE|\d+)(?:,? --dim [^\s=,]+=(?:SIZE|\d+))*",
+        lambda m: (
+            "dims={" + ", ".join(f'"{n}": {x}' for n, x in re.findall(r"--dim ([^\s=,]+)=(\w+)", m[0])) + "}"
+        ),
+    ),
+    (r"--input ([^\s=,]+)=FILE\.npy", lambda m: f'values={{"{m[1]}": ARRAY}}'),
+    (r"--dim\b", lambda m: "dims="),
+    (r"--(unchecked|specialize|layout|threads)\b", lambda m: m[1] + ("=True" if m[1] == "unchecked" else "=")),
+)
+
+
+def _for_python(text: str) -> str:
+    """A text that names options of the command line, as people of this package take it."""
+    if "--" not in text:
+        return text
+    for pattern, replacement in _ADVICE:
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
 def _make(
     kind: str,
     message: str,
@@ -165,7 +188,14 @@ def _make(
     """The exception for a diagnostic; the extension calls this."""
     where = Place(*place) if place is not None else None
     kind_class = _CLASSES.get(kind, InternalError)
-    return kind_class(message, place=where, help=help, notes=tuple(notes), rendered=rendered)
+    help = None if help is None else _for_python(help)
+    return kind_class(
+        _for_python(message),
+        place=where,
+        help=help,
+        notes=tuple(_for_python(note) for note in notes),
+        rendered=_for_python(rendered),
+    )
 
 
 def _again(

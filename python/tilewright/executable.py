@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from . import _native, display
 from ._types import Array, Path, Port, port
-from .errors import FileError
+from .errors import FileError, InputError
 
 if TYPE_CHECKING:
     from .module import Module
@@ -86,7 +87,7 @@ class Executable:
     the cache of compiled code has is not compiled again). It is a context manager that closes it.
     """
 
-    __slots__ = ("_module", "_options", "_raw", "_run", "_saved")
+    __slots__ = ("_empty", "_module", "_options", "_raw", "_run", "_saved")
 
     def __init__(
         self,
@@ -101,15 +102,61 @@ class Executable:
         self._module = module
         self._options = options
         self._saved = saved
+        self._empty: dict[Any, Executable] = {}
 
-    def __call__(self, *args: Array, **kwargs: Array) -> Any:
+    def __call__(self, *args: Array, out: Array | Sequence[Array] | None = None, **kwargs: Array) -> Any:
         """Runs on arrays.
+
+        Args:
+            *args: Inputs by position.
+            out: Arrays that the outputs are written into, which are then the result: one for each output,
+                of its type and shape. (An input of this name goes by position.)
+            **kwargs: Inputs by name.
 
         Raises:
             tilewright.InputError: if the number, a type or a shape does not fit.
             tilewright.ExecutionError: if the program does something illegal.
         """
-        return self._run(*args, **kwargs)
+        if out is None:
+            return self._run_sized(args, kwargs)
+        names = self.output_names
+        buffers = list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(buffers) != len(names):
+            raise InputError(f"{len(buffers)} arrays were given for {len(names)} outputs: {', '.join(names)}")
+        memories = [_writable(buffer, name) for buffer, name in zip(buffers, names)]
+        results = self._run_sized(args, kwargs)
+        listed = results if isinstance(results, tuple) else (results,)
+        for memory, result, name in zip(memories, listed, names):
+            if memory.shape != result.shape or memory.dtype != result.dtype:
+                given, made = (f"{x.dtype}{list(x.shape)}" for x in (memory, result))
+                raise InputError(f"the array for output `{name}` is {given}, and the output is {made}")
+        for memory, result in zip(memories, listed):
+            np.copyto(memory, result)
+        return out
+
+    def _run_sized(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Any:
+        """Runs it; arrays without elements have a version of their own where sizes are open."""
+        try:
+            return self._run(*args, **kwargs)
+        except InputError:
+            version = self._for_empty(args, kwargs)
+            if version is None:
+                raise
+        return version(*args, **kwargs)
+
+    def _for_empty(self, args: Sequence[Array], kwargs: Mapping[str, Array]) -> Executable | None:
+        """The executable of its own that arrays without elements take where sizes are open."""
+        if self._module is None or not self._module.open_sizes:
+            return None
+        arrays = {**dict(zip(self.input_names, args)), **kwargs}
+        shapes = {name: tuple(np.shape(x)) for name, x in arrays.items()}
+        if not any(0 in shape for shape in shapes.values()):
+            return None
+        key = tuple(sorted(shapes.items()))
+        if key not in self._empty:
+            options = {name: value for name, value in self._options.items() if name != "specialize"}
+            self._empty[key] = self._module.with_sizes(shapes=shapes).compile(**options)
+        return self._empty[key]
 
     def __repr__(self) -> str:
         if self.closed:
@@ -230,6 +277,19 @@ class Executable:
         if self._module is None:
             return _opened, (self._saved, self._options.get("threads"))
         return _compiled, (self._module, self._options)
+
+
+def _writable(buffer: Array, name: str) -> np.ndarray[Any, Any]:
+    """The memory of an array that an output is written into."""
+    if isinstance(buffer, np.ndarray):
+        memory = buffer
+    elif hasattr(buffer, "__dlpack__"):
+        memory = np.from_dlpack(buffer)
+    else:
+        raise InputError(f"what is given for output `{name}` is no array: {type(buffer).__name__}")
+    if not memory.flags.writeable:
+        raise InputError(f"the array for output `{name}` cannot be written")
+    return memory
 
 
 def _compiled(module: Module, options: dict[str, Any]) -> Executable:

@@ -19,11 +19,12 @@ array([0., 2., 4., 6.], dtype=float32)
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _native, display
-from ._types import Dims, Path, Port, Progress, Shapes, Values, port, sizes
+from ._types import Dims, Model, Path, Port, Progress, Shapes, Values, port, sizes
 from .errors import Error
 from .executable import Executable
 from .progress import Bar
@@ -263,14 +264,15 @@ def _restored(text: str, constants: list[tuple[str, str, list[int], bytes]]) -> 
     return Module(_native.Module.from_state(text, constants))
 
 
-def load(path: Path, *, dims: Dims = None, shapes: Shapes = None, values: Values = None) -> Module:
+def load(path: Model, *, dims: Dims = None, shapes: Shapes = None, values: Values = None) -> Module:
     """Loads an ONNX model (``.onnx``) or TVMScript (``.py``).
 
     The weights of a large model stay in the file, which is open from then on, until something needs them.
     The file may be replaced or deleted meanwhile; if it is written to, what needs them raises an error.
 
     Args:
-        path: The file. One with another ending is taken for TVMScript if it is text.
+        path: The file; one with another ending is taken for TVMScript if it is text. Or an ONNX model
+            itself: its bytes, or an ``onnx.ModelProto``; weights in files beside it have no place then.
         dims: Sizes that the file leaves open, as :meth:`Module.with_sizes` takes them.
         shapes: Whole shapes of inputs.
         values: Values of inputs that sizes depend on (the target of a Reshape, ...).
@@ -280,7 +282,17 @@ def load(path: Path, *, dims: Dims = None, shapes: Shapes = None, values: Values
         tilewright.SyntaxError: for TVMScript that does not parse.
         tilewright.ModelError: for a damaged model.
     """
-    return Module(_native.load(os.fspath(path), *sizes(dims, shapes, values)))
+    settled = sizes(dims, shapes, values)
+    serialize = getattr(path, "SerializeToString", None)
+    content = serialize() if serialize is not None else path
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        return Module(_native.load(os.fspath(content), *settled))
+    # The reader takes files, and keeps this one open.
+    with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
+        name = os.path.join(folder, "model.onnx")
+        with open(name, "wb") as file:
+            file.write(content)
+        return Module(_native.load(name, *settled))
 
 
 def parse(text: str, *, dims: Dims = None, name: str = "<text>") -> Module:

@@ -12,33 +12,80 @@
 
 from __future__ import annotations
 
+import json
 import os
-import tempfile
 import threading
+import time
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any, Callable
 
 import numpy as np
 
+from . import _native
+from ._ort_metadata import ModelMetadata, metadata, text_ports
+from ._ort_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
+from ._ort_values import IOBinding, OrtValue, type_name
 from ._types import Array, Path, Port
-from .errors import InputError, UnsupportedError
+from .errors import ExecutionError, InputError, UnsupportedError
 from .executable import Executable
 from .module import Module, load
 
-__all__ = ["InferenceSession", "NodeArg", "SessionOptions", "get_available_providers", "get_device"]
+__all__ = [
+    "ExecutionMode",
+    "ExecutionOrder",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "get_version_string",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+]
+
+__version__: str = _native.__version__
 
 #: Executables that a session keeps, the latest used.
 KEPT = 16
 
-_TYPES = {"float32": "float", "float64": "double", "bool": "bool", "float16": "float16"}
+#: Names that ONNX Runtime has for what computes.
+_PROVIDERS = [
+    "TensorrtExecutionProvider",
+    "NvTensorRTRTXExecutionProvider",
+    "CUDAExecutionProvider",
+    "MIGraphXExecutionProvider",
+    "ROCMExecutionProvider",
+    "OpenVINOExecutionProvider",
+    "DnnlExecutionProvider",
+    "VitisAIExecutionProvider",
+    "QNNExecutionProvider",
+    "NnapiExecutionProvider",
+    "VSINPUExecutionProvider",
+    "JsExecutionProvider",
+    "CoreMLExecutionProvider",
+    "ArmNNExecutionProvider",
+    "ACLExecutionProvider",
+    "DmlExecutionProvider",
+    "RknpuExecutionProvider",
+    "WebNNExecutionProvider",
+    "WebGpuExecutionProvider",
+    "XnnpackExecutionProvider",
+    "CANNExecutionProvider",
+    "AzureExecutionProvider",
+    "CPUExecutionProvider",
+]
 
-
-class SessionOptions:
-    """How a session runs. Options of ONNX Runtime that mean nothing here may be set, and do nothing."""
-
-    def __init__(self) -> None:
-        #: Threads of a run; 0 for one a core.
-        self.intra_op_num_threads = 0
+#: Arguments of a session that only ONNX Runtime's own machinery has.
+_WITHOUT_MEANING = ("disabled_optimizers", "enable_fallback", "read_config_from_model")
 
 
 class NodeArg:
@@ -50,10 +97,14 @@ class NodeArg:
         type: Its type, as ONNX Runtime calls it: ``tensor(float)``.
     """
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: Port, is_text: bool = False) -> None:
         self.name = port.name
         self.shape = [None if size == "?" else size for size in port.shape or ()]
-        self.type = f"tensor({_TYPES.get(port.dtype, port.dtype)})"
+        self.type = type_name(port.dtype)
+        if is_text:
+            # The last axis is that of the bytes.
+            self.shape.pop()
+            self.type = "tensor(string)"
 
     def __repr__(self) -> str:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
@@ -64,9 +115,78 @@ def get_available_providers() -> list[str]:
     return ["CPUExecutionProvider"]
 
 
+def get_all_providers() -> list[str]:
+    """The names of providers that ONNX Runtime knows; one of them is here."""
+    return list(_PROVIDERS)
+
+
 def get_device() -> str:
     """The device: ``CPU``."""
     return "CPU"
+
+
+def get_version_string() -> str:
+    """The version of this package."""
+    return __version__
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Sets what is logged; nothing is: errors are raised."""
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Sets what is logged; nothing is: errors are raised."""
+
+
+def _checked_providers(
+    providers: Sequence[Any] | None, provider_options: Sequence[Any] | None
+) -> dict[str, dict[str, str]]:
+    """The providers that are here, with their options; what is not here is warned of, or refused.
+
+    Raises:
+        ValueError: for what is no list of names, or of names with options.
+        RuntimeError: for names that ONNX Runtime does not know.
+    """
+    if providers is None:
+        return {"CPUExecutionProvider": {}}
+    if provider_options is not None:
+        if len(providers) != len(provider_options):
+            raise ValueError("'providers' and 'provider_options' should be the same length if both are given.")
+        if not all(isinstance(name, str) for name in providers):
+            raise ValueError("Only string values for 'providers' are supported if 'provider_options' is given.")
+        if not all(isinstance(given, dict) for given in provider_options):
+            raise ValueError("'provider_options' values must be dicts.")
+        pairs = list(zip(providers, provider_options))
+    else:
+        pairs = []
+        for given in [providers] if isinstance(providers, str) else providers:
+            if isinstance(given, str):
+                pairs.append((given, {}))
+            elif (
+                isinstance(given, tuple)
+                and len(given) == 2
+                and isinstance(given[0], str)
+                and isinstance(given[1], dict)
+            ):
+                pairs.append(given)
+            else:
+                raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
+    found: dict[str, dict[str, str]] = {}
+    for name, options in pairs:
+        if name not in _PROVIDERS:
+            raise RuntimeError(f"Unknown Provider Type: {name}")
+        if name in found:
+            warnings.warn(f"Duplicate provider '{name}' encountered, ignoring.", stacklevel=4)
+        elif name not in get_available_providers():
+            here = ", ".join(get_available_providers())
+            warnings.warn(
+                f"Specified provider '{name}' is not in available provider names.Available providers: '{here}'",
+                stacklevel=4,
+            )
+        else:
+            found[name] = {str(key): str(value) for key, value in options.items()}
+    # The CPU computes what nothing else does.
+    return found or {"CPUExecutionProvider": {}}
 
 
 class InferenceSession:
@@ -75,16 +195,25 @@ class InferenceSession:
     It is compiled for the sizes of the first run. Where others come, it is compiled once more with its
     sizes open, for all that follow; a model that cannot be compiled so is compiled for each.
 
+    It can be pickled, by the path or the bytes of its model.
+
     Args:
         path_or_bytes: The model: the path of a file, or its content.
         sess_options: How it runs.
-        providers: Taken for ONNX Runtime's sake.
-        provider_options: The same.
-        layout: In which layouts it is computed, as :meth:`tilewright.Module.compile` takes it.
-        **kwargs: Taken for ONNX Runtime's sake.
+        providers: What computes, as ONNX Runtime calls it: what is not here is warned of, and the CPU
+            computes.
+        provider_options: Options of each; the CPU has none that mean something.
+        layout: In which layouts it is computed, as :meth:`tilewright.Module.compile` takes it; where
+            nothing is said, ``plan`` if the level of optimization includes layouts, and else ``none``.
+        **kwargs: ``enable_fallback``: whether the CPU computes in the place of providers that there are
+            not at all, with a warning, which is the default; and what only ONNX Runtime's own machinery has
+            (``disabled_optimizers``, ``read_config_from_model``).
 
     Raises:
         tilewright.Error: those of reading the model.
+        TypeError: for arguments that there are not.
+        ValueError: with ``enable_fallback=False``, for providers that are no names.
+        RuntimeError: with ``enable_fallback=False``, for providers that ONNX Runtime does not know.
     """
 
     def __init__(
@@ -94,13 +223,45 @@ class InferenceSession:
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Any] | None = None,
         *,
-        layout: str | None = "plan",
+        layout: str | None = "",
         **kwargs: Any,
     ) -> None:
-        self._module = _load(path_or_bytes)
-        self._inputs = self._module.inputs
-        self._threads = getattr(sess_options, "intra_op_num_threads", 0) or 0
-        self._layout = layout
+        unknown = [name for name in kwargs if name not in _WITHOUT_MEANING]
+        if unknown:
+            raise TypeError(f"InferenceSession() got an unexpected keyword argument '{unknown[0]}'")
+        if isinstance(path_or_bytes, (bytearray, memoryview)):
+            path_or_bytes = bytes(path_or_bytes)
+        if not isinstance(path_or_bytes, (bytes, str, os.PathLike)):
+            raise TypeError(f"Unable to load from type '{type(path_or_bytes)}'")
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise TypeError(f"sess_options is a SessionOptions, not {type(sess_options).__name__}")
+        try:
+            self._providers = _checked_providers(providers, provider_options)
+        except (ValueError, RuntimeError) as error:
+            if not kwargs.get("enable_fallback", True):
+                raise
+            instead = f"Falling back to {get_available_providers()} and retrying."
+            warnings.warn(f"EP Error {error} when using {providers}\n{instead}", stacklevel=2)
+            self._providers = _checked_providers(None, None)
+        self._model = path_or_bytes if isinstance(path_or_bytes, bytes) else os.path.abspath(path_or_bytes)
+        self._options = sess_options or SessionOptions()
+        self._wanted = layout
+        module = load(self._model)
+        dims = self._options._dims
+        self._prepare(module.with_sizes(dims) if dims else module)
+
+    def _prepare(self, module: Module) -> None:
+        """What is not pickled."""
+        self._module = module
+        self._inputs = module.inputs
+        self._texts = text_ports(self._model)
+        level = self._options.graph_optimization_level
+        chosen = "plan" if level >= GraphOptimizationLevel.ORT_ENABLE_LAYOUT else None
+        self._how: dict[str, Any] = {
+            "threads": max(self._options.intra_op_num_threads, 0),
+            "layout": chosen if self._wanted == "" else self._wanted,
+            "fuse": level > GraphOptimizationLevel.ORT_DISABLE_ALL,
+        }
         self._kept: dict[Any, tuple[Executable, tuple[str, ...]]] = {}
         self._lock = threading.Lock()
         #: The executable for all sizes, once a second one was asked for, if there can be one.
@@ -108,10 +269,23 @@ class InferenceSession:
         self._is_open_tried = False
         #: Inputs that sizes depend on, once that is known: their values are compiled in.
         self._fixed: set[str] = set()
+        self._pool: ThreadPoolExecutor | None = None
+        #: What was measured, if that is wanted; times are microseconds since the start.
+        self._events: list[dict[str, Any]] | None = [] if self._options.enable_profiling else None
+        self._start = time.time_ns() if self._options.enable_profiling else 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in ("_model", "_options", "_providers", "_wanted")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        module = load(self._model)
+        dims = self._options._dims
+        self._prepare(module.with_sizes(dims) if dims else module)
 
     def get_inputs(self) -> list[NodeArg]:
         """What a run takes."""
-        return [NodeArg(port) for port in self._inputs]
+        return [NodeArg(port, port.name in self._texts) for port in self._inputs]
 
     def get_outputs(self) -> list[NodeArg]:
         """What a run gives; compiles the model where no run has.
@@ -122,11 +296,44 @@ class InferenceSession:
         with self._lock:
             last = next(reversed(self._kept.values()), None)
             executable = self._open or (last[0] if last else self._compile(self._module))
-        return [NodeArg(port) for port in executable.outputs]
+        return [NodeArg(port, port.name in self._texts) for port in executable.outputs]
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """What the model says of itself.
+
+        Raises:
+            tilewright.ModelError: for a damaged model.
+        """
+        return metadata(self._model)
+
+    def get_session_options(self) -> SessionOptions:
+        """How it runs."""
+        return self._options
 
     def get_providers(self) -> list[str]:
-        """The providers: one."""
-        return get_available_providers()
+        """The providers that compute."""
+        return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """The options of each provider."""
+        return {name: dict(options) for name, options in self._providers.items()}
+
+    def set_providers(
+        self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None
+    ) -> None:
+        """Sets the providers, as the session takes them.
+
+        Raises:
+            ValueError: for what is no list of names.
+            RuntimeError: for names that ONNX Runtime does not know.
+        """
+        self._providers = _checked_providers(providers, provider_options)
+
+    def enable_fallback(self) -> None:
+        """Lets another provider run what one fails at: there is one."""
+
+    def disable_fallback(self) -> None:
+        """Lets no other provider run what one fails at: there is one."""
 
     def executable(self, feed: Mapping[str, Array]) -> tuple[Executable, tuple[str, ...]]:
         """The executable for these inputs, and the names of those that it takes."""
@@ -134,18 +341,21 @@ class InferenceSession:
         unknown = [name for name in feed if name not in names]
         if unknown:
             raise InputError(f"there is no input `{unknown[0]}`; the inputs are: {', '.join(names)}")
-        arrays = {
-            name: np.asarray(x) if isinstance(x, (list, tuple, float, int)) else x for name, x in feed.items()
-        }
+        missing = [name for name in names if name not in feed]
+        if missing:
+            raise InputError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
+        arrays = dict(feed)
         shapes = tuple((name, tuple(np.shape(x)), str(getattr(x, "dtype", ""))) for name, x in arrays.items())
         with self._lock:
             fixed = tuple((n, np.asarray(arrays[n]).tobytes()) for n in sorted(self._fixed) if n in arrays)
             key = (shapes, fixed)
             found = self._kept.pop(key, None)
-            if found is None and self._kept and not self._is_open_tried:
+            # A size of zero is no open one.
+            is_empty = any(0 in shape for _, shape, _ in shapes)
+            if found is None and self._kept and not self._is_open_tried and not is_empty:
                 self._is_open_tried = True
                 self._open = self._compiled_open()
-            if found is None and self._open is not None:
+            if found is None and self._open is not None and not is_empty:
                 return self._open, ()
             if found is None:
                 found = self._compiled(arrays)
@@ -172,43 +382,177 @@ class InferenceSession:
             return None
 
     def _compile(self, module: Module) -> Executable:
-        return module.compile(threads=self._threads, layout=self._layout)
+        return module.compile(**self._how)
+
+    def _array(self, name: str, value: Any) -> Any:
+        """A value of a feed as an executable takes it."""
+        if isinstance(value, OrtValue):
+            return value._array
+        if value is None:
+            raise InputError(f"nothing was given for input `{name}`")
+        types = [port.dtype for port in self._inputs if port.name == name]
+        if isinstance(value, (list, tuple, float, int)) and name not in self._texts:
+            value = np.asarray(value, types[0] if types and types[0] in np.sctypeDict else None)
+        if name in self._texts:
+            return _text_bytes(name, np.asarray(value))
+        return value
 
     def run(
         self,
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, Array],
-        run_options: Any = None,
+        run_options: RunOptions | None = None,
     ) -> list[Any]:
         """Runs on inputs by name and gives the outputs, in order.
 
         Args:
-            output_names: Which outputs; ``None`` for all.
+            output_names: Which outputs; ``None``, or none of them, for all.
             input_feed: An array for each input.
-            run_options: Taken for ONNX Runtime's sake.
+            run_options: How this run goes.
 
         Raises:
             tilewright.InputError: for inputs that do not fit, and outputs that there are not.
+            tilewright.ExecutionError: if the run was told to end.
         """
-        executable, _ = self.executable(input_feed)
-        taken = set(executable.input_names)
-        given = executable(**{name: x for name, x in input_feed.items() if name in taken})
-        outputs = list(given) if isinstance(given, tuple) else [given]
-        if output_names is None:
-            return outputs
+        if run_options is not None and not isinstance(run_options, RunOptions):
+            raise TypeError(f"run_options is a RunOptions, not {type(run_options).__name__}")
+        if run_options is not None and run_options.terminate:
+            raise ExecutionError("Exiting due to terminate flag being set to true.")
+        feed = {name: self._array(name, value) for name, value in input_feed.items()}
+        executable, _ = self.executable(feed)
         names = executable.output_names
-        missing = [name for name in output_names if name not in names]
+        missing = [name for name in output_names or () if name not in names]
         if missing:
             raise InputError(f"there is no output `{missing[0]}`; the outputs are: {', '.join(names)}")
+        taken = set(executable.input_names)
+        given = {name: x for name, x in feed.items() if name in taken}
+        start = time.perf_counter_ns()
+        made = executable(**given)
+        if self._events is not None:
+            self._measured(executable, given, time.perf_counter_ns() - start)
+        listed = made if isinstance(made, tuple) else (made,)
+        outputs = [_texts_of(x) if name in self._texts else x for name, x in zip(names, listed)]
+        if not output_names:
+            return outputs
         return [outputs[names.index(name)] for name in output_names]
 
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """As :meth:`run`, with values in the place of arrays."""
+        return [OrtValue(x) for x in self.run(output_names, input_dict_ort_values, run_options)]
 
-def _load(model: Path | bytes) -> Module:
-    if not isinstance(model, (bytes, bytearray, memoryview)):
-        return load(model)
-    # The reader takes files, whose weights may lie beside them.
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "model.onnx")
-        with open(path, "wb") as file:
-            file.write(model)
-        return load(path)
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Array],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Runs on another thread, and calls a function at its end.
+
+        Args:
+            output_names: Which outputs; ``None`` for all.
+            input_feed: An array for each input.
+            callback: Is called with the outputs, ``user_data``, and what went wrong, or ``""``.
+            user_data: Anything.
+            run_options: How this run goes.
+        """
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(1, "tilewright-run")
+            pool = self._pool
+
+        def work() -> None:
+            try:
+                results, wrong = self.run(output_names, input_feed, run_options), ""
+            except Exception as error:
+                results, wrong = [], str(error) or type(error).__name__
+            callback(results, user_data, wrong)
+
+        pool.submit(work)
+
+    def io_binding(self) -> IOBinding:
+        """What inputs and outputs may be bound to."""
+        return IOBinding(self)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs on what is bound.
+
+        Raises:
+            tilewright.InputError: as :meth:`run`, and for memory of outputs that does not fit.
+            RuntimeError: if no output is bound.
+        """
+        iobinding._run(lambda names, feed: self.run(names, feed, run_options))
+
+    def _measured(self, executable: Executable, given: Mapping[str, Any], duration: int) -> None:
+        """Keeps how long a run took, and how long its steps take."""
+        end = time.time_ns()
+        begin = (end - duration - self._start) // 1000
+        steps = executable.profile(repeat=1, **given).steps
+        with self._lock:
+            if self._events is None:
+                return
+            self._events.append(_event("Session", "model_run", begin, duration // 1000))
+            at = begin
+            for name, seconds in steps:
+                self._events.append(_event("Node", name, at, int(seconds * 1e6)))
+                at += int(seconds * 1e6)
+
+    def get_profiling_start_time_ns(self) -> int:
+        """When measuring began, in nanoseconds since 1970; 0 where nothing is measured."""
+        return self._start
+
+    def end_profiling(self) -> str:
+        """Writes what was measured, for a browser's viewer of traces, and gives the name of the file.
+
+        It is empty where nothing was measured, or it was written before.
+        """
+        with self._lock:
+            events, self._events = self._events, None
+        if events is None:
+            return ""
+        now = datetime.now()
+        stamp = f"{now:%Y-%m-%d_%H-%M-%S}_{now.microsecond // 1000}"
+        path = f"{self._options.profile_file_prefix}_{stamp}.json"
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(events, file)
+        return path
+
+
+def _event(category: str, name: str, start: int, duration: int) -> dict[str, Any]:
+    """An event of a trace; times are microseconds."""
+    return {
+        "cat": category,
+        "pid": os.getpid(),
+        "tid": threading.get_ident(),
+        "dur": duration,
+        "ts": start,
+        "ph": "X",
+        "name": name,
+        "args": {},
+    }
+
+
+def _text_bytes(name: str, texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Strings as the compiler takes them: UTF-8 along one more axis, filled up with zeros."""
+    encoded = []
+    for text in texts.ravel():
+        if not isinstance(text, (str, bytes)):
+            raise InputError(f"input `{name}` has an element that is no string: {type(text).__name__}")
+        encoded.append(text.encode() if isinstance(text, str) else bytes(text))
+    longest = max([1, *map(len, encoded)])
+    made = np.array(encoded, f"S{longest}")
+    return made.view(np.uint8).reshape(*texts.shape, longest)
+
+
+def _texts_of(encoded: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The strings whose bytes lie along the last axis."""
+    made = np.empty(encoded.shape[:-1], object)
+    for at in np.ndindex(*made.shape):
+        made[at] = encoded[at].tobytes().rstrip(b"\0").decode("utf-8", "replace")
+    return made

@@ -575,7 +575,7 @@ def winograd(
     Args:
         module: What to change.
         cpu: The processor, as LLVM names it: text. The default is empty.
-        error: The largest error of a convolution, as a part of its largest result: text. The default is 1e-3.
+        error: The largest error of a convolution in samples, as a part of its largest result: text. The default is 1e-3.
         features: CPU features in LLVM's notation: text. The default is +avx2,+fma.
         tile: Results of a tile along an axis: what is estimated to be the fastest, or a number: auto, 2 or 4. The default is auto.
         triple: The target, as LLVM names it: text. The default is x86_64-unknown-linux-gnu.

@@ -9,8 +9,9 @@ holds one executable::
     exe = tilewright.load("model.onnx", dims={"N": 64}).compile(threads=1)
     data = ray.data.from_numpy(np.load("images.npy"))
     done = data.map_batches(Predictor, fn_constructor_args=(tilewright.ray.put(exe),),
-                            batch_size=64, concurrency=2)
+                            batch_size=64, compute=ray.data.ActorPoolStrategy(size=2))
 
+Columns that are no input stay beside the outputs, so that a row is known by what it came with.
 A batch that a killed worker held runs again on another one; Ray counts each of them once. It needs the
 package ``ray``.
 """
@@ -25,6 +26,7 @@ import numpy as np
 import ray
 
 from ._types import Progress
+from .errors import InputError
 from .executable import Executable
 from .module import Module
 
@@ -38,6 +40,8 @@ def put(executable: Executable) -> Any:
 
 class Predictor:
     """An actor of Ray Data that runs a model on batches.
+
+    Columns that the model does not take are given back beside its outputs.
 
     The last batch may be smaller than the model's: it is filled up, and what was filled is left out of
     the outputs.
@@ -54,18 +58,30 @@ class Predictor:
         self._names = found.input_names
         self._columns = columns or {}
 
-    def _column(self, name: str, batch: dict[str, Any]) -> Any:
+    def _column(self, name: str, batch: dict[str, Any]) -> str:
+        """The column of an input."""
         column = self._columns.get(name, name)
         if column not in batch and len(self._names) == 1 and "data" in batch:
             column = "data"
-        return batch[column]
+        if column not in batch:
+            raise InputError(f"there is no column `{column}` for input `{name}`: there are {', '.join(batch)}")
+        return column
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """The outputs for a batch, by name."""
+        """The outputs for a batch, by name, and the columns that are no inputs.
+
+        Raises:
+            tilewright.InputError: if a column is missing, or one that is no input has the name of an output.
+        """
+        columns = {name: self._column(name, batch) for name in self._names}
+        rest = {name: column for name, column in batch.items() if name not in columns.values()}
+        twice = [name for name in self._executable.output_names if name in rest]
+        if twice:
+            raise InputError(f"`{twice[0]}` is a column that is no input, and an output")
         inputs = {}
         count = 0
         for port in self._executable.inputs:
-            array = np.asarray(self._column(port.name, batch))
+            array = np.asarray(batch[columns[port.name]])
             count = len(array)
             size = port.shape[0] if port.shape else count
             if isinstance(size, int) and size > count:
@@ -74,7 +90,7 @@ class Predictor:
             inputs[port.name] = np.ascontiguousarray(array.astype(port.dtype, copy=False))
         outputs = self._executable(**inputs)
         listed = outputs if isinstance(outputs, tuple) else (outputs,)
-        return {n: x[:count] for n, x in zip(self._executable.output_names, listed)}
+        return {**rest, **{n: x[:count] for n, x in zip(self._executable.output_names, listed)}}
 
 
 class _Measurer:

@@ -433,7 +433,7 @@ class Schedule:
         """
 
     def rfactor(self, loop: Loop | str, factor_axis: int) -> Block:
-        """Lets the reduction under a loop keep a partial result for each iteration, in a new axis of a new buffer (counted from the end where negative), and combine those afterwards. Returns the block that computes the partial results, `NAME_rf`.
+        """Lets the reduction under a loop keep a partial result for each iteration, in a new axis of a new buffer (counted from the end where negative), and combine those afterwards. Returns the block that computes the partial results, `NAME_rf`; where some may have nothing to combine, they begin in a block before it, `NAME_rf_init`.
 
         Args:
             loop: A loop.

@@ -8,14 +8,14 @@
 //! What a block does through a pointer cannot be seen; its declared regions are taken at their
 //! word there.
 
-use crate::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
 use crate::regions::declared_or_inferred;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{walk_block, walk_expr};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Range, Region, Result, Stmt, StmtKind, Var, Visit,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine, Known, Proof, Set};
+use tilewright_polyhedral::place::{Around, Placed, walk_expr_placed, walk_stmt_placed};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine, Known, Proof, Set};
 
 /// Whether a statement may read, and whether it may write the buffer.
 pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {

@@ -15,10 +15,10 @@ use tilewright_ir::expr::fold_binary;
 use tilewright_ir::scalar::Scalar;
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Fold};
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
-use crate::index::is_index;
 use crate::magnitude::{Finite, magnitude};
+use tilewright_ir::index::is_index;
 
 /// Which values floats in memory may have. What is computed from them is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,7 +152,7 @@ fn cast(a: &Expr, to: DType) -> Option<Expr> {
 mod tests {
     use super::*;
     use tilewright_ir::{Buffer, Var};
-    use tilewright_sets::Engine;
+    use tilewright_polyhedral::Engine;
 
     #[test]
     fn neutral_elements_go_and_a_zero_of_floats_absorbs_nothing() {

@@ -19,8 +19,8 @@ use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Range, Region, Stmt, StmtKind, Var, Visit, extent,
 };
 
-use crate::index::{Ranges, simplify};
-use crate::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
+use tilewright_ir::index::{Ranges, simplify};
+use tilewright_polyhedral::place::{Place, Placed, Step, walk_expr_placed, walk_stmt_placed};
 
 /// What a block reads and what it writes, from its accesses.
 pub fn infer(block: &Block) -> (Vec<Region>, Vec<Region>) {

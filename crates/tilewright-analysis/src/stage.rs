@@ -29,8 +29,8 @@ use tilewright_ir::{
     TensorFunc, Var, dim,
 };
 
-use crate::index::same_all;
-use tilewright_sets::Engine;
+use tilewright_ir::index::same_all;
+use tilewright_polyhedral::Engine;
 
 /// One loop nest around one block that stores one value.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tilewright::Error;
+use tilewright_driver::Error;
 
 /// What a command has to say by its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub type Outcome = Result<Answer, Failure>;
 macro_rules! talk {
     ($($part:tt)*) => {{
         use std::io::Write as _;
-        use tilewright::unstable::ir::show::{shortened, visible};
+        use tilewright_ir::show::{shortened, visible};
         let text = format!($($part)*);
         let _ = writeln!(std::io::stderr(), "{}", visible(&shortened(&text)));
     }};

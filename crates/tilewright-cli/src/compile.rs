@@ -6,17 +6,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tilewright::unstable::codegen::cache::ObjectCache;
-use tilewright::unstable::codegen::entry;
-use tilewright::unstable::codegen::header;
-use tilewright::unstable::codegen::llvm::{Emit, Llvm};
-use tilewright::unstable::compile::{Program, specialized};
-use tilewright::unstable::kept::{DataFiles, Entry};
-use tilewright::unstable::library::{build, plan};
-use tilewright::unstable::pipeline::Stage;
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::winograd;
-use tilewright::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_codegen::cache::ObjectCache;
+use tilewright_codegen::entry;
+use tilewright_codegen::header;
+use tilewright_codegen::llvm::{Emit, Llvm};
+use tilewright_driver::compile::{Program, specialized};
+use tilewright_driver::kept::{DataFiles, Entry};
+use tilewright_driver::library::{build, plan};
+use tilewright_driver::pipeline::{self, Stage};
+use tilewright_driver::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_runtime::file;
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
@@ -119,7 +118,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             drop(bar);
             let kept = if made.new.is_none() { ", from the program that was kept" } else { "" };
             talk!("note: wrote {} and {}{kept}", path.display(), header.display());
-            winograd::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
+            pipeline::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
             if let Some(Some((entry, files))) = made.new {
                 entry.keep_program(&made.program, &options, &files);
             }
@@ -185,9 +184,8 @@ fn entry(arguments: &Arguments, options: &Options) -> Result<Option<Entry>> {
     if !is_model || arguments.given.has_values() || !arguments.native.can_be_kept() {
         return Ok(None);
     }
-    let told = arguments.given.told()?;
-    let told = told.map(|told| format!("compile {told} {}", arguments.native.told()));
-    Ok(told.and_then(|told| Entry::of(&arguments.model, &told, options)))
+    let told = format!("compile {} {}", arguments.given.told()?, arguments.native.told());
+    Ok(Entry::of(&arguments.model, &told, options))
 }
 
 fn script(module: &Module) -> String {
@@ -243,7 +241,7 @@ fn binary(
     let header_path = path.with_extension("h");
     let (mode, content, header) = match form {
         Form::So => {
-            let built = build(&name, program, versions, options)?;
+            let built = build(&name, path.file_name(), program, versions, options)?;
             (0o777, built.library, built.header)
         }
         _ => {

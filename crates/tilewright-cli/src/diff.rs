@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use tilewright::Module;
-use tilewright::unstable::ir::equal::{self, Difference};
-use tilewright::unstable::ir::show::{shortened, visible};
-use tilewright::unstable::ir::{Source, Span};
+use tilewright_driver::Module;
+use tilewright_ir::equal::{self, Difference};
+use tilewright_ir::show::{shortened, visible};
+use tilewright_ir::{Source, Span};
 
 use super::answer::{Answer, Outcome};
 use super::sizes::read_module;

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use tilewright::Error;
-use tilewright::unstable::codegen::cache::ObjectCache;
-use tilewright::unstable::codegen::llvm::{Llvm, Status};
-use tilewright::unstable::measured::Store;
-use tilewright::unstable::measuring::file as tuning_file;
-use tilewright::unstable::runtime::pool::cores;
-use tilewright::unstable::sets::Engine;
-use tilewright::unstable::target::Caches;
+use tilewright_codegen::cache::ObjectCache;
+use tilewright_codegen::llvm::{Llvm, Status};
+use tilewright_driver::Error;
+use tilewright_driver::measuring::file as tuning_file;
+use tilewright_polyhedral::Engine;
+use tilewright_runtime::pool::cores;
+use tilewright_target::Caches;
+use tilewright_tune::Store;
 
 use super::answer::{Answer, Outcome};
 

@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use tilewright::unstable::kept::{DataFiles, Entry};
-use tilewright::unstable::load::{self, Draft};
-use tilewright::unstable::onnx::ValueType;
-use tilewright::unstable::runtime::{npy, npz};
-use tilewright::{Error, Module, Result, Sizes, Tensor};
+use tilewright_driver::kept::{DataFiles, Entry};
+use tilewright_driver::load::{self, Draft};
+use tilewright_driver::{Error, Module, Result, Sizes, Tensor};
+use tilewright_onnx::ValueType;
+use tilewright_runtime::{npy, npz};
 
 use super::answer::talk;
 use super::sizes::{Extent, draft, extent, sizes};
@@ -99,18 +99,14 @@ impl Given {
         !self.inputs.is_empty() || !self.input.is_empty()
     }
 
-    /// What is given, as text: everything but the values of arrays. `None` where a file can be read
-    /// only once.
+    /// What is given, as text: everything but the values of arrays.
     ///
     /// # Errors
     /// Those of reading the headers.
-    pub fn told(&self) -> Result<Option<String>> {
+    pub fn told(&self) -> Result<String> {
         let sizes = sizes(&self.dims)?;
         let mut text = format!("{:?} {:?}", sizes.dims, sizes.ranges);
         for path in &self.inputs {
-            if !path.is_file() {
-                return Ok(None);
-            }
             let mut archive = npz::Archive::open(path)?;
             let names: Vec<String> = archive.names().map(str::to_owned).collect();
             for name in &names {
@@ -118,12 +114,52 @@ impl Given {
             }
         }
         for (name, path) in &self.input {
-            if !path.is_file() {
-                return Ok(None);
-            }
             text += &format!(" {name:?} {:?}", npy::read_info(path)?);
         }
-        Ok(Some(text))
+        Ok(text)
+    }
+
+    /// The same of a program for all sizes, which depends on the ranges that sizes are given alone.
+    ///
+    /// # Errors
+    /// `Input` for sizes that cannot be read.
+    pub fn told_open(&self) -> Result<String> {
+        let mut text = format!("open {:?}", sizes(&self.dims)?.ranges);
+        for (name, shape) in self.shapes()? {
+            for (axis, _) in shape.iter().enumerate().filter(|(_, n)| **n == 0) {
+                text += &format!(" {name:?} {axis} is 0");
+            }
+        }
+        Ok(text)
+    }
+
+    /// The names and extents of the inputs that files give.
+    fn shapes(&self) -> Result<Vec<(String, Vec<usize>)>> {
+        let mut all = Vec::new();
+        for path in &self.inputs {
+            let mut archive = npz::Archive::open(path)?;
+            let names: Vec<String> = archive.names().map(str::to_owned).collect();
+            for name in names {
+                let shape = archive.info(&name)?.shape;
+                all.push((name, shape));
+            }
+        }
+        for (name, path) in &self.input {
+            all.push((name.clone(), npy::read_info(path)?.shape));
+        }
+        Ok(all)
+    }
+
+    /// The sizes that are given, and those of values.
+    ///
+    /// # Errors
+    /// `Input` for sizes that cannot be read.
+    pub fn sizes(&self, values: &BTreeMap<String, Tensor>) -> Result<Sizes> {
+        let values = values.iter();
+        let add = |sizes: Sizes, (name, value): (&String, &Tensor)| {
+            sizes.value(name.clone(), value.clone())
+        };
+        Ok(values.fold(sizes(&self.dims)?, add))
     }
 
     /// The module with the sizes that are given; the others stay open. Second, the files beside the
@@ -138,11 +174,23 @@ impl Given {
         Ok((module(&draft, &sizes, &mut Vec::new())?, files))
     }
 
-    /// The module with all sizes left open that the model leaves open, and what is given.
-    pub fn load_open(&self, path: &Path) -> Result<(Module, Sizes)> {
+    /// The module with all sizes left open that the model leaves open, and what is given. A size of zero
+    /// is no open one: a program for it is another one. Third, the files beside the model, as for
+    /// [`Given::load_noted`].
+    pub fn load_open(
+        &self,
+        path: &Path,
+        entry: Option<&Entry>,
+    ) -> Result<(Module, Sizes, Option<DataFiles>)> {
         let (draft, sizes) = self.read(path)?;
-        let open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
-        Ok((draft.module(&open)?, sizes))
+        let files = entry.and_then(|entry| entry.data_files(&draft));
+        let mut open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
+        for (name, value) in &sizes.values {
+            for (axis, _) in value.shape().iter().enumerate().filter(|(_, n)| **n == 0) {
+                open = open.dim(format!("{name}.{axis}"), 0);
+            }
+        }
+        Ok((draft.module(&open)?, sizes, files))
     }
 
     /// Reads a model, and what is given to it.
@@ -152,8 +200,7 @@ impl Given {
             true => BTreeMap::new(),
             false => self.values(&draft.inputs()?)?,
         };
-        let sizes = sizes(&self.dims)?;
-        let sizes = values.into_iter().fold(sizes, |sizes, (name, value)| sizes.value(name, value));
+        let sizes = self.sizes(&values)?;
         Ok((draft, sizes))
     }
 
@@ -176,10 +223,9 @@ impl Given {
         }
         for (name, path) in &self.input {
             let input = find(inputs, name)?;
-            // Read once, because it may be a pipe; it takes no more memory than it has bytes.
-            let tensor = npy::read(path)?;
-            input.accepts(tensor.dtype(), tensor.shape())?;
-            add(name, tensor)?;
+            let info = npy::read_info(path)?;
+            input.accepts(info.dtype, &info.shape)?;
+            add(name, npy::read(path)?)?;
         }
         Ok(values)
     }

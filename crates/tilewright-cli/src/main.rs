@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 use answer::{Answer, Failure};
 use clap::{CommandFactory, Parser, Subcommand};
-use tilewright::Error;
+use tilewright_driver::Error;
 
 /// Compile and run tensor programs.
 ///

@@ -3,13 +3,14 @@
 use std::process::Command;
 use std::time::Duration;
 
-use tilewright::unstable::calibrate::{Calibrated, calibrate};
-use tilewright::unstable::calibrated::{keep, known};
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::measured::{Measured, Store, Worker};
-use tilewright::unstable::measuring::TUNING;
-use tilewright::unstable::tune::{Report, Request, Tuning, tune};
-use tilewright::{Error, Module, Options, Result};
+use tilewright_driver::calibrate::{Calibrated, calibrate};
+use tilewright_driver::calibrated::{keep, known};
+use tilewright_driver::measuring::TUNING;
+use tilewright_driver::tune::{Report, Request, Tuning, tune};
+use tilewright_driver::{Error, Module, Options, Result};
+use tilewright_ir::show::visible;
+use tilewright_target::{State, cores, machine};
+use tilewright_tune::{Measured, Store, Worker};
 
 use super::answer::talk;
 use super::progress::Bar;
@@ -36,17 +37,35 @@ pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Re
     Ok(())
 }
 
-/// Calibrates this machine for the target of some options, and keeps what is found.
+/// Calibrates this machine for the target of some options, and keeps what predicts better: the constants
+/// that it fits, or those that are there.
 pub fn calibrated(options: &Options, store: &Store) -> Result<Calibrated> {
-    let found = calibrate(options)?;
-    keep(store, &options.target()?, &found.costs)?;
-    let ([before, after], all) = (found.near(), found.kernels.len());
+    let target = options.target()?;
+    let known = known(store, &target)?.costs;
+    let before = known.cycle.is_some().then_some(&known);
+    let found = calibrate(options, before)?;
+    keep(store, &target, &found.costs)?;
+    let ([near_before, near_fitted], all) = (found.near(), found.kernels.len());
     let (time, cycle) = (Show(found.time), found.costs.cycle.unwrap_or_default());
+    let old = if before.is_some() { "those of the last calibration" } else { "the written ones" };
+    let kept = if found.is_fitted { "the fitted constants" } else { old };
     talk!(
-        "note: calibrated in {time}: a cycle takes {cycle:.3} ns, {after} of {all} kernels are \
-         predicted within 20 %, and {before} by the written costs"
+        "note: calibrated in {time} on {}: of {all} kernels, {near_fitted} are predicted within 20 % by \
+         the fitted constants and {near_before} by {old}; {kept} are kept, a cycle takes {cycle:.3} ns",
+        describe(found.states),
     );
     Ok(found)
+}
+
+/// The state of the machine before and behind something, in words.
+fn describe(states: [State; 2]) -> String {
+    let range = |of: fn(&State) -> Option<f64>, digits: usize| {
+        let [Some(a), Some(b)] = states.each_ref().map(of) else { return "unknown".to_owned() };
+        let (least, most) = (format!("{:.digits$}", a.min(b)), format!("{:.digits$}", a.max(b)));
+        if least == most { least } else { format!("{least} to {most}") }
+    };
+    let (load, clock) = (range(|s| s.load, 1), range(|s| s.clock, 0));
+    format!("{} (load {load} on {} cores, clock {clock} MHz)", machine(), cores())
 }
 
 /// The same where it was not done before, and there is time for it.

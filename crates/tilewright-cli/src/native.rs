@@ -5,16 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tilewright::unstable::codegen::LlvmBackend;
-use tilewright::unstable::compile::{self, Program, lower_program_with};
-use tilewright::unstable::graph::layout::Left;
-use tilewright::unstable::layout;
-use tilewright::unstable::measuring::file as tuning_file;
-use tilewright::unstable::options::Progress;
-use tilewright::unstable::pipeline::Stage;
-use tilewright::unstable::target::Backend;
-use tilewright::unstable::winograd;
-use tilewright::{Error, IoLayout, Layout, Module, OptLevel, Options, Result, Target};
+use tilewright_codegen::LlvmBackend;
+use tilewright_driver::compile::{self, Program, lower_program_with};
+use tilewright_driver::layout;
+use tilewright_driver::measuring::file as tuning_file;
+use tilewright_driver::options::Progress;
+use tilewright_driver::pipeline::Stage;
+use tilewright_driver::winograd;
+use tilewright_driver::{Error, IoLayout, LayoutPolicy, Module, OptLevel, Options, Result, Target};
+use tilewright_layout::Left;
+use tilewright_target::Backend;
 
 use super::answer::talk;
 use super::measure::measure_first;
@@ -81,7 +81,7 @@ impl Native {
     /// The module in its layout, and the conversions that are left in it.
     pub fn lay_out(&self, module: &Module) -> Result<(Module, Vec<Left>)> {
         let (layout, options) = (self.layout()?, self.options(&Bar::none())?);
-        let is_measured = self.measure && layout == Some(Layout::Plan);
+        let is_measured = self.measure && layout == Some(LayoutPolicy::Plan);
         if is_measured && layout::has_choice(module) {
             measure_first(module, &options, MEASURE)?;
         }
@@ -89,10 +89,10 @@ impl Native {
     }
 
     /// The layout that was named; else, if loops are found that suit one, the plan.
-    pub fn layout(&self) -> Result<Option<Layout>> {
+    pub fn layout(&self) -> Result<Option<LayoutPolicy>> {
         match self.layout.as_deref() {
-            None => Ok(Some(Layout::Plan).filter(|_| !self.no_schedule)),
-            Some(name) => Layout::named(name).map_err(|e| e.context("--layout")),
+            None => Ok(Some(LayoutPolicy::Plan).filter(|_| !self.no_schedule)),
+            Some(name) => LayoutPolicy::named(name).map_err(|e| e.context("--layout")),
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Arguments {
 }
 
 pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
-    for op in tilewright::unstable::onnx::supported_ops() {
+    for op in tilewright_onnx::supported_ops() {
         let dot = if op.domain.is_empty() { "" } else { "." };
         writeln!(out, "{}{dot}{} {} {}", op.domain, op.name, op.min, op.max)?;
     }

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright::schedule::{Permissions, Schedule};
-use tilewright::unstable::ir::well_formed::check_open_module;
-use tilewright::unstable::ir::{Remarks, Source};
-use tilewright::unstable::passes::{self, Config};
-use tilewright::unstable::schedule::table;
-use tilewright::unstable::schedule_script::apply;
-use tilewright::{Error, Module, print};
+use tilewright_driver::passes::{self, Config};
+use tilewright_driver::schedule_script::apply;
+use tilewright_driver::{Module, print};
+use tilewright_ir::well_formed::check_open_module;
+use tilewright_ir::{Remarks, Source};
+use tilewright_runtime::file;
+use tilewright_schedule::table;
+use tilewright_schedule::{Permissions, Schedule};
 
 use super::answer::{Answer, Failure, Outcome};
 use super::given::Given;
@@ -104,8 +105,7 @@ fn apply_schedule(
     print_all: bool,
     out: &mut impl Write,
 ) -> Result<Module, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Error::io(format!("cannot read `{}`: {e}", path.display())))?;
+    let text = file::read_text(path)?;
     let source = Source::new(path.display().to_string(), text);
     let alone = module.graphs().next().is_none();
     let mut schedule = Schedule::new(module, Permissions { change_interface: alone });

@@ -4,28 +4,28 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tilewright::unstable::compile;
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Left, Policy};
-use tilewright::unstable::ir::Remarks;
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::layout::{self, Port};
-use tilewright::unstable::measuring::file as tuning_file;
-use tilewright::unstable::pipeline::{Stage, run_stages};
-use tilewright::unstable::plan::{Certificate, Cost, Plan};
-use tilewright::unstable::pricing::{Prices, prices};
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::runtime::pool::cores;
-use tilewright::unstable::timings::{Basis, Timings, Unit};
-use tilewright::unstable::whole::{self, Whole};
-use tilewright::unstable::winograd::{self, Chosen};
-use tilewright::{Error, IoLayout, Module, Options, Result, Target};
+use tilewright_driver::compile;
+use tilewright_driver::layout::{self, Port};
+use tilewright_driver::measuring::file as tuning_file;
+use tilewright_driver::pipeline::{self, Stage, run_stages};
+use tilewright_driver::pricing::{Prices, prices};
+use tilewright_driver::timings::{Basis, Timings, Unit};
+use tilewright_driver::whole::{self, Whole};
+use tilewright_driver::winograd::{self, Chosen};
+use tilewright_driver::{Error, IoLayout, Module, Options, Result, Target};
+use tilewright_ir::Remarks;
+use tilewright_ir::show::visible;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Certificate, Cost, Solution};
+use tilewright_layout::{ConvLayout, Left};
 use tilewright_report::{
     Profile, Report, Times, WhatIf, add_ports, add_prices, add_times, list, object, page, time,
     what_if,
 };
+use tilewright_runtime::file;
+use tilewright_runtime::pool::cores;
 
-use super::answer::{Answer, Outcome};
+use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
 use super::native::{Rounding, io_layout, target};
 use super::progress::Bar;
@@ -81,7 +81,7 @@ pub struct Arguments {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
-    let named: Option<Option<Policy>> = match arguments.layout.as_str() {
+    let named: Option<Option<ConvLayout>> = match arguments.layout.as_str() {
         "plan" => None,
         "none" => Some(None),
         name => Some(Some(name.parse()?)),
@@ -119,6 +119,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         fast_math.map(|error| reduced(&after, error, timings.target(), &mut why)).transpose()?;
     if arguments.explain {
         report::remarks(&why);
+        untiled(&after, timings.target())?;
     }
     let times = match profile {
         Some(profile) => measured(profile, &plans, transforms.as_deref(), timings.unit())?,
@@ -192,7 +193,7 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
 
 /// Writes what the solver was asked for a graph, and what it answered.
 fn write_problem(folder: &Path, planned: &Planned) -> Result<()> {
-    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let plan = Solution { certificate: Certificate::default(), ..planned.plan.clone() };
     let write = |what: &str, text: String| {
         file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
     };
@@ -331,6 +332,14 @@ impl Found {
     }
 }
 
+/// Says which contractions of a laid out module have no register tiles, and why.
+fn untiled(module: &Module, target: &Target) -> Result<()> {
+    let options = Options { target: Some(target.clone()), ..Options::default() };
+    let scheduled = run_stages(module, &options, Stage::Schedule, |_, _| Ok(()))?;
+    pipeline::summary(&scheduled).iter().for_each(|text| talk!("note: {text}"));
+    Ok(())
+}
+
 /// The convolutions of a laid out module that are computed by transforms.
 fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> Result<Vec<Chosen>> {
     let options = Options { target: Some(target.clone()), ..Options::default() };
@@ -341,16 +350,20 @@ fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> R
 
 /// The same for people.
 fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
-    for Chosen { value, tile, error } in list {
+    for Chosen { value, tile, error, limit } in list {
         let name = visible(value);
-        writeln!(out, "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e}")?;
+        writeln!(
+            out,
+            "{name}: by transforms, tiles of {tile} x {tile}, error {error:.1e} in samples, for data up \
+             to {limit:.1e}"
+        )?;
     }
     Ok(())
 }
 
 /// The same for tools.
 fn transforms_list(list: &[Chosen]) -> Value {
-    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error});
+    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit});
     list.iter().map(one).collect()
 }
 
@@ -495,17 +508,17 @@ fn stored([inputs, outputs]: &[Vec<Port>; 2], out: &mut impl Write) -> std::io::
 /// What is left to convert at run time, and why.
 fn conversions(left: &[Left], out: &mut impl Write) -> std::io::Result<()> {
     for l in left {
-        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes)?;
+        writeln!(out, "{}: {} bytes", visible(&l.value), l.bytes())?;
         writeln!(out, "  from {}\n  to   {}", l.from, l.to)?;
         writeln!(out, "  because {}", visible(&l.reason))?;
     }
-    let bytes: u64 = left.iter().map(|l| l.bytes).sum();
+    let bytes: u64 = left.iter().map(Left::bytes).sum();
     writeln!(out, "{} conversions, {bytes} bytes", left.len())
 }
 
 /// What the plan costs, and what others do.
 fn totals(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Result<()> {
-    let Plan { objective, bound, gap, alternatives, .. } = &planned.plan;
+    let Solution { objective, bound, gap, alternatives, .. } = &planned.plan;
     let others: Vec<String> =
         alternatives.iter().map(|(name, cost)| format!("{name} {}", show(*cost))).collect();
     let proof = match bound == objective {
@@ -555,8 +568,7 @@ fn name_of(layouts: &Whole, plans: &[Planned]) -> String {
 
 /// Reads what `run --profile=FILE` wrote.
 fn read_profile(path: &Path) -> Result<Profile> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|e| Error::io(format!("{}: {e}", path.display())))?;
+    let text = file::read_text(path)?;
     Profile::parse(&text).map_err(|e| e.context(path.display()))
 }
 

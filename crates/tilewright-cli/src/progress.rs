@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tilewright::unstable::options::{Progress, Watcher};
+use tilewright_driver::options::{Progress, Watcher};
 
 /// A bar that is drawn only on a terminal, and is gone when it is dropped.
 pub struct Bar(Option<ProgressBar>);
@@ -40,7 +40,7 @@ impl Bar {
         }
     }
 
-    /// What [`tilewright::Options::progress`] takes.
+    /// What [`tilewright_driver::Options::progress`] takes.
     pub fn watcher(&self) -> Option<Watcher> {
         let bar = self.0.clone()?;
         Some(Arc::new(move |progress: Progress| {

@@ -6,9 +6,9 @@ use std::io::{IsTerminal, Write};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
-use tilewright::Error;
-use tilewright::unstable::ir::Remarks;
-use tilewright::unstable::ir::show::{is_hidden, visible, visible_lines};
+use tilewright_driver::Error;
+use tilewright_ir::Remarks;
+use tilewright_ir::show::{is_hidden, visible, visible_lines};
 
 /// Draws an error on standard error.
 pub fn draw(error: &Error) {
@@ -84,7 +84,7 @@ impl Drawn {
     fn new(error: &Error) -> Self {
         let d = error.diagnostic();
         let source = d.source.as_ref();
-        let inside = |span: tilewright::unstable::ir::Span| {
+        let inside = |span: tilewright_ir::Span| {
             let len = source.map_or(0, |s| s.text.len());
             let start = (span.start as usize).min(len);
             (start, (span.end as usize).clamp(start, len) - start)
@@ -134,7 +134,7 @@ impl Diagnostic for Drawn {
 mod tests {
     use super::*;
     use expect_test::expect;
-    use tilewright::unstable::ir::{Source, Span};
+    use tilewright_ir::{Source, Span};
 
     fn error() -> Error {
         let source = Source::new("a.py", "x = 1\nyy = zz\n");

@@ -6,20 +6,22 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tilewright::unstable::compare::{Tolerance, compare, mismatch};
-use tilewright::unstable::compile::{Program, compile, load_program};
-use tilewright::unstable::graph::sizes;
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::ir::{Dim, OpenPort, Var};
-use tilewright::unstable::kept::{DataFiles, Entry, hash};
-use tilewright::unstable::load::fixed_inputs;
-use tilewright::unstable::onnx::{ValueKind, ValueType};
-use tilewright::unstable::random::Random;
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::runtime::npz::{self, Archive};
-use tilewright::unstable::sets::Questions;
-use tilewright::unstable::winograd;
-use tilewright::{Error, Executable, Options, Result, Sizes, Tensor};
+use tilewright_driver::compare::{Tolerance, compare, mismatch};
+use tilewright_driver::compile::{Program, compile, load_program};
+use tilewright_driver::kept::{DataFiles, Entry, hash};
+use tilewright_driver::load::fixed_inputs;
+use tilewright_driver::pipeline;
+use tilewright_driver::random::Random;
+use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
+use tilewright_graph::sizes;
+use tilewright_ir::show::visible;
+use tilewright_ir::{Dim, Var};
+use tilewright_layout::Left;
+use tilewright_onnx::{ValueKind, ValueType};
+use tilewright_polyhedral::Questions;
+use tilewright_runtime::OpenPort;
+use tilewright_runtime::file;
+use tilewright_runtime::npz::{self, Archive};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::{Given, Loaded, not_an_input};
@@ -122,8 +124,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if arguments.time {
         talk!("time: import {}, compile {}", Show(imported), Show(compiled));
         if arguments.native.has_layout() {
-            let (count, bytes) = left;
+            let (count, bytes) = left.of_a_run(&executable, &inputs)?;
             let took = Show(laid_out);
+            let bytes = bytes.map_or("an unknown number of".to_owned(), |bytes| bytes.to_string());
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
         }
         if !stages.is_empty() {
@@ -183,11 +186,37 @@ struct Ready {
     /// The values that were given of its inputs.
     given: BTreeMap<String, Tensor>,
     sizes: Sizes,
-    /// How many conversions are left, and the bytes that they move.
-    left: (usize, u64),
+    left: Conversions,
     /// How long importing, laying out, and both with compiling took.
     times: [Duration; 3],
     new: Option<New>,
+}
+
+/// The conversions that are left.
+enum Conversions {
+    /// How many, and the bytes that they move.
+    Counted(usize, u64),
+    /// Those whose bytes depend on the sizes of a run.
+    Open(Vec<Left>),
+}
+
+impl Conversions {
+    /// How many a run with these inputs has, and the bytes that they move, if the inputs decide that.
+    fn of_a_run(&self, executable: &Executable, inputs: &[Tensor]) -> Result<(usize, Option<u64>)> {
+        let left = match self {
+            Conversions::Counted(count, bytes) => return Ok((*count, Some(*bytes))),
+            Conversions::Open(left) => left,
+        };
+        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+        let plan = executable.plan();
+        let (sizes, values) = (plan.sizes(), plan.solve(&shapes)?);
+        // Sizes have the names that they have in the graph.
+        let of = |v: &Var| {
+            let place = sizes.iter().position(|own| own.name() == v.name());
+            place.and_then(|k| values.get(k)).copied()
+        };
+        Ok((left.len(), left.iter().map(|l| l.bytes_for(&of)).sum()))
+    }
 }
 
 /// A program that was made now and may be kept.
@@ -217,12 +246,12 @@ impl Arguments {
         let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
         // Of what is kept, values do not have the names of the model.
         let is_named = matches!(self.profile, Some(Some(_)));
-        if !is_model || self.open || is_named || !self.native.can_be_kept() {
+        if !is_model || is_named || !self.native.can_be_kept() {
             return Ok(None);
         }
-        let told = self.given.told()?;
-        let told = told.map(|told| format!("{told} {}", self.native.told()));
-        Ok(told.and_then(|told| Entry::of(&self.model, &told, options)))
+        let given = if self.open { self.given.told_open()? } else { self.given.told()? };
+        let told = format!("{given} {}", self.native.told());
+        Ok(Entry::of(&self.model, &told, options))
     }
 }
 
@@ -240,8 +269,10 @@ fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Optio
         return Ok(None);
     }
     notes.iter().for_each(|text| talk!("{text}"));
+    let sizes = arguments.given.sizes(&given)?;
     let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
-    Ok(Some(Ready { executable, given, sizes: Sizes::new(), left, times, new: None }))
+    let left = Conversions::Counted(left.0, left.1);
+    Ok(Some(Ready { executable, given, sizes, left, times, new: None }))
 }
 
 /// The model, read and compiled.
@@ -254,8 +285,8 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
     }
     let (module, sizes, notes, files) = match arguments.open {
         true => {
-            let (module, sizes) = arguments.given.load_open(&arguments.model)?;
-            (module, sizes, Vec::new(), None)
+            let (module, sizes, files) = arguments.given.load_open(&arguments.model, entry)?;
+            (module, sizes, Vec::new(), files)
         }
         false => {
             let Loaded { module, sizes, notes, files } =
@@ -286,10 +317,10 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
             compile(&module, &Options { layout, specialize, ..options.clone() })?
         }
     };
-    let reduced = program.as_ref().and_then(|program| winograd::summary(&program.module));
-    let reduced: Vec<String> = reduced.map(|text| format!("note: {text}")).into_iter().collect();
-    reduced.iter().for_each(|text| talk!("{text}"));
-    let notes = [notes, reduced].concat();
+    let made = program.iter().flat_map(|program| pipeline::summary(&program.module));
+    let made: Vec<String> = made.map(|text| format!("note: {text}")).collect();
+    made.iter().for_each(|text| talk!("{text}"));
+    let notes = [notes, made].concat();
     let times = [imported, laid_out, start.elapsed()];
     let mut given = sizes.values.clone();
     let mut inputs: Vec<String> =
@@ -301,8 +332,13 @@ fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Resu
             fixed.insert(name.to_string(), hash(&value));
         }
     }
-    let left = (left.len(), left.iter().map(|l| l.bytes).sum());
-    let note = Note { notes, inputs, fixed, left };
+    let counted = (left.len(), left.iter().map(Left::bytes).sum());
+    let left = if arguments.open {
+        Conversions::Open(left)
+    } else {
+        Conversions::Counted(counted.0, counted.1)
+    };
+    let note = Note { notes, inputs, fixed, left: counted };
     let new = program.zip(files).map(|(program, files)| New { program, files, note });
     // Constants are shared with the executable; the rest of the module is not needed any more.
     Ok(Ready { executable, given, sizes, left, times, new })

@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use tilewright::unstable::load::Draft;
-use tilewright::{Error, Module, SizeRange, Sizes};
+use tilewright_driver::load::Draft;
+use tilewright_driver::{Error, Module, SizeRange, Sizes};
 
 /// Reads `NAME=VALUE`; the name may contain `=` itself.
 pub fn pair(text: &str) -> Result<(String, String), String> {

@@ -2,8 +2,8 @@
 
 use std::io::{Result, Write};
 
-use tilewright::Tensor;
-use tilewright::unstable::ir::show::visible;
+use tilewright_driver::Tensor;
+use tilewright_ir::show::visible;
 
 /// How many elements are shown.
 const SHOWN: usize = 8;
@@ -44,7 +44,7 @@ pub fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
 fn element(tensor: &Tensor, i: usize) -> String {
     let dtype = tensor.dtype();
     match (dtype.is_float(), dtype.is_bool()) {
-        (true, _) => tilewright::unstable::compare::Number(tensor.get_f64(i)).to_string(),
+        (true, _) => tilewright_driver::compare::Number(tensor.get_f64(i)).to_string(),
         (_, true) => (tensor.get_i128(i) != 0).to_string(),
         _ => tensor.get_i128(i).to_string(),
     }
@@ -53,7 +53,7 @@ fn element(tensor: &Tensor, i: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright::Result;
+    use tilewright_driver::Result;
 
     fn text(tensor: &Tensor) -> String {
         let mut out = Vec::new();

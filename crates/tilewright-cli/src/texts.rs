@@ -43,7 +43,7 @@ pub fn man(arguments: &Man, mut program: Command, out: &mut impl Write) -> Outco
     };
     let names: Vec<String> = program.get_subcommands().map(|c| c.get_name().to_owned()).collect();
     let command = program.find_subcommand(name).cloned().ok_or_else(|| {
-        let error = tilewright::Error::input(format!("there is no command `{name}`"));
+        let error = tilewright_driver::Error::input(format!("there is no command `{name}`"));
         error.note(format!("the commands are: {}", names.join(", ")))
     })?;
     let title = format!("tilewright-{name}");

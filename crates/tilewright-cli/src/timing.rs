@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use tilewright::{Executable, Result, Tensor};
+use tilewright_driver::{Executable, Result, Tensor};
 use tilewright_report::{Profile, Step};
 
 /// Runs that are not counted: caches, pages and clocks settle.

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use tilewright::unstable::calibrate::Calibrated;
-use tilewright::unstable::ir::show::visible;
-use tilewright::unstable::measured::{Answer as Reply, Store};
-use tilewright::unstable::measuring::{self, TUNING, file as tuning_file};
-use tilewright::unstable::runtime::file;
-use tilewright::unstable::target::Costs;
-use tilewright::unstable::tune::{Report, Request, Tuning, tune};
-use tilewright::{Error, Module, Options, Result};
+use tilewright_driver::calibrate::Calibrated;
+use tilewright_driver::measuring::{self, TUNING, file as tuning_file};
+use tilewright_driver::tune::{Report, Request, Tuning, tune};
+use tilewright_driver::{Error, Module, Options, Result};
+use tilewright_ir::show::visible;
+use tilewright_runtime::file;
+use tilewright_target::Costs;
+use tilewright_tune::{Answer as Reply, Store};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
@@ -40,7 +40,8 @@ pub struct Arguments {
     #[command(flatten)]
     given: Given,
     /// Fit the constants of the cost model to this machine now, which takes seconds, also where that was
-    /// done before; without it, that is done before a model is measured for the first time.
+    /// done before; they are kept where they predict better than those that are there. Without it, that
+    /// is done before a model is measured for the first time.
     #[arg(long)]
     calibrate: bool,
     /// The CPU to calibrate for, as LLVM calls it, where no model is given.
@@ -109,8 +110,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let options = arguments.options(&path)?;
     let store = Store::open(&path)?;
     if let Some(from) = &arguments.import {
-        let text = std::fs::read_to_string(from);
-        let text = text.map_err(|e| Error::io(format!("{}: {e}", from.display())))?;
+        let text = file::read_text(from)?;
         let (kept, all) = store.import(&text).map_err(|e| e.context(from.display()))?;
         talk!("note: {kept} of {all} measurements were new or shorter");
     }
@@ -146,9 +146,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
 /// A calibration for tools; times in nanoseconds, constants in cycles.
 fn constants(found: &Calibrated, path: &Path) -> serde_json::Value {
     let kernels = found.kernels.iter().map(|k| {
-        let [written, calibrated] = k.predicted;
-        json!({"what": k.what, "measured": k.measured, "written": written, "calibrated": calibrated})
+        let [before, fitted] = k.predicted;
+        json!({"what": k.what, "measured": k.measured, "before": before, "fitted": fitted})
     });
+    let states = found.states.map(|state| json!({"load": state.load, "clock": state.clock}));
     let costs: serde_json::Map<_, _> = Costs::NAMES
         .iter()
         .zip(found.costs.values())
@@ -157,6 +158,7 @@ fn constants(found: &Calibrated, path: &Path) -> serde_json::Value {
     json!({
         "file": path.to_string_lossy(), "seconds": found.time.as_secs_f64(),
         "cycle": found.costs.cycle, "costs": costs, "kernels": kernels.collect::<Vec<_>>(),
+        "fitted": found.is_fitted, "states": states,
     })
 }
 

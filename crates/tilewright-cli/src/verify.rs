@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use tilewright::unstable::interp::symbolic::VerifyOptions;
-use tilewright::unstable::verify;
+use tilewright_driver::verify;
+use tilewright_verify::VerifyOptions;
 
 use super::answer::{Answer, Outcome, talk};
 use super::sizes::{Extent, extent, read_module, sizes};

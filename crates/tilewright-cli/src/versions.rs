@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tilewright::{Error, Result};
+use tilewright_driver::{Error, Result};
 
 /// The sizes that have versions of their own.
 #[derive(clap::Args, Default)]

@@ -15,8 +15,9 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use tilewright_ir::plan::Place;
-use tilewright_ir::{Error, OpenPlan, OpenPort, Plan, Port, Result, Slot, Tensor, TensorFunc};
+use tilewright_ir::{Error, Result, Tensor, TensorFunc};
+use tilewright_runtime::plan::Place;
+use tilewright_runtime::{MemoryPlan, OpenPort, Port, SizedPlan, Slot};
 use tilewright_target::Target;
 
 use crate::emit::{self, MAX_MESSAGES, check_prefix};
@@ -46,9 +47,9 @@ pub fn failure(result: i32) -> Option<(usize, usize)> {
 /// What an entry point runs.
 pub enum Planned {
     /// A plan for fixed sizes.
-    Fixed(Plan),
+    Fixed(SizedPlan),
     /// A plan whose sizes are open, and what computes the rest of it.
-    Open(OpenPlan, Box<ShapeFunc>),
+    Open(MemoryPlan, Box<ShapeFunc>),
 }
 
 impl Planned {
@@ -57,7 +58,7 @@ impl Planned {
     /// # Errors
     /// [`Error::Input`] where a size is open that no input says, or something does not fit in
     /// memory.
-    pub fn new(plan: &OpenPlan) -> Result<Planned> {
+    pub fn new(plan: &MemoryPlan) -> Result<Planned> {
         Ok(match plan.is_fixed() {
             true => {
                 plan.check()?;
@@ -360,17 +361,18 @@ fn function(prefix: &str, plan: &Planned, visibility: Visibility) -> Result<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright_ir::{DType, Step};
+    use tilewright_ir::DType;
+    use tilewright_runtime::Step;
 
     fn plan(args: Vec<Slot>) -> Planned {
         let port =
             |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![4], stored: None };
-        Planned::Fixed(Plan {
+        Planned::Fixed(SizedPlan {
             inputs: vec![port("x")],
             outputs: vec![port("y")],
             steps: vec![Step { func: "f".into(), args, idle: false }],
             arena_bytes: 64,
-            ..Plan::default()
+            ..SizedPlan::default()
         })
     }
 
@@ -386,7 +388,8 @@ mod tests {
     #[test]
     fn a_plan_without_end_is_refused() {
         let step = Step { func: "f".into(), args: Vec::new(), idle: false };
-        let endless = Plan { steps: vec![step; i32::MAX as usize / STEP + 1], ..Plan::default() };
+        let endless =
+            SizedPlan { steps: vec![step; i32::MAX as usize / STEP + 1], ..SizedPlan::default() };
         let error = function("m", &Planned::Fixed(endless), Visibility::Default);
         let error = error.expect_err("too many steps");
         assert!(matches!(error, Error::Unsupported(_)));

@@ -8,7 +8,8 @@
 use std::fmt::Write;
 
 use tilewright_ir::dim::SizeRange;
-use tilewright_ir::{DType, Dim, Error, OpenPlan, OpenPort, Result, Stored, TypeKind, Var, dim};
+use tilewright_ir::{DType, Dim, Error, Result, TypeKind, Var, dim};
+use tilewright_runtime::{MemoryPlan, OpenPort, Stored};
 
 use crate::emit::check_prefix;
 use crate::entry::Planned;
@@ -352,7 +353,13 @@ fn ports(
 }
 
 /// The open sizes, and the array of what depends on them.
-fn sizes(out: &mut String, upper: &str, plan: &OpenPlan, shapes: &ShapeFunc, versions: &[Version]) {
+fn sizes(
+    out: &mut String,
+    upper: &str,
+    plan: &MemoryPlan,
+    shapes: &ShapeFunc,
+    versions: &[Version],
+) {
     let vars = plan.sizes();
     let _ = writeln!(
         out,

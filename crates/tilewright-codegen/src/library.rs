@@ -137,6 +137,7 @@ impl Library<'_> {
             Some(c) => header::results(general, &c.program.signature.outputs, self.name)?,
         };
         let mut linker = Linker::new(&["-O2", "-fwrapv"])?;
+        linker.name(self.soname);
         linker.file("interface.h", header.as_bytes())?;
         linker.file("constants.bin", &bytes)?;
         linker.part("interface.c", self.interface(&constants, &versions)?.as_bytes())?;
@@ -413,6 +414,14 @@ impl Linker {
         let always = ["-shared", "-fPIC", "-fvisibility=hidden", "-o", "library"];
         let arguments = flags.iter().copied().chain(always).map(Into::into).collect();
         Ok(Linker { directory, arguments })
+    }
+
+    /// Says by which name programs that are linked with the library ask for it.
+    pub fn name(&mut self, name: Option<&OsStr>) {
+        let Some(name) = name else { return };
+        let option = if cfg!(target_vendor = "apple") { "-install_name" } else { "-soname" };
+        let linker = OsStr::new("-Xlinker");
+        self.arguments.extend([linker, OsStr::new(option), linker, name].map(Into::into));
     }
 
     /// Writes a file that others read.

@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use tilewright_ir::dim::MAX_CELLS;
 use tilewright_ir::dim::SizeRange;
-use tilewright_ir::plan::arena::{self, ALIGN, Block};
-use tilewright_ir::plan::{OpenStep, Place, Within};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
-    Buffer, DType, Dim, Error, Expr, Fold, OpenPlan, OpenPort, Param, Result, Stmt, StmtKind,
-    TensorFunc, dim,
+    Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
 };
+use tilewright_runtime::plan::arena::{self, ALIGN, Block};
+use tilewright_runtime::plan::{OpenStep, Place, Reason, Within};
+
+use tilewright_runtime::{MemoryPlan, OpenPort};
 
 /// Where the heap holds what is known of an input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ struct Body {
 }
 
 /// The elements of a place in memory; a size is itself.
-fn size(plan: &OpenPlan, place: &Place) -> Option<Dim> {
+fn size(plan: &MemoryPlan, place: &Place) -> Option<Dim> {
     let of = |port: &OpenPort| dim::product(port.shape.iter().copied());
     match *place {
         Place::Input(k) => plan.inputs.get(k).map(of),
@@ -86,6 +87,14 @@ fn size(plan: &OpenPlan, place: &Place) -> Option<Dim> {
         Place::Size(d) => Some(d),
         Place::Constant(_) => None,
     }
+}
+
+/// Why an extent of an input is this size, where that is known.
+fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
+    let is_it = |r: &&Reason| {
+        plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size)
+    };
+    plan.reasons.iter().find(is_it).map(|r| &*r.why)
 }
 
 fn may_be_zero(d: Dim) -> bool {
@@ -97,7 +106,7 @@ impl ShapeFunc {
     ///
     /// # Errors
     /// [`Error::Input`] where a size is open that no input says.
-    pub fn new(plan: &OpenPlan) -> Result<ShapeFunc> {
+    pub fn new(plan: &MemoryPlan) -> Result<ShapeFunc> {
         plan.check()?;
         let mut places = Places::default();
         let mut ports = |ports: &[OpenPort]| -> Vec<PortSizes> {
@@ -152,7 +161,10 @@ impl ShapeFunc {
                 SizeRange::ALL => format!("at least {least} and below 2^31"),
                 range => range.limits(),
             };
-            let text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
+            let mut text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
+            if let Some(why) = why(plan, Dim::open(v)) {
+                text = format!("{text}: {}", why.replace("{}", "{ }"));
+            }
             body.assert(fits, text, vec![load(k)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
@@ -264,7 +276,7 @@ impl Body {
 
     /// Whether a step is left out, since all its results are empty; one that is not, and is not right
     /// without elements, needs some.
-    fn idle(&mut self, plan: &OpenPlan, step: &OpenStep, at: usize) {
+    fn idle(&mut self, plan: &MemoryPlan, step: &OpenStep, at: usize) {
         let sizes = self.sizes.clone();
         let is_zero = |d: Dim| sizes.clone().expr(&d.wide()).equal(number(0));
         let results = step.args.iter().skip(step.results.start).take(step.results.len());
@@ -308,8 +320,8 @@ fn number(n: usize) -> Expr {
 
 /// The values of a plan that have memory of their own, from the lowest to the highest in memory, each
 /// with those that lie below it and are needed at the same time.
-fn stacked(plan: &OpenPlan) -> Result<Vec<(usize, Vec<usize>)>> {
-    let estimate = |value: &tilewright_ir::plan::Value| Block {
+fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
+    let estimate = |value: &tilewright_runtime::plan::Value| Block {
         bytes: match value.within {
             Some(_) => 0,
             None => {
@@ -336,14 +348,15 @@ fn stacked(plan: &OpenPlan) -> Result<Vec<(usize, Vec<usize>)>> {
 #[cfg(test)]
 mod tests {
     use tilewright_interp::{Arg, RunOptions, run_func};
-    use tilewright_ir::plan::{OpenStep, Value};
-    use tilewright_ir::{Slot, Tensor, Var};
+    use tilewright_ir::{Tensor, Var};
+    use tilewright_runtime::Slot;
+    use tilewright_runtime::plan::{OpenStep, Value};
 
     use super::*;
 
     /// `f(x [n, m]) -> y [(n + 1) // 2, m - 1]` in three steps, with values of which two at a time
     /// are needed.
-    fn plan() -> OpenPlan {
+    fn plan() -> MemoryPlan {
         let [n, m] = ["n", "m"].map(|name| Dim::open(&Var::new(name, DType::I64)));
         let port = |name: &str, shape: &[Dim]| OpenPort {
             name: name.into(),
@@ -360,7 +373,7 @@ mod tests {
             results: 0..0,
             takes_empty: false,
         };
-        OpenPlan {
+        MemoryPlan {
             inputs: vec![port("x", &[n, m])],
             outputs: vec![port("y", &[n.ceildiv(2), m - 1])],
             constants: Vec::new(),
@@ -379,7 +392,7 @@ mod tests {
                     ..value(m, 1, 2)
                 },
             ],
-            ..OpenPlan::default()
+            ..MemoryPlan::default()
         }
     }
 
@@ -435,7 +448,7 @@ mod tests {
     /// unless it is right for that.
     #[test]
     fn steps_without_results_are_left_out() {
-        let mut plan = OpenPlan { empty: true, ..plan() };
+        let mut plan = MemoryPlan { empty: true, ..plan() };
         for (step, results) in plan.steps.iter_mut().zip([1..2, 1..3, 2..3]) {
             step.results = results;
         }

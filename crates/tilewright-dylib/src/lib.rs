@@ -36,6 +36,18 @@ pub fn system(package: &str) -> Vec<PathBuf> {
     dirs.map(PathBuf::from).to_vec()
 }
 
+/// Refuses a path that leads to something else than a plain file: opening a pipe would wait.
+///
+/// # Errors
+/// That it does.
+pub fn check_plain(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Ok(found) if !found.is_file() => Err(format!("{}: it is not a plain file", path.display())),
+        // A name without a folder is no path yet.
+        _ => Ok(()),
+    }
+}
+
 /// Opens a library so that its symbols stay its own: another one of its kind may be in the process
 /// already. A bare name is left to the dynamic linker.
 ///
@@ -45,6 +57,7 @@ pub fn system(package: &str) -> Vec<PathBuf> {
 /// # Safety
 /// Runs the constructors of the library, which the caller vouches for.
 pub unsafe fn open(path: &Path) -> Result<Library, String> {
+    check_plain(path)?;
     #[cfg(unix)]
     let opened = {
         use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};

@@ -18,14 +18,15 @@ use tilewright_ir::{
 use crate::rewrite::{GraphFold, fold_blocks};
 
 /// What the open sizes of a tensor function are in one call.
-pub(crate) struct CallSizes<'a> {
+pub struct CallSizes<'a> {
     func: &'a str,
-    pub(crate) values: HashMap<Var, Dim>,
+    /// The size that each variable of the function is, in variables of the caller.
+    pub values: HashMap<Var, Dim>,
 }
 
 impl<'a> CallSizes<'a> {
     /// From the types of the arguments and the numbers that are passed.
-    pub(crate) fn of(
+    pub fn of(
         name: &'a str,
         func: &TensorFunc,
         types: &[&TensorType],
@@ -51,7 +52,11 @@ impl<'a> CallSizes<'a> {
         Ok(CallSizes { func: name, values })
     }
 
-    pub(crate) fn value(&self, v: &Var) -> Result<Dim> {
+    /// The size that a variable of the function is.
+    ///
+    /// # Errors
+    /// `Input` where no argument says it.
+    pub fn value(&self, v: &Var) -> Result<Dim> {
         self.values.get(v).copied().ok_or_else(|| {
             Error::input(format!("no argument of `{}` says how large `{}` is", self.func, v.name()))
                 .help(format!("pass it in tir_vars, or give it: --dim {}=SIZE", v.name()))
@@ -59,14 +64,14 @@ impl<'a> CallSizes<'a> {
     }
 
     /// Number of elements of a parameter, however far apart they lie.
-    pub(crate) fn cells(&self, buffer: &Buffer) -> Result<Dim> {
+    pub fn cells(&self, buffer: &Buffer) -> Result<Dim> {
         let own =
             cells(&buffer.shape, buffer.dtype(), || format!("the parameter `{}`", buffer.name))?;
         Ok(own.substitute(&|v| self.values.get(v).copied()))
     }
 
     /// Sizes of the function as those of the graph.
-    pub(crate) fn outside(&self, sizes: Vec<Dim>) -> Vec<Dim> {
+    pub fn outside(&self, sizes: Vec<Dim>) -> Vec<Dim> {
         let size = |d: Dim| d.substitute(&|v| self.values.get(v).copied());
         sizes.into_iter().map(size).collect()
     }
@@ -76,7 +81,7 @@ impl<'a> CallSizes<'a> {
 ///
 /// # Errors
 /// `Internal` for one that takes others.
-pub(crate) fn call(
+pub fn call(
     func: &TensorFunc,
     name: Arc<str>,
     args: Vec<GraphExpr>,
@@ -90,14 +95,14 @@ pub(crate) fn call(
 
 /// Whether the scalars that a call passes are the sizes that the function's own variables for them
 /// stand for ([`unify_sizes`]).
-pub(crate) fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
+pub fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
     let passed = scalars.iter().map(|e| Dim::of(e).map(Dim::inside));
     func.scalars().map(|v| Some(Dim::open(v))).eq(passed)
 }
 
 /// Whether a call gives a function tensors of the types of its parameters, whose open sizes are the
 /// function's own ([`unify_sizes`]), and passes these.
-pub(crate) fn fits(func: &TensorFunc, call: &GraphExpr) -> bool {
+pub fn fits(func: &TensorFunc, call: &GraphExpr) -> bool {
     let GraphExpr::CallTir { args, outs, scalars, .. } = call else { return false };
     let fits = |ty: &TensorType, b: &Buffer| {
         let shape = inside(ty);
@@ -114,17 +119,17 @@ pub(crate) fn fits(func: &TensorFunc, call: &GraphExpr) -> bool {
 }
 
 /// The extents of a tensor as tensor functions have them.
-pub(crate) fn inside(ty: &TensorType) -> Option<Vec<Dim>> {
+pub fn inside(ty: &TensorType) -> Option<Vec<Dim>> {
     Some(dim::of_shape(&ty.shape)?.into_iter().map(Dim::inside).collect())
 }
 
 /// The type of a tensor of the graph whose extents are as tensor functions have them.
-pub(crate) fn outside(shape: &[Dim], dtype: DType) -> TensorType {
+pub fn outside(shape: &[Dim], dtype: DType) -> TensorType {
     TensorType { shape: shape.iter().map(|d| d.outside().wide()).collect(), dtype }
 }
 
 /// The extents of a tensor that is to have memory.
-pub(crate) fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
+pub fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
     let dim = |e: &Expr| {
         Dim::of(e).ok_or_else(|| {
             Error::input(format!("the size of {} is not known: it is `{e}`", what()))
@@ -146,12 +151,12 @@ fn cells(shape: &[Expr], dtype: DType, what: impl Fn() -> String) -> Result<Dim>
 }
 
 /// Number of elements of a tensor of this type.
-pub(crate) fn type_cells(ty: &TensorType, what: impl Fn() -> String) -> Result<Dim> {
+pub fn type_cells(ty: &TensorType, what: impl Fn() -> String) -> Result<Dim> {
     cells(&ty.shape, ty.dtype, what)
 }
 
 /// The type of a parameter; strides and offsets need memory that a plan does not know of.
-pub(crate) fn buffer_type(b: &Buffer) -> Result<TensorType> {
+pub fn buffer_type(b: &Buffer) -> Result<TensorType> {
     if !b.is_row_major() {
         return Err(Error::unsupported(format!(
             "the parameter `{}` has strides or an offset: only compact tensors can be planned",

@@ -10,7 +10,8 @@ use tilewright_ir::{Error, GraphExpr, GraphFunc, Module, Result, Span};
 const MAX_DEPTH: usize = 64;
 
 /// The environment of an expression.
-pub(crate) struct Env<'m> {
+pub struct Env<'m> {
+    /// The module whose functions are called.
     pub module: &'m Module,
     /// What variables stand for: variables, constants, and tuples of such.
     pub values: HashMap<u64, GraphExpr>,
@@ -54,13 +55,13 @@ impl<'m> Env<'m> {
 ///
 /// # Errors
 /// [`Error::Malformed`] where it has fewer.
-pub(crate) fn tuple_item<T: Clone>(items: &[T], k: usize) -> Result<T> {
+pub fn tuple_item<T: Clone>(items: &[T], k: usize) -> Result<T> {
     let wrong = || Error::malformed(format!("item {k} of a tuple of {}", items.len()));
     items.get(k).cloned().ok_or_else(wrong)
 }
 
 /// What takes the expressions of a graph function apart. Errors are at the span of the environment.
-pub(crate) trait Resolve<'m> {
+pub trait Resolve<'m> {
     /// Where it is.
     fn env(&mut self) -> &mut Env<'m>;
 

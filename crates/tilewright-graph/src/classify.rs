@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use tilewright_analysis::cost::Cost;
-use tilewright_analysis::index::same_all;
 use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::index::same_all;
 use tilewright_ir::{Attr, Buffer, Dim, Expr, Param, TensorFunc, Var, dim};
 use tilewright_transform::inline_spatial;
 

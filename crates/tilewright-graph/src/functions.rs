@@ -9,18 +9,18 @@ use tilewright_ir::{
     Binding, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result, Span,
     TensorFunc, TensorType,
 };
-use tilewright_schedule::names::UniqueNames;
+use tilewright_transform::names::UniqueNames;
 
 use crate::call_sizes::call;
 use crate::normal::changed_graphs;
 
 /// A result whose error points into the text of a module.
-pub(crate) fn located<T>(module: &Module, result: Result<T>) -> Result<T> {
+pub fn located<T>(module: &Module, result: Result<T>) -> Result<T> {
     result.map_err(|e| module.source.iter().fold(e, |e, source| e.in_source(source)))
 }
 
 /// The module with what `change` makes of its tensor functions.
-pub(crate) fn each_tensor(
+pub fn each_tensor(
     module: &Module,
     mut change: impl FnMut(&Arc<str>, &mut Arc<TensorFunc>),
 ) -> Module {
@@ -38,7 +38,7 @@ pub(crate) fn each_tensor(
 ///
 /// # Errors
 /// Those of [`normalize`](crate::normal::normalize), and of `change`.
-pub(crate) fn rewritten<'m>(
+pub fn rewritten<'m>(
     module: &'m Module,
     mut change: impl FnMut(&mut Functions<'m>, &GraphFunc) -> Result<GraphFunc>,
 ) -> Result<Module> {
@@ -47,7 +47,8 @@ pub(crate) fn rewritten<'m>(
     Ok(functions.finish(&graphs, |_, f| f.clone()))
 }
 
-pub(crate) struct Functions<'m> {
+/// The tensor functions of a module and those that a pass adds, equal ones once.
+pub struct Functions<'m> {
     module: &'m Module,
     names: UniqueNames,
     added: Vec<(Arc<str>, Arc<TensorFunc>)>,
@@ -56,6 +57,7 @@ pub(crate) struct Functions<'m> {
 }
 
 impl<'m> Functions<'m> {
+    /// Those of a module.
     pub fn new(module: &'m Module) -> Self {
         let mut names = UniqueNames::default();
         module.functions.keys().for_each(|n| names.reserve(n.clone()));

@@ -57,18 +57,19 @@ pub fn legalize(module: &Module) -> Result<Module> {
 }
 
 /// The value whose memory a variable has: through calls of views to their input.
-pub(crate) struct Origins<'m> {
+pub struct Origins<'m> {
     module: &'m Module,
     of: HashMap<u64, GraphVar>,
 }
 
 impl<'m> Origins<'m> {
-    pub(crate) fn new(module: &'m Module) -> Self {
+    /// Of the values of a module's graph functions; nothing is known before bindings are visited.
+    pub fn new(module: &'m Module) -> Self {
         Origins { module, of: HashMap::new() }
     }
 
     /// Whether a call makes a view of its only argument.
-    pub(crate) fn is_view(&self, value: &GraphExpr) -> bool {
+    pub fn is_view(&self, value: &GraphExpr) -> bool {
         let GraphExpr::CallTir { func, args, outs, .. } = value else { return false };
         let marked = match self.module.functions.get(func) {
             Some(Function::Tensor(f)) => f.attrs.contains_key(VIEW),
@@ -78,7 +79,7 @@ impl<'m> Origins<'m> {
     }
 
     /// Takes note of the next binding in order.
-    pub(crate) fn bind(&mut self, b: &Binding) {
+    pub fn bind(&mut self, b: &Binding) {
         if self.is_view(&b.value)
             && let GraphExpr::CallTir { args, .. } = &b.value
             && let Some(GraphExpr::Var(v)) = args.first()
@@ -89,7 +90,7 @@ impl<'m> Origins<'m> {
     }
 
     /// Where the variable's memory comes from: itself, if it is no view.
-    pub(crate) fn of(&self, v: &GraphVar) -> GraphVar {
+    pub fn of(&self, v: &GraphVar) -> GraphVar {
         self.of.get(&v.id()).unwrap_or(v).clone()
     }
 }
@@ -149,7 +150,7 @@ fn own_results(
 }
 
 /// A function that copies a tensor, in canonical form.
-pub(crate) fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
+pub fn copy_func(dtype: DType, shape: &[Dim]) -> Result<TensorFunc> {
     let too_big =
         || Error::unsupported(format!("a tensor of shape {shape:?} is too large to copy"));
     if !shape.iter().all(|d| d.fits_int32()) {

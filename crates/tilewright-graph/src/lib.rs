@@ -9,7 +9,7 @@
 //! 3. The tensor functions are scheduled and lowered, elsewhere. On the way, when contractions have their
 //!    loops, [`parts::place_parts`] lets the parts of concatenations lie in the whole.
 //! 4. [`plan_memory`]: a graph function over lowered functions becomes a
-//!    [`OpenPlan`](tilewright_ir::OpenPlan): steps over places in one arena, for sizes that may be open.
+//!    [`MemoryPlan`](tilewright_runtime::MemoryPlan): steps over places in one arena, for sizes that may be open.
 //!
 //! * [`classify`]: what a tensor function is to its neighbours.
 //! * [`control`]: graph functions with control flow, cut into pieces.
@@ -25,41 +25,28 @@
 //! **Architecture invariant:** the graph knows no backend, and no decision looks at a name.
 
 pub mod call_sizes;
-mod calls;
+pub mod calls;
 pub mod classify;
 pub mod control;
-mod functions;
+pub mod fold;
+pub mod functions;
 pub mod fuse;
-pub mod layout;
 pub mod legalize;
-mod marks;
-pub mod memory;
-mod merge;
+pub mod marks;
+pub mod merge;
 pub mod normal;
-pub mod parts;
 pub mod quantized;
 pub mod resize;
-mod rewrite;
+pub mod rewrite;
 pub mod sizes;
-mod stages;
+pub mod stages;
 pub mod view;
 pub mod winograd;
 
 pub use fuse::fuse;
 pub use legalize::legalize;
-pub use memory::plan_memory;
 
 use tilewright_transform::pass::Pass;
 
 /// Every pass over graph functions.
-pub static PASSES: &[&Pass] = &[
-    &fuse::PASS,
-    &layout::cancel::PASS,
-    &layout::flow::PASS,
-    &layout::fold::PASS,
-    &layout::free::PASS,
-    &layout::lift::PASS,
-    &legalize::PASS,
-    &parts::PASS,
-    &quantized::PASS,
-];
+pub static PASSES: &[&Pass] = &[&fuse::PASS, &legalize::PASS, &quantized::PASS];

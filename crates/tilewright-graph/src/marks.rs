@@ -4,29 +4,29 @@ use tilewright_ir::Attr;
 
 /// Attribute of a tensor function whose result is its input under another shape: memory planning
 /// gives both the same memory, and the function is not called. Set by `legalize`.
-pub(crate) const VIEW: &str = "tilewright.view";
+pub const VIEW: &str = "tilewright.view";
 
 /// Attribute of a tensor function whose inputs lie in its result: for each, the least indices of the
 /// box that it is there. Memory planning places them so, and the function is not called. Set by
 /// `place_parts`.
-pub(crate) const PARTS: &str = "tilewright.parts";
+pub const PARTS: &str = "tilewright.parts";
 
 /// Attribute of a tensor function whose result lies in its input: the indices of its first cell, and for
 /// each axis of it how far a step goes along each axis of the input. Memory planning places it so, and
 /// the function is not called. Set by `place_parts`.
-pub(crate) const SLICE: &str = "tilewright.slice";
+pub const SLICE: &str = "tilewright.slice";
 
 /// Attribute of a tensor function that copies because the copy is needed. Set by `legalize`;
 /// such a function is neither a view nor fused.
-pub(crate) const COPY: &str = "tilewright.copy";
+pub const COPY: &str = "tilewright.copy";
 
 /// Numbers as an attribute.
-pub(crate) fn list(numbers: &[usize]) -> Attr {
+pub fn list(numbers: &[usize]) -> Attr {
     Attr::List(numbers.iter().map(|n| Attr::Int(*n as i64)).collect())
 }
 
 /// The items of a list, each as `item` reads it.
-pub(crate) fn items<T>(a: &Attr, item: impl Fn(&Attr) -> Option<T>) -> Option<Vec<T>> {
+pub fn items<T>(a: &Attr, item: impl Fn(&Attr) -> Option<T>) -> Option<Vec<T>> {
     match a {
         Attr::List(list) => list.iter().map(item).collect(),
         _ => None,
@@ -34,7 +34,7 @@ pub(crate) fn items<T>(a: &Attr, item: impl Fn(&Attr) -> Option<T>) -> Option<Ve
 }
 
 /// The numbers that an attribute lists.
-pub(crate) fn numbers(a: &Attr) -> Option<Vec<usize>> {
+pub fn numbers(a: &Attr) -> Option<Vec<usize>> {
     items(a, |a| match a {
         Attr::Int(n) => usize::try_from(*n).ok(),
         _ => None,

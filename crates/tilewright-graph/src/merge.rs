@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, TensorFunc};
-use tilewright_schedule::names::{UniqueNames, unique_blocks};
 use tilewright_transform::inline_spatial;
+use tilewright_transform::names::{UniqueNames, unique_blocks};
 
 /// Longest name of a merged function, in bytes, before it is made unique.
 const MAX_NAME: usize = 48;
 
 /// Where an input of a member comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub enum Source {
     /// The merged function's parameter.
     Param(usize),
     /// The result of an earlier member.
@@ -24,15 +24,17 @@ pub(crate) enum Source {
 }
 
 /// A function with one result, its last parameter, and where its inputs come from.
-pub(crate) struct Member {
+pub struct Member {
+    /// The function.
     pub func: Arc<TensorFunc>,
+    /// One for each input, in the order of its parameters.
     pub sources: Vec<Source>,
 }
 
 /// The function that does what the members do in turn: parameters for the inputs that come from
 /// outside, then the result of the last member. All members are in canonical form, and an input
 /// has the type of what it comes from.
-pub(crate) fn merge(members: &[Member], params: usize) -> TensorFunc {
+pub fn merge(members: &[Member], params: usize) -> TensorFunc {
     let mut inputs: Vec<Option<Buffer>> = vec![None; params];
     let mut results: Vec<Buffer> = Vec::new();
     let (mut allocs, mut bodies) = (Vec::new(), Vec::new());
@@ -117,7 +119,7 @@ fn copy(buffer: &Buffer, names: &mut UniqueNames) -> Buffer {
 
 /// `conv_add_relu` for the functions `conv_3`, `add`, `relu_1`: the names without their numbers,
 /// as many as fit.
-pub(crate) fn joined_name(parts: &[&str]) -> String {
+pub fn joined_name(parts: &[&str]) -> String {
     let mut name = String::new();
     for (n, part) in parts.iter().enumerate() {
         let base = match part.rsplit_once('_') {

@@ -13,7 +13,7 @@ use tilewright_ir::{
     Attr, Binding, BindingBlock, Error, Function, GraphExpr, GraphFunc, GraphType, GraphVar,
     Module, Result, Tensor, equal, graph,
 };
-use tilewright_schedule::names::UniqueNames;
+use tilewright_transform::names::UniqueNames;
 
 use crate::calls::{Env, Resolve, tuple_item};
 
@@ -44,13 +44,13 @@ pub fn normalize(module: &Module, name: &str, func: &GraphFunc) -> Result<GraphF
 }
 
 /// The graph function with other bindings, which are one block as in the normal form, and another result.
-pub(crate) fn one_block(func: &GraphFunc, bindings: Vec<Binding>, ret: GraphExpr) -> GraphFunc {
+pub fn one_block(func: &GraphFunc, bindings: Vec<Binding>, ret: GraphExpr) -> GraphFunc {
     let dataflow = func.blocks.iter().all(|b| b.dataflow);
     GraphFunc { blocks: block(dataflow, bindings, &ret), ret, ..func.clone() }
 }
 
 /// A graph function in normal form with what `of` pushes in the place of each binding.
-pub(crate) fn each_binding(
+pub fn each_binding(
     func: &GraphFunc,
     mut of: impl FnMut(&Binding, &mut Vec<Binding>) -> Result<()>,
 ) -> Result<GraphFunc> {
@@ -84,7 +84,7 @@ fn block(dataflow: bool, bindings: Vec<Binding>, ret: &GraphExpr) -> Vec<Binding
 ///
 /// # Errors
 /// Those of [`normalize`], and of `change`.
-pub(crate) fn changed_graphs(
+pub fn changed_graphs(
     module: &Module,
     mut change: impl FnMut(&Arc<str>, &GraphFunc) -> Result<GraphFunc>,
 ) -> Result<HashMap<Arc<str>, GraphFunc>> {
@@ -105,9 +105,7 @@ pub(crate) fn changed_graphs(
 }
 
 /// The graph functions of a module without control flow, also in what they call.
-pub(crate) fn dataflow_graphs(
-    module: &Module,
-) -> impl Iterator<Item = (&Arc<str>, &Arc<GraphFunc>)> {
+pub fn dataflow_graphs(module: &Module) -> impl Iterator<Item = (&Arc<str>, &Arc<GraphFunc>)> {
     module.graphs().filter(|(name, _)| !module.has_control(name))
 }
 
@@ -160,7 +158,7 @@ pub fn output_names(func: &GraphFunc, count: usize) -> Vec<Arc<str>> {
 }
 
 /// The variable that an expression is.
-pub(crate) fn var(e: &GraphExpr) -> Option<&GraphVar> {
+pub fn var(e: &GraphExpr) -> Option<&GraphVar> {
     match e {
         GraphExpr::Var(v) => Some(v),
         _ => None,
@@ -168,7 +166,7 @@ pub(crate) fn var(e: &GraphExpr) -> Option<&GraphVar> {
 }
 
 /// Calls `f` for every variable that an expression reads.
-pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
+pub fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
     e.for_each(&mut |e| {
         if let GraphExpr::Var(v) = e {
             f(v);
@@ -177,7 +175,7 @@ pub(crate) fn needed(e: &GraphExpr, f: &mut dyn FnMut(&GraphVar)) {
 }
 
 /// The variables that expressions read, by their ids.
-pub(crate) fn needed_ids<'e>(all: impl IntoIterator<Item = &'e GraphExpr>) -> HashSet<u64> {
+pub fn needed_ids<'e>(all: impl IntoIterator<Item = &'e GraphExpr>) -> HashSet<u64> {
     let mut ids = HashSet::new();
     for e in all {
         needed(e, &mut |v| ids.extend([v.id()]));
@@ -187,11 +185,11 @@ pub(crate) fn needed_ids<'e>(all: impl IntoIterator<Item = &'e GraphExpr>) -> Ha
 
 /// The tensors that variables of a graph function are bound to.
 #[derive(Default)]
-pub(crate) struct Constants(HashMap<u64, Tensor>);
+pub struct Constants(HashMap<u64, Tensor>);
 
 impl Constants {
     /// Those of a graph function in normal form.
-    pub(crate) fn of(func: &GraphFunc) -> Constants {
+    pub fn of(func: &GraphFunc) -> Constants {
         let constant = |b: &Binding| match &b.value {
             GraphExpr::Const(t) => Some((b.var.id(), t.clone())),
             _ => None,
@@ -200,7 +198,7 @@ impl Constants {
     }
 
     /// The tensor that an argument is.
-    pub(crate) fn get<'a>(&'a self, e: &'a GraphExpr) -> Option<&'a Tensor> {
+    pub fn get<'a>(&'a self, e: &'a GraphExpr) -> Option<&'a Tensor> {
         match e {
             GraphExpr::Const(t) => Some(t),
             _ => self.0.get(&var(e)?.id()),
@@ -208,13 +206,13 @@ impl Constants {
     }
 
     /// The bytes of all of them.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.0.values().map(|t| t.bytes().len() as u64).sum()
     }
 }
 
 /// A result with another value in the place of each.
-pub(crate) fn map_results(
+pub fn map_results(
     ret: &GraphExpr,
     of: &mut dyn FnMut(&GraphExpr) -> Result<GraphExpr>,
 ) -> Result<GraphExpr> {
@@ -236,7 +234,7 @@ pub fn results(ret: &GraphExpr) -> Vec<&GraphExpr> {
 }
 
 /// The bindings without those that none of some values needs.
-pub(crate) fn drop_unused(bindings: Vec<Binding>, mut used: HashSet<u64>) -> Vec<Binding> {
+pub fn drop_unused(bindings: Vec<Binding>, mut used: HashSet<u64>) -> Vec<Binding> {
     let mut out: Vec<Binding> = Vec::new();
     for b in bindings.into_iter().rev() {
         if used.contains(&b.var.id()) {

@@ -8,7 +8,7 @@ use tilewright_ir::{
 };
 
 /// Rebuilds graph functions; what is not overridden stays as it is.
-pub(crate) trait GraphFold {
+pub trait GraphFold {
     /// An expression.
     fn expr(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
         fold_children(self, e)
@@ -35,7 +35,7 @@ fn fold_all<F: GraphFold + ?Sized>(f: &mut F, list: &[GraphExpr]) -> Result<Vec<
 }
 
 /// Rebuilds an expression from its folded parts.
-pub(crate) fn fold_children<F: GraphFold + ?Sized>(f: &mut F, e: &GraphExpr) -> Result<GraphExpr> {
+pub fn fold_children<F: GraphFold + ?Sized>(f: &mut F, e: &GraphExpr) -> Result<GraphExpr> {
     Ok(match e {
         GraphExpr::Var(v) => f.var(v).expr(),
         GraphExpr::Const(_) => e.clone(),
@@ -70,7 +70,7 @@ fn fold_body<F: GraphFold + ?Sized>(f: &mut F, body: &Body) -> Result<Body> {
 }
 
 /// Folds bindings; an error is at the binding whose value gives it.
-pub(crate) fn fold_blocks<F: GraphFold + ?Sized>(
+pub fn fold_blocks<F: GraphFold + ?Sized>(
     f: &mut F,
     blocks: &[BindingBlock],
 ) -> Result<Vec<BindingBlock>> {
@@ -88,7 +88,7 @@ pub(crate) fn fold_blocks<F: GraphFold + ?Sized>(
 }
 
 /// A type of other sizes.
-pub(crate) fn sized(ty: &GraphType, size: &mut dyn FnMut(&Expr) -> Expr) -> GraphType {
+pub fn sized(ty: &GraphType, size: &mut dyn FnMut(&Expr) -> Expr) -> GraphType {
     match ty {
         GraphType::Tensor(t) => GraphType::Tensor(sized_tensor(t, size)),
         GraphType::Tuple(items) => {
@@ -100,6 +100,6 @@ pub(crate) fn sized(ty: &GraphType, size: &mut dyn FnMut(&Expr) -> Expr) -> Grap
 }
 
 /// The same of a tensor.
-pub(crate) fn sized_tensor(ty: &TensorType, size: &mut dyn FnMut(&Expr) -> Expr) -> TensorType {
+pub fn sized_tensor(ty: &TensorType, size: &mut dyn FnMut(&Expr) -> Expr) -> TensorType {
     TensorType { shape: ty.shape.iter().map(size).collect(), dtype: ty.dtype }
 }

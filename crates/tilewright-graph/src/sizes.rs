@@ -1,9 +1,9 @@
 //! Sizes for what a module leaves open.
 //!
 //! A shape in TVMScript may hold variables (`T.Buffer((n, 128))`), and so may the types of a graph
-//! function. Code is generated for constant sizes, so they are filled in here: from the shapes of
-//! the inputs, and from sizes that were given for a variable's name or for one axis of an input
-//! (`A.0`). A scalar parameter of a tensor function counts as a size as well.
+//! function. Those that are given are filled in here: from the shapes of the inputs, and from sizes for
+//! a variable's name or for one axis of an input (`A.0`). The others stay open, and are known when the
+//! code runs. A scalar parameter of a tensor function counts as a size as well.
 //!
 //! Only the entry of a module has open sizes of its own. What it calls gets them from the types of
 //! the arguments: a function that is called with other sizes in another place becomes two.

@@ -12,27 +12,27 @@ use tilewright_ir::{
 use crate::call_sizes::outside;
 
 /// An iteration variable of a stage, with its extent and kind.
-pub(crate) type Iter = (Var, Dim, IterKind);
+pub type Iter = (Var, Dim, IterKind);
 
 /// Variables for the cells of a tensor of a shape: `prefix`, and the number of the axis.
-pub(crate) fn cells(prefix: &str, shape: &[Dim]) -> Vec<Iter> {
+pub fn cells(prefix: &str, shape: &[Dim]) -> Vec<Iter> {
     let iter =
         |(k, d): (usize, &Dim)| (Var::index(format!("{prefix}{k}")), d.inside(), IterKind::Spatial);
     shape.iter().enumerate().map(iter).collect()
 }
 
 /// The cell that such variables name.
-pub(crate) fn at(iters: &[Iter]) -> Vec<Expr> {
+pub fn at(iters: &[Iter]) -> Vec<Expr> {
     iters.iter().map(|i| i.0.expr()).collect()
 }
 
 /// A buffer of a shape, which may be one of a graph.
-pub(crate) fn buffer(name: impl Into<Arc<str>>, shape: &[Dim], dtype: DType) -> Buffer {
+pub fn buffer(name: impl Into<Arc<str>>, shape: &[Dim], dtype: DType) -> Buffer {
     Buffer::new(name, shape.iter().map(|d| d.expr()).collect(), dtype)
 }
 
 /// A function of one argument and one result, which one stage computes.
-pub(crate) fn one_stage(
+pub fn one_stage(
     name: &str,
     iters: &[Iter],
     [from, to]: [&Buffer; 2],
@@ -46,16 +46,16 @@ pub(crate) fn one_stage(
 }
 
 /// A stage that stores another value at the same indices of another buffer.
-pub(crate) fn stored(of: &Stage, to: &Buffer, value: Expr, init: Option<Expr>) -> Stage {
+pub fn stored(of: &Stage, to: &Buffer, value: Expr, init: Option<Expr>) -> Stage {
     let iters: Vec<Iter> = of.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect();
     Stage::build(of.name().clone(), &iters, to, of.indices.clone(), value, init)
 }
 
 /// A buffer, and the indices at which it is accessed.
-pub(crate) type Access = (Buffer, Vec<Expr>);
+pub type Access = (Buffer, Vec<Expr>);
 
 /// What an expression loads, if it is a load.
-pub(crate) fn load(e: &Expr) -> Option<(&Buffer, &[Expr])> {
+pub fn load(e: &Expr) -> Option<(&Buffer, &[Expr])> {
     match e.kind() {
         ExprKind::Load(b, at) => Some((b, at)),
         _ => None,
@@ -63,14 +63,14 @@ pub(crate) fn load(e: &Expr) -> Option<(&Buffer, &[Expr])> {
 }
 
 /// Every access of a stage: the store, then the loads.
-pub(crate) fn accesses(stage: &Stage) -> Vec<Access> {
+pub fn accesses(stage: &Stage) -> Vec<Access> {
     let mut all = vec![(stage.buffer.clone(), stage.indices.clone())];
     all.extend(stage.loads());
     all
 }
 
 /// Steps to the next place of some extents, the last one fastest; after the last place comes the first.
-pub(crate) fn advance(at: &mut [usize], extents: &[usize]) {
+pub fn advance(at: &mut [usize], extents: &[usize]) {
     for (i, n) in at.iter_mut().zip(extents).rev() {
         *i += 1;
         if *i < *n {
@@ -81,12 +81,12 @@ pub(crate) fn advance(at: &mut [usize], extents: &[usize]) {
 }
 
 /// The place of a buffer among the parameters of a function.
-pub(crate) fn param(func: &TensorFunc, b: &Buffer) -> Option<usize> {
+pub fn param(func: &TensorFunc, b: &Buffer) -> Option<usize> {
     func.params.iter().position(|p| p.buffer() == Some(b))
 }
 
 /// The first stage that sums up products of elements from zero on, and the loads of both factors.
-pub(crate) fn sum_of_products(stages: &[Stage]) -> Option<(usize, [Access; 2])> {
+pub fn sum_of_products(stages: &[Stage]) -> Option<(usize, [Access; 2])> {
     stages.iter().enumerate().find_map(|(k, s)| {
         let zero = s.init.as_ref()?.as_float() == Some(0.0);
         let sum = s.reduction().filter(|r| zero && r.op == BinOp::Add)?;
@@ -97,12 +97,12 @@ pub(crate) fn sum_of_products(stages: &[Stage]) -> Option<(usize, [Access; 2])> 
 }
 
 /// A stage with variables of its own.
-pub(crate) fn fresh(stage: &Stage) -> Stmt {
+pub fn fresh(stage: &Stage) -> Stmt {
     Subst::refresh().stmt(&stage.stmt)
 }
 
 /// A function of some stages whose last parameter is its result, with the sizes that another takes.
-pub(crate) fn function(
+pub fn function(
     of: &TensorFunc,
     params: &[Buffer],
     allocs: Vec<Buffer>,
@@ -115,7 +115,7 @@ pub(crate) fn function(
 }
 
 /// The arguments of a function that are read, and their buffers; its last parameter is its result.
-pub(crate) fn kept(
+pub fn kept(
     func: &TensorFunc,
     read: impl Fn(&Buffer) -> bool,
 ) -> Option<(Vec<usize>, Vec<Buffer>)> {
@@ -126,7 +126,7 @@ pub(crate) fn kept(
 }
 
 /// The type of what a function makes.
-pub(crate) fn result_type(func: &TensorFunc) -> Option<TensorType> {
+pub fn result_type(func: &TensorFunc) -> Option<TensorType> {
     let out = func.buffers().last()?;
     Some(outside(&dim::of_shape(&out.shape)?, out.dtype()))
 }

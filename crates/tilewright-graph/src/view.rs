@@ -2,8 +2,8 @@
 //!
 //! Such a function needs no code. The memory planner gives its result the memory of its input.
 
-use tilewright_analysis::index::simplify;
 use tilewright_analysis::open_stages;
+use tilewright_ir::index::simplify;
 use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, TensorFunc, dim};
 
 /// Whether a function of one input and one result copies the input, element by element in
@@ -40,7 +40,7 @@ pub fn relabels(func: &TensorFunc) -> bool {
 }
 
 /// A shape of constants and open sizes, row-major, memory of its own.
-pub(crate) fn is_compact(b: &Buffer) -> bool {
+pub fn is_compact(b: &Buffer) -> bool {
     dim::of_shape(&b.shape).is_some()
         && b.strides.is_empty()
         && b.elem_offset.is_none()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_ir::control::is_control_operator;
+use tilewright_ir::control::{SIZE_REASONS, WHY, is_control_operator};
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::list::Item;
 use tilewright_ir::{
@@ -189,14 +189,29 @@ impl<'m> Interpreter<'m> {
         // An extent may name a size that only a later parameter says.
         func.params.iter().zip(&args).for_each(|(p, value)| run.bind_sizes(p.ty(), value));
         for (p, value) in func.params.iter().zip(args) {
-            run.define(p, value)
-                .map_err(|e| context(e.context(format!("argument `{}`", p.name()))))?;
+            run.define(p, value).map_err(|e| {
+                let e = context(e.context(format!("argument `{}`", p.name())));
+                size_reasons(func, p.name()).into_iter().fold(e, |e, why| e.note(&*why))
+            })?;
         }
         for b in func.bindings() {
             run.binding(b, &context)?;
         }
         run.eval(&func.ret)
     }
+}
+
+/// Why extents of a parameter must be what its type says.
+fn size_reasons(func: &GraphFunc, param: &str) -> Vec<Arc<str>> {
+    let Some(Attr::List(all)) = func.attrs.get(SIZE_REASONS) else { return Vec::new() };
+    let reason = |attr: &Attr| match attr {
+        Attr::List(parts) => match parts.as_slice() {
+            [Attr::Str(name), _, Attr::Str(why)] if **name == *param => Some(why.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    all.iter().filter_map(reason).collect()
 }
 
 /// One run of a graph function.
@@ -220,8 +235,14 @@ impl GraphRun<'_, '_> {
             value => self.eval(value),
         };
         let value = value.map_err(place)?;
+        let why = |e: Error| match &b.value {
+            GraphExpr::Call { attrs, .. } if let Some(Attr::Str(why)) = attrs.get(WHY) => {
+                e.note(&**why)
+            }
+            _ => e,
+        };
         self.define(&b.var, value)
-            .map_err(|e| context(e.context(format!("binding `{}`", b.var.name()))))
+            .map_err(|e| why(context(e.context(format!("binding `{}`", b.var.name())))))
             .map_err(place)
     }
 
@@ -396,7 +417,7 @@ impl GraphRun<'_, '_> {
 }
 
 /// Gives sizes that stand alone in a shape their values, where they have none.
-pub(crate) fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64>) {
+pub fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64>) {
     for (e, &n) in shape.iter().zip(given) {
         if let (Some(v), Ok(n)) = (e.as_var(), i64::try_from(n)) {
             dims.entry(v.clone()).or_insert(n);
@@ -405,7 +426,7 @@ pub(crate) fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<V
 }
 
 /// The extents of a shape, given its variables.
-pub(crate) fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
+pub fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
     let extent = |e: &Expr| {
         let value = match e.as_int() {
             Some(v) => i128::from(v),
@@ -418,7 +439,7 @@ pub(crate) fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<us
 }
 
 /// The value of an expression over variables.
-pub(crate) fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
+pub fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
     let define = |v: &Var| {

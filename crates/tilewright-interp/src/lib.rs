@@ -69,14 +69,13 @@ mod batch;
 mod code;
 mod compile;
 mod expr;
-mod graph;
-mod machine;
+pub mod graph;
+pub mod machine;
 mod nest;
 mod place;
 mod program;
-mod race;
+pub mod race;
 mod run;
-pub mod symbolic;
 
 pub use alias::Mode;
 pub use graph::{Interpreter, run_module};

@@ -197,7 +197,7 @@ impl Machine<'_> {
     }
 
     /// Fills a memory with arbitrary values of a type.
-    pub(crate) fn scramble(&mut self, number: usize, dtype: DType) {
+    pub fn scramble(&mut self, number: usize, dtype: DType) {
         let mut fill = self.fill;
         let data = self.memories[number].data.to_mut();
         for bytes in data.chunks_mut(dtype.bytes().max(1)) {

@@ -19,6 +19,13 @@ use crate::stmt::{Attr, Attrs};
 /// first time get their values. Its type is that of the variable that it is bound to.
 pub const MATCH_CAST: &str = "R.match_cast";
 
+/// Attribute of [`MATCH_CAST`]: why the value must have the type, for the message where it has not.
+pub const WHY: &str = "why";
+
+/// Attribute of a graph function: a list of `[INPUT, AXIS, WHY]`, why extents of inputs must be what the
+/// types say.
+pub const SIZE_REASONS: &str = "size_reasons";
+
 /// Operator that takes the elements of a list of integers as a shape.
 pub const TENSOR_TO_SHAPE: &str = "R.tensor_to_shape";
 
@@ -31,6 +38,10 @@ pub const PIECE: &str = "tilewright.piece";
 
 /// Attribute of a tensor function that is right for arguments without elements, too.
 pub const TAKES_EMPTY: &str = "tilewright.takes_empty";
+
+/// Attribute of a tensor function that no call gives an argument without elements: no axis of what it
+/// reads has the size zero.
+pub const NEEDS_ELEMENTS: &str = "tilewright.needs_elements";
 
 impl GraphExpr {
     /// Sizes as a value.

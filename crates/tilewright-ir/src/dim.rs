@@ -12,7 +12,10 @@
 //! Forms are kept in one table of the process for as long as it runs, so that a `Dim` is as small as
 //! a number and can be copied. A table grows with the number of different sizes of all programs.
 
+mod fact;
+mod form;
 mod integer;
+mod order;
 mod range;
 
 use std::collections::HashMap;
@@ -24,6 +27,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::expr::{BinOp, Expr, ExprKind, Var};
 
+pub use fact::Fact;
+use form::{Atom, Form};
 pub use integer::Integer;
 pub use range::{MAX_CELLS, SizeRange};
 
@@ -38,21 +43,6 @@ enum Repr {
     Open(u32),
 }
 
-/// A factor of a product that is no number.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Atom {
-    Var(Var),
-    /// The quotient of a size by another, rounded down.
-    Div(Dim, Dim),
-    Mod(Dim, Dim),
-    Max(Dim, Dim),
-    Min(Dim, Dim),
-}
-
-/// Products of atoms, each with a coefficient other than zero, sorted; numbers have no atom.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
-struct Form(Vec<(Vec<Atom>, i128)>);
-
 #[derive(Default)]
 struct Table {
     forms: Vec<Arc<Form>>,
@@ -61,6 +51,10 @@ struct Table {
     narrow: HashMap<Var, Var>,
     /// The open sizes that these stand for.
     wide: HashMap<Var, Var>,
+    /// Forms of which it was asked whether they are never negative, and the answers.
+    signs: HashMap<Form, bool>,
+    /// What is known of sizes by their parts.
+    extremes: HashMap<Dim, order::Extremes>,
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
@@ -70,72 +64,6 @@ fn table() -> MutexGuard<'static, Table> {
 }
 
 impl Form {
-    fn number(value: i128) -> Form {
-        Form(if value == 0 { Vec::new() } else { vec![(Vec::new(), value)] })
-    }
-
-    fn atom(atom: Atom) -> Form {
-        Form(vec![(vec![atom], 1)])
-    }
-
-    fn as_number(&self) -> Option<i128> {
-        match self.0.as_slice() {
-            [] => Some(0),
-            [(atoms, value)] if atoms.is_empty() => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// `self + other * by`.
-    fn plus(&self, other: &Form, by: i128) -> Form {
-        let mut terms = self.0.clone();
-        for (atoms, c) in &other.0 {
-            let c = c.saturating_mul(by);
-            match terms.binary_search_by(|t| t.0.cmp(atoms)) {
-                Ok(at) => terms[at].1 = terms[at].1.saturating_add(c),
-                Err(at) => terms.insert(at, (atoms.clone(), c)),
-            }
-        }
-        terms.retain(|t| t.1 != 0);
-        Form(terms)
-    }
-
-    fn times(&self, other: &Form) -> Form {
-        let mut product = Form::default();
-        for (a, x) in &self.0 {
-            for (b, y) in &other.0 {
-                let mut atoms: Vec<Atom> = a.iter().chain(b).cloned().collect();
-                atoms.sort();
-                product = product.plus(&Form(vec![(atoms, x.saturating_mul(*y))]), 1);
-            }
-        }
-        product
-    }
-
-    /// The terms that a product divides, divided by it, and the others; `None` where the divisor
-    /// is a sum.
-    fn divided(&self, by: &Form) -> Option<(Form, Form)> {
-        let [(divisor, d)] = by.0.as_slice() else { return None };
-        let (mut quotient, mut rest) = (Form::default(), Form::default());
-        for (atoms, c) in &self.0 {
-            let mut left = atoms.clone();
-            let all = divisor.iter().all(|atom| {
-                let found = left.iter().position(|a| a == atom);
-                found.map(|at| left.remove(at)).is_some()
-            });
-            if all && c % d == 0 {
-                quotient = quotient.plus(&Form(vec![(left, c / d)]), 1);
-            } else if all && divisor.is_empty() && left.is_empty() {
-                // A number: the part that divides, and what is left of it.
-                quotient = quotient.plus(&Form::number(c.div_euclid(*d)), 1);
-                rest = rest.plus(&Form::number(c.rem_euclid(*d)), 1);
-            } else {
-                rest = rest.plus(&Form(vec![(atoms.clone(), *c)]), 1);
-            }
-        }
-        Some((quotient, rest))
-    }
-
     fn dim(self) -> Dim {
         if let Some(value) = self.as_number() {
             return Dim(Repr::Known(usize::try_from(value.max(0)).unwrap_or(usize::MAX)));
@@ -200,41 +128,22 @@ impl Dim {
 
     /// The quotient, rounded down. A divisor of zero counts as one.
     pub fn floordiv(self, by: impl Into<Dim>) -> Dim {
-        self.divided(by.into()).0
+        let by = by.into();
+        match (self.0, by.0) {
+            (_, Repr::Known(0)) => self,
+            (Repr::Known(a), Repr::Known(b)) => Dim::from(a / b),
+            _ => self.form().floordiv(&by.form()).dim(),
+        }
     }
 
     /// What is left of a division that rounds down.
     pub fn modulo(self, by: impl Into<Dim>) -> Dim {
-        self.divided(by.into()).1
-    }
-
-    fn divided(self, by: Dim) -> (Dim, Dim) {
-        if by == 0 || by == 1 {
-            return (self, Dim::from(0));
+        let by = by.into();
+        match (self.0, by.0) {
+            (_, Repr::Known(0)) => Dim::from(0),
+            (Repr::Known(a), Repr::Known(b)) => Dim::from(a % b),
+            _ => self.form().plus(&self.form().floordiv(&by.form()).times(&by.form()), -1).dim(),
         }
-        let (form, divisor) = (self.form(), by.form());
-        let Some((quotient, rest)) = form.divided(&divisor).filter(|(_, r)| *r != *form) else {
-            if form == divisor {
-                return (Dim::from(1), Dim::from(0));
-            }
-            let atom = |make: fn(Dim, Dim) -> Atom| Form::atom(make(self, by)).dim();
-            return (atom(Atom::Div), atom(Atom::Mod));
-        };
-        // Less than the divisor: a number is, if the divisor is one.
-        if let Some(n) = rest.as_number()
-            && (n == 0 || divisor.as_number().is_some_and(|d| (0..d).contains(&n)))
-        {
-            return (quotient.dim(), Form::number(n).dim());
-        }
-        // A rest that may be negative is no size; the terms stay together then.
-        if rest.0.iter().any(|t| t.1 < 0) {
-            let atom = |make: fn(Dim, Dim) -> Atom| Form::atom(make(self, by)).dim();
-            return (atom(Atom::Div), atom(Atom::Mod));
-        }
-        let more = rest.dim();
-        let (q, r) = more.divided(by);
-        // The quotient alone may be a negative number.
-        (quotient.plus(&q.form(), 1).dim(), r)
     }
 
     /// The smallest `q` with `q * by >= self`.
@@ -254,16 +163,7 @@ impl Dim {
     }
 
     fn choice(self, other: Dim, larger: bool) -> Dim {
-        let (x, y) = (self.form(), other.form());
-        let difference = x.plus(&y, -1);
-        if difference.is_never_negative() {
-            return if larger { self } else { other };
-        }
-        if y.plus(&x, -1).is_never_negative() {
-            return if larger { other } else { self };
-        }
-        let (a, b) = if self <= other { (self, other) } else { (other, self) };
-        Form::atom(if larger { Atom::Max(a, b) } else { Atom::Min(a, b) }).dim()
+        self.form().choice(&other.form(), larger).dim()
     }
 
     /// Whether it is certainly at least this.
@@ -283,7 +183,7 @@ impl Dim {
             match atom {
                 Atom::Var(v) if found.contains(v) => {}
                 Atom::Var(v) => found.push(v.clone()),
-                Atom::Div(a, b) | Atom::Mod(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
+                Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
                     a.collect(found);
                     b.collect(found);
                 }
@@ -333,7 +233,7 @@ impl Dim {
         for atom in self.form().0.iter().flat_map(|t| &t.0) {
             match atom {
                 Atom::Var(_) => {}
-                Atom::Div(a, b) | Atom::Mod(a, b) => {
+                Atom::Div(a, b) => {
                     a.collect_demands(0, found);
                     b.collect_demands(1, found);
                 }
@@ -370,7 +270,6 @@ impl Dim {
                     * match atom {
                         Atom::Var(v) => size(v),
                         Atom::Div(a, _) => a.ceiling(),
-                        Atom::Mod(_, b) => b.ceiling(),
                         Atom::Max(a, b) | Atom::Min(a, b) => a.ceiling().max(b.ceiling()),
                     }
             })
@@ -379,42 +278,19 @@ impl Dim {
     }
 
     fn build(self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
-        let form = match self.0 {
-            Repr::Known(n) => return Expr::int(n as i64, dtype),
-            Repr::Open(_) => self.form(),
-        };
-        let number = |n: i128| Expr::int(n as i64, dtype);
-        let (mut sum, mut constant): (Option<Expr>, i128) = (None, 0);
-        for (atoms, c) in &form.0 {
-            let Some((first, rest)) = atoms.split_first() else {
-                constant = *c;
-                continue;
-            };
-            let product =
-                rest.iter().fold(first.build(var, dtype), |p, atom| p * atom.build(var, dtype));
-            sum = Some(match (sum, *c) {
-                (None, 1) => product,
-                (None, c) => product * number(c),
-                (Some(sum), 1) => sum + product,
-                (Some(sum), -1) => sum - product,
-                (Some(sum), c) if c < 0 => sum - product * number(-c),
-                (Some(sum), c) => sum + product * number(c),
-            });
-        }
-        match sum {
-            None => number(constant),
-            Some(sum) if constant > 0 => sum + number(constant),
-            Some(sum) if constant < 0 => sum - number(-constant),
-            Some(sum) => sum,
+        match self.0 {
+            Repr::Known(n) => Expr::int(n as i64, dtype),
+            Repr::Open(_) => self.form().build(var, dtype),
         }
     }
 
     /// The size that an expression of integers stands for; `None` where it is none: negative
     /// numbers, loads, and what is no arithmetic.
     pub fn of(e: &Expr) -> Option<Dim> {
-        Some(match form_of(e)?.as_number() {
+        let form = form_of(e)?;
+        Some(match form.as_number() {
             Some(n) => Dim::from(usize::try_from(n).ok()?),
-            None => form_of(e)?.dim(),
+            None => form.dim(),
         })
     }
 
@@ -453,26 +329,19 @@ impl Dim {
 
     /// The size with others in the place of open ones; those that `of` does not know stay.
     pub fn substitute(self, of: &dyn Fn(&Var) -> Option<Dim>) -> Dim {
+        self.mapped(&|atom| match atom {
+            Atom::Var(v) => of(v),
+            _ => None,
+        })
+    }
+
+    /// The size with others in the place of atoms; of those that `of` does not know, the parts.
+    fn mapped(self, of: &dyn Fn(&Atom) -> Option<Dim>) -> Dim {
         let form = match self.0 {
             Repr::Known(_) => return self,
             Repr::Open(_) => self.form(),
         };
-        let at = |d: &Dim| d.substitute(of);
-        let mut sum = Form::default();
-        for (atoms, c) in &form.0 {
-            let product = atoms.iter().fold(Form::number(*c), |product, atom| {
-                let value = match atom {
-                    Atom::Var(v) => of(v).unwrap_or_else(|| Dim::open(v)),
-                    Atom::Div(a, b) => at(a).floordiv(at(b)),
-                    Atom::Mod(a, b) => at(a).modulo(at(b)),
-                    Atom::Max(a, b) => at(a).max(at(b)),
-                    Atom::Min(a, b) => at(a).min(at(b)),
-                };
-                product.times(&value.form())
-            });
-            sum = sum.plus(&product, 1);
-        }
-        sum.dim()
+        form.mapped_atoms(of).dim()
     }
 
     /// A number for decisions about speed, and nothing else: the size where all open ones are 240,
@@ -500,6 +369,77 @@ impl Dim {
 }
 
 impl Form {
+    fn mapped_atoms(&self, of: &dyn Fn(&Atom) -> Option<Dim>) -> Form {
+        let at = |d: &Dim| d.form().mapped_atoms(of);
+        let mut sum = Form::default();
+        for (atoms, c) in &self.0 {
+            let product = atoms.iter().fold(Form::number(*c), |product, atom| {
+                let value = match (of(atom), atom) {
+                    (Some(d), _) => d.form().as_ref().clone(),
+                    (None, Atom::Var(_)) => Form::atom(atom.clone()),
+                    (None, Atom::Div(a, b)) => match at(b) {
+                        by if by.as_number() == Some(0) => at(a),
+                        by => at(a).floordiv(&by),
+                    },
+                    (None, Atom::Max(a, b)) => at(a).choice(&at(b), true),
+                    (None, Atom::Min(a, b)) => at(a).choice(&at(b), false),
+                };
+                product.times(&value)
+            });
+            sum = sum.plus(&product, 1);
+        }
+        sum
+    }
+
+    fn build(&self, var: &dyn Fn(&Var) -> Expr, dtype: DType) -> Expr {
+        let number = |n: i128| Expr::int(n as i64, dtype);
+        if let Some((times, a, b, rest)) = self.remainder() {
+            let of = a.build(var, dtype).floormod(b.build(var, dtype));
+            let of = if times == 1 { of } else { of * number(times) };
+            return match rest.as_number() {
+                Some(0) => of,
+                _ => rest.build(var, dtype) + of,
+            };
+        }
+        let (mut sum, mut constant): (Option<Expr>, i128) = (None, 0);
+        for (atoms, c) in &self.0 {
+            let Some((first, rest)) = atoms.split_first() else {
+                constant = *c;
+                continue;
+            };
+            let product =
+                rest.iter().fold(first.build(var, dtype), |p, atom| p * atom.build(var, dtype));
+            sum = Some(match (sum, *c) {
+                (None, 1) => product,
+                (None, c) => product * number(c),
+                (Some(sum), 1) => sum + product,
+                (Some(sum), -1) => sum - product,
+                (Some(sum), c) if c < 0 => sum - product * number(-c),
+                (Some(sum), c) => sum + product * number(c),
+            });
+        }
+        match sum {
+            None => number(constant),
+            Some(sum) if constant > 0 => sum + number(constant),
+            Some(sum) if constant < 0 => sum - number(-constant),
+            Some(sum) => sum,
+        }
+    }
+
+    /// A remainder in it: how often, of which division, and the other terms.
+    fn remainder(&self) -> Option<(i128, Dim, Dim, Form)> {
+        self.0.iter().find_map(|(atoms, c)| {
+            let [Atom::Div(a, b)] = atoms.as_slice() else { return None };
+            let by =
+                b.known().and_then(|b| i128::try_from(b).ok()).filter(|b| *c < 0 && c % b == 0)?;
+            let (times, of) = (-c / by, a.form());
+            let has = |t: &Vec<Atom>, k: i128| t.is_empty() || self.coefficient(t) >= times * k;
+            let all = of.0.iter().all(|(t, k)| has(t, *k));
+            let rest = || self.plus(&of, -times).plus(&Form::atom(Atom::Div(*a, *b)), times * by);
+            all.then(|| (times, *a, *b, rest()))
+        })
+    }
+
     fn value(&self, of: &dyn Fn(&Var) -> Option<usize>) -> Option<i128> {
         self.0.iter().try_fold(0i128, |sum, (atoms, c)| {
             let product = atoms.iter().try_fold(*c, |p, atom| {
@@ -508,7 +448,6 @@ impl Form {
                     Atom::Var(v) => of(v)? as i128,
                     // What is divided is a size itself.
                     Atom::Div(a, b) => size(a)?.checked_div(size(b)?)?,
-                    Atom::Mod(a, b) => size(a)?.checked_rem(size(b)?)?,
                     // The larger one of a difference and zero: one of them may be negative.
                     Atom::Max(a, b) => a.form().value(of)?.max(b.form().value(of)?),
                     Atom::Min(a, b) => size(a)?.min(size(b)?),
@@ -518,28 +457,6 @@ impl Form {
             sum.checked_add(product)
         })
     }
-
-    /// Whether it is at least zero for all values of open sizes, as far as coefficients say it:
-    /// each negative number is outweighed by a term that is at least as large.
-    fn is_never_negative(&self) -> bool {
-        let product = |atoms: &[Atom], end: &dyn Fn(SizeRange) -> usize| {
-            let ends = atoms.iter().map(|atom| match atom {
-                Atom::Var(v) => Some(end(v.range()) as i128),
-                Atom::Div(..) | Atom::Mod(..) | Atom::Max(..) | Atom::Min(..) => None,
-            });
-            ends.into_iter().try_fold(1i128, |all, end| Some(all.saturating_mul(end?)))
-        };
-        let least: i128 = self
-            .0
-            .iter()
-            .map(|(atoms, c)| match *c {
-                c if c < 0 => product(atoms, &SizeRange::most)
-                    .map_or(i128::MIN / 2, |most| c.saturating_mul(most)),
-                c => product(atoms, &SizeRange::least).map_or(0, |least| c.saturating_mul(least)),
-            })
-            .fold(0, i128::saturating_add);
-        least >= 0
-    }
 }
 
 impl Atom {
@@ -548,7 +465,6 @@ impl Atom {
         match self {
             Atom::Var(v) => var(v),
             Atom::Div(a, b) => e(a).floordiv(e(b)),
-            Atom::Mod(a, b) => e(a).floormod(e(b)),
             Atom::Max(a, b) => e(a).max(e(b)),
             Atom::Min(a, b) => e(a).min(e(b)),
         }
@@ -569,8 +485,8 @@ fn form_of(e: &Expr) -> Option<Form> {
                 size(a)?.floordiv(size(b)?).form().as_ref().clone()
             }
             BinOp::FloorMod | BinOp::TruncMod => size(a)?.modulo(size(b)?).form().as_ref().clone(),
-            BinOp::Max => size(a)?.max(size(b)?).form().as_ref().clone(),
-            BinOp::Min => size(a)?.min(size(b)?).form().as_ref().clone(),
+            BinOp::Max => form_of(a)?.choice(&form_of(b)?, true),
+            BinOp::Min => form_of(a)?.choice(&form_of(b)?, false),
             _ => return None,
         },
         _ => return None,
@@ -749,6 +665,101 @@ mod tests {
         assert_eq!((open_size(&inside), open_size(&Var::index("n"))), (Some(var), None));
         assert_eq!(Dim::of(&(n * 2).expr()).map(Dim::outside), Some(n * 2));
         assert_eq!((Dim::open(&inside).outside(), n.inside()), (n, Dim::open(&inside)));
+    }
+
+    #[test]
+    fn equal_floors_and_sums_are_one_size() {
+        let (h, w, b) = (open("h"), open("w"), open("b"));
+        // Five strides of two, and one division.
+        let halved = (0..5).fold(h, |d, _| (d - 1).floordiv(2) + 1);
+        assert_eq!(halved, (h + 31).floordiv(32));
+        assert_eq!(h.floordiv(3).floordiv(w), h.floordiv(w * 3));
+        assert_eq!((h * 6 + 5).floordiv(4), h + (h + 2).floordiv(2));
+        assert_eq!((h * w).floordiv(w * 2), h.floordiv(2));
+        // A sum cancels.
+        let tokens = h * w + 1;
+        assert_eq!((tokens * b * 12).floordiv(tokens * 4), b * 3);
+        assert_eq!((tokens * (h + w)).floordiv(h + w), tokens);
+        // A remainder is what a quotient leaves.
+        assert_eq!(h - h.floordiv(2) * 2, h.modulo(2));
+        assert_eq!(h.modulo(2).to_string(), "h % 2");
+        assert_eq!((h * 3 + w.modulo(4) * 2).to_string(), "h * 3 + w % 4 * 2");
+        // What two sums have in common is not inside of the larger one.
+        assert_eq!((h - 3).max(0), h.max(3) - 3);
+        assert_eq!((h + w).min(w + 6) - w, h.min(6));
+        let (pad, start) = (h.max(5) - 5, h.max(5) - h);
+        assert!((pad * 2 + 9).at_least(start + h * 2 - 1));
+    }
+
+    #[test]
+    fn ranges_and_quotients_decide_which_is_larger() {
+        let range = SizeRange::new(4, 1000).expect("a range");
+        let n = Dim::open(&Var::size("n", DType::I64, range));
+        let (h, w) = (open("h"), open("w"));
+        assert_eq!(n.min(1000), n);
+        assert_eq!(n.floordiv(1001), Dim::from(0));
+        assert!((n - 3).floordiv(2).at_least(0) && (h * w).at_least(h));
+        assert!(h.at_least(h.floordiv(2) * 2) && (h.floordiv(2) * 2 + 1).at_least(h));
+        assert!(h.max(w).at_least(h) && (h + w).at_least(h.max(w)) && !h.at_least(h.max(w)));
+        assert!(h.min(w).at_least(1) && h.at_least(h.min(w)));
+        let zero = Dim::open(&Var::size("z", DType::I64, SizeRange::WITH_ZERO));
+        assert!(!zero.at_least(1) && zero.min(1) != 1 && zero.at_least(0));
+    }
+
+    /// What a random sum of quotients, larger and smaller ones is, by its form and by arithmetic.
+    #[test]
+    fn forms_have_the_values_of_what_they_are_made_of() {
+        let vars = ["p", "q"].map(|name| Var::new(name, DType::I64));
+        let mut state = 1u64;
+        let mut random = |n: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let points: Vec<[i128; 2]> = (1..10).flat_map(|p| (1..10).map(move |q| [p, q])).collect();
+        let mut sizes: Vec<(Dim, Vec<i128>)> =
+            (0..2).map(|k| (Dim::open(&vars[k]), points.iter().map(|p| p[k]).collect())).collect();
+        for round in 0..400 {
+            let (a, b) = (random(sizes.len() as u64) as usize, random(sizes.len() as u64) as usize);
+            let ((a, x), (b, y)) = (sizes[a].clone(), sizes[b].clone());
+            let k = random(4) as usize + 1;
+            let each = |f: &dyn Fn(i128, i128) -> i128| -> Vec<i128> {
+                x.iter().zip(&y).map(|(x, y)| f(*x, *y)).collect()
+            };
+            let (made, want) = match random(8) {
+                0 => (a + b, each(&|x, y| x + y)),
+                1 => (a * k, each(&|x, _| x * k as i128)),
+                2 => (a + k, each(&|x, _| x + k as i128)),
+                3 => (a.floordiv(k), each(&|x, _| x.div_euclid(k as i128))),
+                4 => (a.modulo(k), each(&|x, _| x.rem_euclid(k as i128))),
+                5 => (a.max(b), each(&|x, y| x.max(y))),
+                6 => (a.min(b), each(&|x, y| x.min(y))),
+                _ => ((a - b).max(0), each(&|x, y| (x - y).max(0))),
+            };
+            for (point, want) in points.iter().zip(&want) {
+                let of = |v: &Var| Some(point[usize::from(*v == vars[1])] as usize);
+                assert_eq!(made.form().value(&of), Some(*want), "{round}: {made} at {point:?}");
+            }
+            let (all, none) = (want.iter().all(|v| *v >= 2), want.iter().all(|v| *v < 2));
+            assert!(all || !made.at_least(2), "{made}");
+            assert!(none || !Dim::from(1).at_least(made), "{made}");
+            if let Some(fact) = Fact::of_equal(made, a, &|_| true) {
+                for (point, (made, a)) in points.iter().zip(want.iter().zip(&x)) {
+                    let of = |v: &Var| Some(point[usize::from(*v == vars[1])] as usize);
+                    let at = |v: &Var| of(v).unwrap_or(0);
+                    let holds = match &fact {
+                        Fact::Is(v, d) => d.value(&of) == Some(at(v)),
+                        Fact::Within(v, least, most) => (*least..=*most).contains(&at(v)),
+                        Fact::Multiple(v, n) => at(v).is_multiple_of(*n),
+                    };
+                    assert_eq!(holds, made == a, "{fact:?} at {point:?}");
+                }
+            }
+            if want.iter().all(|v| *v < 1 << 20) && made.to_string().len() < 60 {
+                sizes.push((made, want));
+            }
+        }
     }
 
     #[test]

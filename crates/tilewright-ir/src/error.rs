@@ -242,9 +242,14 @@ impl Error {
         cause.downcast_ref()
     }
 
-    /// Puts `context: ` before the message.
+    /// Puts `context: ` before the message, unless it stands there already.
     pub fn context(self, context: impl fmt::Display) -> Self {
-        self.edit(|d| d.message = short(format!("{context}: {}", d.message)))
+        let context = format!("{context}: ");
+        self.edit(|d| {
+            if !d.message.starts_with(&context) {
+                d.message = short(format!("{context}{}", d.message));
+            }
+        })
     }
 
     /// Plain text with the source line, a caret below the span, notes and help.
@@ -284,6 +289,13 @@ mod tests {
         let e = Error::syntax(long()).note(long()).help(long()).label(Span::new(0, 1), long());
         let e = e.context(long()).in_source(&Source::new("a.py", "x")).at(Span::new(0, 1));
         assert!(e.to_string().len() < 600 && e.render().len() < 2000, "{}", e.render());
+    }
+
+    #[test]
+    fn a_context_stands_once() {
+        let e = Error::input("no").context("function `f`").context("function `f`");
+        assert_eq!(e.to_string(), "function `f`: no");
+        assert_eq!(e.context("function `g`").to_string(), "function `g`: function `f`: no");
     }
 
     #[test]

@@ -8,10 +8,9 @@
 //! * [`dtype`], [`tensor`]: element types and dense tensors.
 //! * [`expr`], [`buffer`], [`stmt`], [`func`], [`graph`], [`module`]: the tree itself.
 //! * [`lowered`]: modules that memory planning and backends take.
-//! * [`plan`]: a graph function after memory planning: steps over slots.
 //! * [`scalar`]: the arithmetic of constants; [`intrinsic`]: the table of built-in functions.
-//! * [`dim`]: sizes that may be open, in normal form; [`extent`]: the type that holds a size; [`interval`], [`linear`]: the values of index
-//!   expressions, and their linear forms.
+//! * [`dim`]: sizes that may be open, in normal form; [`extent`]: the type that holds a size.
+//! * [`index`]: the arithmetic of indices: their values as intervals, their linear forms, and what is simpler.
 //! * [`condition`]: the parts of a condition, and what it says about cells of memory.
 //! * [`visit`]: the one recursion scheme, [`Visit`] and [`Fold`], with substitution on top.
 //! * [`effects`], [`query`]: what evaluating an expression may do, and what it is made of.
@@ -40,15 +39,13 @@ pub mod expr;
 pub mod extent;
 pub mod func;
 pub mod graph;
-pub mod interval;
+pub mod index;
 pub mod intrinsic;
 pub mod lambda;
-pub mod linear;
 pub mod list;
 pub mod lowered;
 pub mod module;
 pub mod parallel;
-pub mod plan;
 pub mod prune;
 pub mod query;
 pub mod random;
@@ -74,10 +71,10 @@ pub use graph::{
     Binding, BindingBlock, Body, Branches, GraphExpr, GraphFunc, GraphType, GraphVar, Loop,
     TensorType,
 };
+pub use index::{interval, linear};
 pub use intrinsic::Intrin;
 pub use lowered::Lowered;
 pub use module::{Function, Module};
-pub use plan::{OpenPlan, OpenPort, Plan, Port, Slot, Step, Stored};
 pub use stmt::{
     AtOnce, Attr, Attrs, Block, ForKind, IterKind, IterVar, MatchRegion, Range, Region, Stmt,
     StmtKind,

@@ -379,6 +379,11 @@ impl Stmt {
         self.0.span
     }
 
+    /// Where the statement is kept: the same for no two statements that are kept at once.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
     /// Whether both are the same node in memory.
     pub fn ptr_eq(&self, other: &Stmt) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -165,6 +165,15 @@ pub fn fill<T: fmt::Display>(message: &str, values: &[T]) -> String {
     out
 }
 
+/// The message of an assertion whose values are not known: without the clauses behind a comma that show
+/// one, and with `?` in the place of those of the first clause.
+pub fn without_values(message: &str) -> String {
+    let mut clauses = message.split(", ");
+    let first = clauses.next().unwrap_or_default().replace("{}", "?");
+    let known = clauses.filter(|clause| !clause.contains("{}"));
+    std::iter::once(first.as_str()).chain(known).collect::<Vec<_>>().join(", ")
+}
+
 /// Shortest text of a finite float that reads back as the same value.
 pub fn float_text(value: f64, dtype: DType) -> String {
     let text = match (dtype.kind, dtype.bits) {
@@ -372,6 +381,17 @@ impl fmt::Display for Expr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_without_values_leaves_out_what_shows_them() {
+        let of = without_values;
+        assert_eq!(
+            of("the size `n` must be at least 1, and is {}"),
+            "the size `n` must be at least 1"
+        );
+        assert_eq!(of("index {} of {}, in `A`, not {}"), "index ? of ?, in `A`");
+        assert_eq!(of("nothing, to show"), "nothing, to show");
+    }
 
     #[test]
     fn the_text_of_shared_terms_is_not_written_out() {

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    Attr, Attrs, BindingBlock, Error, GraphExpr, GraphFunc, GraphType, GraphVar, Module, Result,
-    Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
+    Attr, Attrs, BindingBlock, DType, Dim, Error, GraphExpr, GraphFunc, GraphType, GraphVar,
+    Module, Result, Stmt, StmtKind, Tensor, TensorFunc, Var, Visit, dim,
 };
 use tilewright_ops::{self as ops, Operand};
 
 use crate::data::Element;
 use crate::extents::{check_extents, check_rank};
+use crate::facts::Facts;
 use crate::fold;
 use crate::imported::{Imported, operand, tensor_type};
 use crate::narrow::NarrowValues;
@@ -69,6 +70,10 @@ pub(crate) struct Builder {
     pub(crate) budget: Budget,
     /// Name for the variables that the next calls define.
     pub(crate) hint: String,
+    /// What messages call the node that is imported.
+    pub(crate) node: String,
+    /// What is known of the inputs' sizes, and may be taken of them.
+    pub(crate) facts: Facts,
     functions: Vec<Shared>,
     by_parameters: HashMap<String, usize>,
     /// The body that is being built, and those around it, outermost first.
@@ -81,6 +86,10 @@ pub(crate) struct Builder {
     sized: usize,
     /// These sizes.
     decided: HashSet<Var>,
+    /// The sizes that a list of integers says, by its variable, and the number of the body that knows them.
+    sizes_by_list: HashMap<u64, (usize, Vec<Dim>)>,
+    /// Calls of a function of some operands, with their results and the number of their body.
+    calls: HashMap<(usize, Vec<Same>), Called>,
     /// Convolutions whose scale may still change, by the identity of their result.
     pub(crate) convolutions: HashMap<u64, Convolution>,
     /// What the elements of values stand for that modules have no type for.
@@ -98,6 +107,8 @@ impl Builder {
             importers,
             budget,
             hint: String::new(),
+            node: String::new(),
+            facts: Facts::default(),
             functions: Vec::new(),
             by_parameters: HashMap::new(),
             bodies: vec![OpenBody::default()],
@@ -105,6 +116,8 @@ impl Builder {
             numbered: 1,
             sized: 0,
             decided: HashSet::new(),
+            sizes_by_list: HashMap::new(),
+            calls: HashMap::new(),
             convolutions: HashMap::new(),
             narrow: NarrowValues::default(),
             origins: Origins::default(),
@@ -226,15 +239,39 @@ impl Builder {
                 return Ok(results);
             }
             let args = args.iter().map(|a| self.as_data(a)).collect::<Result<Vec<_>>>()?;
-            return Ok(self.push(func, args));
+            return Ok(self.push_once(func, args));
         }
-        Ok(self.push(func, args))
+        Ok(self.push_once(func, args))
+    }
+
+    /// The results of a call; those of an equal one that is known here, so that sizes which data decide are
+    /// the same where the data are.
+    fn push_once(&mut self, func: usize, args: Vec<Imported>) -> Vec<Imported> {
+        let same: Option<Vec<Same>> = args.iter().map(Same::of).collect();
+        // A convolution may still change.
+        let Some(same) = same.filter(|_| !self.functions[func].base.starts_with("conv")) else {
+            return self.push(func, args);
+        };
+        let key = (func, same);
+        if let Some(called) = self.calls.get(&key)
+            && self.is_open_body(called.body)
+            && called
+                .results
+                .iter()
+                .all(|v| v.var().is_some_and(|v| self.defined_by.contains_key(&v.id())))
+        {
+            return called.results.clone();
+        }
+        let results = self.push(func, args.clone());
+        let body = self.bodies.last().map_or(0, |b| b.number);
+        self.calls.insert(key, Called { body, results: results.clone(), _args: args });
+        results
     }
 
     /// A value as an operand of a function: open sizes are written into a tensor when the model
     /// runs.
     fn as_data(&mut self, value: &Imported) -> Result<Imported> {
-        if let Imported::Text(_) = value {
+        if let Imported::Text(_) | Imported::Chosen { .. } = value {
             return Err(Error::unsupported(
                 "strings are known at import only, and here they would be values of a run",
             ));
@@ -402,6 +439,34 @@ impl Builder {
         };
         module.insert("main", main);
         Ok(module)
+    }
+}
+
+/// A call that others may share.
+struct Called {
+    body: usize,
+    results: Vec<Imported>,
+    /// The operands, so that the memory of constants among them stays their own.
+    _args: Vec<Imported>,
+}
+
+/// What tells whether two operands are the same: the variable, or the memory of a constant.
+#[derive(PartialEq, Eq, Hash)]
+enum Same {
+    Var(u64),
+    Const(*const u8, Vec<usize>, DType),
+}
+
+impl Same {
+    fn of(value: &Imported) -> Option<Same> {
+        match value {
+            Imported::Var { var, .. } => Some(Same::Var(var.id())),
+            // Tensors without elements share their memory.
+            Imported::Const(t) if !t.is_empty() => {
+                Some(Same::Const(t.bytes().as_ptr(), t.shape().to_vec(), t.dtype()))
+            }
+            _ => None,
+        }
     }
 }
 

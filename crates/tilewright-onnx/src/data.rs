@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use memmap2::Mmap;
 use tilewright_ir::tensor::byte_count;
 use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_runtime::file;
 
 use crate::extents::checked_shape;
 use crate::narrow::{self, Narrow};
@@ -84,6 +86,14 @@ impl Element {
         }
     }
 
+    /// The bytes that elements take in a file which take so many as they are kept.
+    fn packed(self, bytes: usize) -> usize {
+        match self {
+            Element::Plain(_) => bytes,
+            Element::Narrow(narrow) => bytes.div_ceil(8 / narrow.bits()),
+        }
+    }
+
     /// How many bits an element has.
     pub(crate) fn bits(self) -> usize {
         match self {
@@ -129,7 +139,7 @@ pub(crate) fn tensor(proto: &TensorProto, folder: Option<&Folder>) -> Result<Ten
         Element::Plain(dtype) => stored(proto, folder, dtype, &shape, bytes),
         // Elements that are narrower than a byte, or floats of a byte.
         Element::Narrow(narrow) => {
-            let packed = bytes.div_ceil(8 / narrow.bits());
+            let packed = element.packed(bytes);
             let packed = stored(proto, folder, DType::U8, &[packed], packed)?;
             let elements = narrow.unpack(packed.bytes(), bytes);
             Tensor::from_bytes(narrow.stored(), &shape, &elements)
@@ -272,14 +282,11 @@ impl Folder {
         if !self.inside.iter().any(|folder| real.starts_with(folder)) {
             return Err(outside(location));
         }
-        if !real.metadata().map_err(failed)?.is_file() {
-            return Err(Error::model(format!("external data `{location}` is not a plain file")));
-        }
         let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(map) = mapped.get(&real) {
             return Ok(map.clone());
         }
-        let file = File::open(&real).map_err(failed)?;
+        let file = file::open(&real).map_err(failed)?;
         let map = Arc::new(self::mapped(&file).map_err(failed)?);
         mapped.insert(real, map.clone());
         Ok(map)
@@ -291,6 +298,54 @@ fn outside(location: &str) -> Error {
         .help("a model may only name files in its own directory or below, by a relative path")
 }
 
+/// Where the elements of a tensor are that lie in another file.
+pub(crate) struct External<'a> {
+    /// The file, relative to the folder of the model.
+    pub location: &'a str,
+    /// Its first byte.
+    pub offset: u64,
+    /// How many bytes it has, where the model says it.
+    pub length: Option<u64>,
+}
+
+impl<'a> External<'a> {
+    /// What the model says of a tensor.
+    pub(crate) fn of(proto: &'a TensorProto) -> Result<External<'a>> {
+        let entry =
+            |key: &str| proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
+        let number = |key: &str| match entry(key) {
+            None => Ok(None),
+            Some(text) => text.trim().parse::<u64>().map(Some).map_err(|_| {
+                Error::model(format!("the {key} `{text}` of the external data is not a size"))
+            }),
+        };
+        let location =
+            entry("location").ok_or_else(|| Error::model("the external data has no location"))?;
+        Ok(External { location, offset: number("offset")?.unwrap_or(0), length: number("length")? })
+    }
+}
+
+/// The bytes that the elements of a tensor take in a file; `None` for what is no tensor.
+pub(crate) fn stored_bytes(proto: &TensorProto) -> Option<u64> {
+    let element = Element::of(proto.data_type).ok()?;
+    let bytes = byte_count(element.stored(), &checked_shape(&proto.dims).ok()?)?;
+    u64::try_from(element.packed(bytes)).ok()
+}
+
+/// The bytes of ranges as ranges of which no two touch, in their order.
+pub(crate) fn merged(mut parts: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    parts.retain(|part| !part.is_empty());
+    parts.sort_by_key(|part| part.start);
+    let mut all: Vec<Range<u64>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match all.last_mut() {
+            Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
+            _ => all.push(part),
+        }
+    }
+    all
+}
+
 /// A tensor whose elements are in another file: there, where they lie at a multiple of their size.
 fn external(
     proto: &TensorProto,
@@ -299,17 +354,7 @@ fn external(
     shape: &[usize],
     bytes: usize,
 ) -> Result<Tensor> {
-    let entry =
-        |key: &str| proto.external_data.iter().find(|e| e.key == key).map(|e| e.value.as_str());
-    let number = |key: &str| match entry(key) {
-        None => Ok(None),
-        Some(text) => text.trim().parse::<u64>().map(Some).map_err(|_| {
-            Error::model(format!("the {key} `{text}` of the external data is not a size"))
-        }),
-    };
-    let location =
-        entry("location").ok_or_else(|| Error::model("the external data has no location"))?;
-    let (offset, length) = (number("offset")?.unwrap_or(0), number("length")?);
+    let External { location, offset, length } = External::of(proto)?;
     if length.is_some_and(|l| l != bytes as u64) {
         return Err(Error::model(format!(
             "{bytes} bytes are needed for {dtype} of shape {shape:?}, but the external data has {}",
@@ -451,6 +496,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn ranges_are_merged_where_they_touch() {
+        let parts = vec![40..50, 0..4, 4..8, 9..9, 10..30, 12..20, 45..60];
+        assert_eq!(merged(parts), [0..8, 10..30, 40..60]);
+        assert!(merged(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn the_bytes_of_a_tensor_in_a_file_are_known() {
+        let of = |data_type: i32, dims: &[i64]| {
+            stored_bytes(&TensorProto { data_type, dims: dims.to_vec(), ..Default::default() })
+        };
+        assert_eq!(of(DataType::Float as i32, &[3, 5]), Some(60));
+        assert_eq!(of(DataType::Int4 as i32, &[3, 5]), Some(8));
+        assert_eq!(of(DataType::Bool as i32, &[]), Some(1));
+        assert_eq!(of(DataType::Float as i32, &[i64::MAX, 9]), None);
+        assert_eq!(of(99, &[1]), None);
+    }
+
     #[cfg(unix)]
     #[test]
     fn weights_of_many_gigabytes_are_not_read() -> std::io::Result<()> {
@@ -532,7 +596,6 @@ mod tests {
                 outer("data/w", &[("offset", "-4")]),
                 "the offset `-4` of the external data is not a size",
             ),
-            (outer("data", &[]), "external data `data` is not a plain file"),
             (
                 TensorProto { external_data: Vec::new(), ..outer("", &[]) },
                 "the external data has no location",
@@ -542,6 +605,8 @@ mod tests {
         }
         let said = message(read(&outer("data/none", &[])));
         assert!(said.starts_with("cannot read the external data in `"), "{said}");
+        let said = message(read(&outer("data", &[])));
+        assert!(said.ends_with("it is a directory, not a plain file"), "{said}");
         let said = message(tensor(&outer("w", &[]), None));
         assert_eq!(said, "the model keeps data in `w`, but was not read from a file");
         Ok(())

@@ -5,16 +5,13 @@
 //! fit, or fits nothing, is an error: a misspelt key must not go unnoticed.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::{DType, Dim as Size, Error, Result, Var};
 
-use crate::build::{Builder, identifier};
+use crate::build::identifier;
 use crate::extents::MAX_RANK;
-use crate::imported::Imported;
 use crate::model::{Dim, ValueType};
-use crate::sizes;
 
 /// Where a size came from, and the size.
 type Given = (String, usize);
@@ -125,115 +122,6 @@ pub(crate) fn resolve(
         result.push(shape);
     }
     if unranked.is_empty() { Ok(result) } else { Err(rank_unknown(&unranked)) }
-}
-
-/// The largest number of which a size is taken to be a multiple.
-const MOST_MULTIPLE: usize = 256;
-
-/// Open sizes that others take the place of, since operators need them to be equal.
-#[derive(Default)]
-pub(crate) struct Equalities {
-    /// Variables by their names, each with what is in its place, in variables of an earlier import.
-    found: Vec<(Arc<str>, Size)>,
-    /// The open sizes of the inputs.
-    known: BTreeMap<Arc<str>, Var>,
-    /// Open sizes, by their names, that are multiples of numbers.
-    multiples: BTreeMap<Arc<str>, usize>,
-    /// In this import, how often the number goes into each of these.
-    parts: BTreeMap<Arc<str>, Size>,
-}
-
-impl Equalities {
-    /// Takes note that two sizes are equal; false where none of them follows from the other, or where
-    /// a range is stated for the one that would go.
-    pub fn take(&mut self, a: Size, b: Size) -> bool {
-        let free = |v: &Var| self.is_open(v) && v.range() == SizeRange::ALL;
-        let solved = [(b, a), (a, b)].into_iter().find_map(|(of, with)| {
-            of.vars().into_iter().filter(free).find_map(|v| {
-                // `v * factor == with`
-                let factor = of.floordiv(Size::open(&v));
-                let exact = factor * Size::open(&v) == of && with.modulo(factor) == 0;
-                let value = with.floordiv(factor);
-                let vars = value.vars();
-                let fits = exact
-                    && !vars.contains(&v)
-                    && vars.iter().all(|v| self.is_open(v))
-                    && value != 0;
-                fits.then(|| (v.name().clone(), value))
-            })
-        });
-        self.found.extend(solved.clone());
-        solved.is_some() || self.take_multiple(a, b)
-    }
-
-    /// Whether a variable is an open size of an input.
-    fn is_open(&self, v: &Var) -> bool {
-        self.known.get(v.name()).is_some_and(|k| k == v)
-    }
-
-    /// Takes note of the least number of which a size must be a multiple so that two sizes are equal, as
-    /// where an image is halved, rounded up, and doubled again.
-    fn take_multiple(&mut self, a: Size, b: Size) -> bool {
-        let whole = |v: &Var| {
-            let part = || self.parts.iter().find(|(_, part)| **part == Size::open(v));
-            let of = if self.is_open(v) { Some(v.name()) } else { part().map(|(name, _)| name) };
-            of.filter(|_| v.range() == SizeRange::ALL).cloned()
-        };
-        let found = a.vars().into_iter().chain(b.vars()).find_map(|v| {
-            let name = whole(&v)?;
-            let before = self.multiples.get(&name).copied().unwrap_or(1);
-            let n = (2..=MOST_MULTIPLE / before).find(|n| {
-                let of = |size: Size| {
-                    size.substitute(&|w| (*w == v).then(|| Size::open(&v) * Size::from(*n)))
-                };
-                of(a) == of(b)
-            })?;
-            Some((name, before * n))
-        });
-        self.multiples.extend(found.clone());
-        found.is_some()
-    }
-
-    /// An input whose sizes are written as the multiples that they must be, which a run checks.
-    ///
-    /// # Errors
-    /// Those of making open sizes data.
-    pub fn divided(&mut self, b: &mut Builder, input: Imported) -> Result<Imported> {
-        let shape = input.shape();
-        for v in shape.iter().flat_map(|d| d.vars()) {
-            let Some(n) = self.multiples.get(v.name()) else { continue };
-            if !self.parts.contains_key(v.name()) {
-                b.hint = format!("{}_{n}", v.name());
-                let count = sizes::list(&[Size::open(&v).floordiv(*n)])?;
-                self.parts.insert(v.name().clone(), b.part_of(&count)?);
-            }
-        }
-        let part =
-            |v: &Var| Some(*self.parts.get(v.name())? * Size::from(*self.multiples.get(v.name())?));
-        let shape = shape.iter().map(|d| d.substitute(&part)).collect();
-        // Errors name the input.
-        if let Imported::Var { var, .. } = &input {
-            b.hint = var.name().to_string();
-        }
-        Ok(b.with_shape(&input, shape))
-    }
-
-    /// The shapes of the inputs with these sizes in the place of the others.
-    pub fn apply(&mut self, mut shapes: Vec<Vec<Size>>) -> Vec<Vec<Size>> {
-        let vars = |shapes: &[Vec<Size>]| -> BTreeMap<Arc<str>, Var> {
-            let all = shapes.iter().flatten().flat_map(|d| d.vars());
-            all.map(|v| (v.name().clone(), v)).collect()
-        };
-        let here = vars(&shapes);
-        for (name, value) in &self.found {
-            let value = value.substitute(&|v| here.get(v.name()).map(Size::open));
-            let of = |v: &Var| (v.name() == name).then_some(value);
-            shapes.iter_mut().flatten().for_each(|d| *d = d.substitute(&of));
-        }
-        self.known = vars(&shapes);
-        self.parts.clear();
-        shapes
-    }
 }
 
 /// What dimensions may be.

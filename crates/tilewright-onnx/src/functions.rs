@@ -94,7 +94,7 @@ impl Inliner {
         depth: usize,
         out: &mut Vec<NodeProto>,
     ) -> Result<()> {
-        let standard = function.opset_import.iter().find(|o| matches!(&*o.domain, "" | "ai.onnx"));
+        let standard = function.opset_import.iter().rfind(|o| matches!(&*o.domain, "" | "ai.onnx"));
         if let Some(own) = standard
             && own.version != self.opset
         {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tilewright_ir::{Error, Result};
+use tilewright_ir::{Dim, Error, Result, Tensor};
 
 use crate::build::Builder;
 use crate::imported::Imported;
@@ -15,6 +15,9 @@ use crate::proto::GraphProto;
 pub(crate) trait Graphs<'a> {
     /// Where the calls are collected.
     fn builder(&mut self) -> &mut Builder;
+
+    /// The name and the value of a parameter of the model, where it is given.
+    fn given(&self, value: &Imported) -> Option<(Arc<str>, Tensor)>;
 
     /// Imports a graph inside of those that are imported, with values for its inputs, and gives its
     /// outputs.
@@ -37,3 +40,10 @@ impl From<Error> for Stop {
 
 /// The cause of an error: operands do not fit their operator, which is no matter where it never runs.
 pub(crate) struct Misfit;
+
+/// The cause of an error: a node needs two sizes to be equal.
+pub(crate) struct NeedsEqual {
+    pub(crate) sizes: (Dim, Dim),
+    /// What messages call the node.
+    pub(crate) node: String,
+}

@@ -1,4 +1,4 @@
-//! From a decoded model to a module: node by node, in the order of the file.
+//! From a decoded model to a module: node by node, in an order in which each finds its inputs.
 //!
 //! Every size is a number or an expression of open sizes by the time that a node is looked at: the
 //! inputs' sizes are settled first ([`crate::dims`]), and what follows from them is computed on the way.
@@ -15,19 +15,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use tilewright_ir::control::SIZE_REASONS;
 use tilewright_ir::dim::{self, Integer, SizeRange};
-use tilewright_ir::{Attrs, DType, Error, GraphVar, Module, Result, Tensor};
+use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphVar, Module, Result, Tensor};
 
 use crate::build::{Budget, Builder, Plain, name_list};
 use crate::data;
-use crate::dims::{self, Equalities};
+use crate::dims;
 use crate::extents::{MAX_RANK, check_extents};
-use crate::graphs::{Graphs, Misfit, Stop};
+use crate::facts::{Facts, Reason};
+use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
 use crate::imported::{Element, Imported};
 use crate::model::{Model, ValueKind, ValueType};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
 use crate::ops::value;
+use crate::order::{self, read_inside};
 use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
 use crate::registry;
 use crate::sizes;
@@ -92,14 +95,16 @@ impl Model {
     /// model cannot be read. Messages name the file, the node, its operator and the opset.
     pub fn import(&self, options: &ImportOptions) -> Result<Module> {
         let mut fixed = BTreeSet::new();
-        let mut equal = Equalities::default();
+        let mut facts = Facts::default();
         loop {
-            let importer = Importer::new(self, options, &fixed, &mut equal).map_err(Stop::Error);
+            let importer = Importer::new(self, options, &fixed, &mut facts).map_err(Stop::Error);
             match importer.and_then(Importer::run) {
                 Ok(module) => return Ok(module),
                 Err(Stop::Fix(more)) => fixed.extend(more),
                 Err(Stop::Error(e)) => {
-                    let new = e.cause().is_some_and(|Unequal(a, b)| equal.take(*a, *b));
+                    let new = e
+                        .cause()
+                        .is_some_and(|NeedsEqual { sizes: (a, b), node }| facts.take(*a, *b, node));
                     if !new {
                         return Err(e.context(format!("`{}`", self.name)));
                     }
@@ -112,6 +117,9 @@ impl Model {
 /// As many operators as a message lists.
 const LISTED: usize = 16;
 
+/// As many pairs of sizes as one node may need to be equal.
+const MOST_EQUATED: usize = 64;
+
 /// As many nodes as a message lists for each operator.
 const NODES_LISTED: usize = 4;
 
@@ -123,6 +131,8 @@ struct Importer<'a> {
     texts_given: Vec<Arc<str>>,
     builder: Builder,
     params: Vec<GraphVar>,
+    /// Why extents of inputs must be what they are, as an attribute holds it.
+    reasons: Vec<Attr>,
     /// Names of the outputs, and their element types where the file says them.
     outputs: Vec<ValueType>,
     /// The graph that is imported, and those around it, outermost first.
@@ -196,27 +206,12 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The names that the graphs of a node read from around them.
-fn read_inside<'a>(node: &'a NodeProto, out: &mut Vec<&'a str>) {
-    for graph in node.attribute.iter().filter_map(|a| a.g.as_deref()) {
-        let mut names: Vec<&'a str> = graph.output.iter().map(|v| v.name.as_str()).collect();
-        for inner in &graph.node {
-            names.extend(inner.input.iter().filter(|n| !n.is_empty()).map(String::as_str));
-            read_inside(inner, &mut names);
-        }
-        let mut own: HashSet<&str> = graph.input.iter().map(|v| v.name.as_str()).collect();
-        own.extend(graph.initializer.iter().map(|t| t.name.as_str()));
-        own.extend(graph.node.iter().flat_map(|n| &n.output).map(String::as_str));
-        out.extend(names.into_iter().filter(|n| !own.contains(n)));
-    }
-}
-
 impl<'a> Importer<'a> {
     fn new(
         model: &'a Model,
         options: &'a ImportOptions,
         fixed: &'a BTreeSet<Arc<str>>,
-        equal: &mut Equalities,
+        facts: &mut Facts,
     ) -> Result<Self> {
         let (low, high) = OPSETS;
         if model.opset != 0 && !(low..=high).contains(&model.opset) {
@@ -233,9 +228,11 @@ impl<'a> Importer<'a> {
         let parts: Vec<Vec<ValueType>> =
             signature.inputs.iter().map(|v| v.tensors(|key| shapes.contains_key(key))).collect();
         let shapes = dims::resolve(&parts.concat(), &options.dims, &options.ranges, &shapes)?;
-        let mut shapes = equal.apply(shapes).into_iter();
+        let (shapes, reasons) = facts.apply(shapes);
+        let mut shapes = shapes.into_iter();
         let budget = Budget { bytes: options.constant_bytes, steps: options.constant_steps };
         let mut builder = Builder::new(budget, registry::plain);
+        builder.facts = facts.clone();
         let graph: &GraphProto = &model.graph;
         let mut scope = Scope::new(graph, model)?;
         let mut params = Vec::new();
@@ -273,7 +270,7 @@ impl<'a> Importer<'a> {
                     None => {
                         let (var, value) = Imported::var_of(&part.name, Operand { shape, dtype });
                         params.push(var);
-                        equal.divided(&mut builder, value)?
+                        builder.divided(value)?
                     }
                 });
             }
@@ -293,6 +290,8 @@ impl<'a> Importer<'a> {
             scope.values.insert(proto.name.as_str(), value);
         }
         builder.narrow.declare(graph);
+        *facts = builder.facts.clone();
+        let names: Vec<Arc<str>> = parts.concat().iter().map(|v| v.name.as_str().into()).collect();
         Ok(Importer {
             model,
             given: &options.values,
@@ -300,6 +299,7 @@ impl<'a> Importer<'a> {
             texts_given,
             builder,
             params,
+            reasons: reasons.into_iter().map(|r| reason(&names[r.input], r)).collect(),
             outputs: signature.outputs,
             scopes: vec![scope],
         })
@@ -313,6 +313,7 @@ impl<'a> Importer<'a> {
         {
             let value = match self.output(&proto.name)? {
                 Imported::Text(texts) => Imported::Const(texts.to_bytes()?),
+                Imported::Chosen { at, of } => value::bytes_of(&mut self.builder, &at, &of)?,
                 value => value,
             };
             if let (Imported::Item { .. }, ValueKind::Tensor, Some(_)) =
@@ -340,6 +341,9 @@ impl<'a> Importer<'a> {
             let fixed = self.fixed.iter().chain(&self.texts_given).cloned();
             attrs.insert("fixed_inputs".into(), name_list(fixed));
         }
+        if !self.reasons.is_empty() {
+            attrs.insert(SIZE_REASONS.into(), Attr::List(std::mem::take(&mut self.reasons)));
+        }
         Ok(self.builder.finish(self.params, attrs, outputs)?)
     }
 
@@ -347,14 +351,40 @@ impl<'a> Importer<'a> {
     fn nodes(&mut self) -> Result<(), Stop> {
         let Some(scope) = self.scopes.last_mut() else { return Ok(()) };
         let (graph, live) = (scope.graph, scope.live());
+        let order = order::sorted(graph, &scope.producers, &live);
         self.check_operators(graph, &live)?;
-        for (at, node) in graph.node.iter().enumerate().filter(|(at, _)| live[*at]) {
+        for at in order.map_err(|nodes| self.cycle(graph, &nodes))? {
+            let node = &graph.node[at];
             self.node(node, at).map_err(|stop| match stop {
-                Stop::Error(e) => e.context(label(node, at, self.model)).into(),
+                Stop::Error(e) => {
+                    let node = label(node, at, self.model);
+                    match e.cause() {
+                        Some(Unequal(a, b)) => {
+                            let cause = NeedsEqual { sizes: (*a, *b), node: node.clone() };
+                            e.context(node).because(cause).into()
+                        }
+                        None => e.context(node).into(),
+                    }
+                }
                 stop => stop,
             })?;
         }
         Ok(())
+    }
+
+    /// The error of nodes that need each other.
+    fn cycle(&self, graph: &GraphProto, nodes: &[usize]) -> Error {
+        let names = nodes.iter().take(LISTED).map(|&at| label(&graph.node[at], at, self.model));
+        let names: Vec<String> = names.collect();
+        if let [alone] = &names[..] {
+            return Error::model(format!("{alone} reads what it computes"));
+        }
+        let more = if nodes.len() > LISTED { ", ..." } else { "" };
+        Error::model(format!(
+            "{} nodes form a cycle, in which each reads what the next one computes: {}{more}",
+            nodes.len(),
+            names.join(", ")
+        ))
     }
 
     /// Refuses the first node whose operator is not supported, and says of each such operator which
@@ -422,7 +452,9 @@ impl<'a> Importer<'a> {
         let node = self.with_inputs(proto, at, operator)?;
         self.builder.narrow.enter(proto)?;
         self.builder.hint = proto.output.first().cloned().unwrap_or_default();
+        self.builder.node = node.label.clone();
         let results = match operator.import {
+            Import::Plain(import) if operator.moves => self.moved(node, import)?,
             Import::Plain(import) => self.plain(node, import)?,
             Import::WithGraphs(import) => {
                 let results = import(self, &node)?;
@@ -450,11 +482,27 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
+    /// The values of a node that only moves the elements of its first input. Strings are moved as their
+    /// positions in a list.
+    fn moved(&mut self, node: Node<'a>, import: Plain) -> Result<Vec<Imported>, Stop> {
+        let (at, of) = match node.optional(0) {
+            Some(Imported::Text(texts)) => {
+                let (at, of) = texts.listed()?;
+                (Imported::Const(at), of)
+            }
+            Some(Imported::Chosen { at, of }) => ((**at).clone(), of.clone()),
+            _ => return self.plain(node, import),
+        };
+        let moved = self.plain(node.with_input(0, at)?, import)?;
+        Ok(moved.iter().map(|at| Imported::chosen(at, &of)).collect::<Result<_>>()?)
+    }
+
     /// The values of a node without graphs. Where integers must be known that are computed when the
     /// model runs, they are sizes that data decide.
     fn plain(&mut self, mut node: Node<'a>, import: Plain) -> Result<Vec<Imported>, Stop> {
         // What is said where sizes do not help either.
         let mut first: Option<Error> = None;
+        let mut equated = 0;
         loop {
             let results = import(&node, &mut self.builder)
                 .and_then(|results| node.finish().map(|()| results));
@@ -471,6 +519,17 @@ impl<'a> Importer<'a> {
                     Error::Input(d) => Error::Model(d),
                     e => e,
                 };
+                // What a branch or loop needs is no matter where it does not run.
+                let nested = self.builder.depth() > 1;
+                if let Some(Unequal(a, b)) = e.cause()
+                    && equated < MOST_EQUATED
+                    && (nested || !self.builder.facts.can_take(*a, *b))
+                    && let Some(again) = self.with_equal(&node, *a, *b)?
+                {
+                    node = again;
+                    equated += 1;
+                    continue;
+                }
                 // Open sizes that must be equal may become one.
                 let open = |Unequal(a, b): &Unequal| a.known().is_none() || b.known().is_none();
                 let misfit = matches!(e, Error::Model(_)) && !e.cause().is_some_and(open);
@@ -487,6 +546,35 @@ impl<'a> Importer<'a> {
                 stop => return Err(stop),
             }
         }
+    }
+
+    /// The node with operands of which two sizes are equal, which a run sees to; nothing where none has
+    /// such an extent.
+    fn with_equal(&mut self, node: &Node<'a>, a: Dim, b: Dim) -> Result<Option<Node<'a>>> {
+        let decided = |d: Dim| self.builder.is_decided(d);
+        let (first, second) = match (a.known(), b.known()) {
+            (Some(_), Some(_)) => return Ok(None),
+            (Some(_), None) => ((b, a), None),
+            (None, Some(_)) => ((a, b), None),
+            // Of one that data decide and another one, that one is taken.
+            (None, None) if decided(a) && !decided(b) => ((a, b), Some((b, a))),
+            (None, None) => ((b, a), Some((a, b))),
+        };
+        for (from, to) in [first].into_iter().chain(second) {
+            let mut again: Option<Node<'a>> = None;
+            for at in 0..node.input_count() {
+                let Some(value @ Imported::Var { shape, .. }) = node.optional(at) else { continue };
+                if shape.contains(&from) {
+                    let shape = shape.iter().map(|d| if *d == from { to } else { *d }).collect();
+                    let value = self.builder.with_shape(value, shape, None);
+                    again = Some(again.as_ref().unwrap_or(node).with_input(at, value)?);
+                }
+            }
+            if again.is_some() {
+                return Ok(again);
+            }
+        }
+        Ok(None)
     }
 
     /// The node with sizes in the place of a list of integers that is computed when the model runs.
@@ -574,23 +662,15 @@ impl<'a> Importer<'a> {
                 continue;
             }
             let value = self.value(name)?.ok_or_else(|| {
-                let later = self.scopes.iter().rev().find_map(|scope| {
-                    let at = *scope.producers.get(name.as_str())?;
-                    Some(label(&scope.graph.node[at], at, self.model))
-                });
-                Error::model(match later {
-                    Some(later) => format!(
-                        "input {position}, `{name}`, is computed only by {later}: the nodes are not in order, or form a cycle"
-                    ),
-                    None => format!("input {position}, `{name}`, is defined nowhere"),
-                })
+                Error::model(format!("input {position}, `{name}`, is defined nowhere"))
             })?;
             if let (Imported::Item { .. }, false) = (&value, operator.takes_lists) {
                 return Err(Error::model(format!(
                     "input {position}, `{name}`, is a sequence or optional, and a tensor is needed"
                 )));
             }
-            if let (Imported::Text(_), false) = (&value, operator.takes_texts) {
+            let takes_texts = operator.takes_texts || (operator.moves && position == 0);
+            if let (Imported::Text(_) | Imported::Chosen { .. }, false) = (&value, takes_texts) {
                 return Err(Error::unsupported(format!(
                     "input {position}, `{name}`, holds strings, which the operator does not take here"
                 )));
@@ -646,6 +726,11 @@ impl<'a> Graphs<'a> for Importer<'a> {
         &mut self.builder
     }
 
+    fn given(&self, value: &Imported) -> Option<(Arc<str>, Tensor)> {
+        let param = value.var().filter(|var| self.params.contains(var))?;
+        Some((param.name().clone(), self.given.get(&**param.name())?.clone()))
+    }
+
     fn graph(&mut self, graph: &'a GraphProto, inputs: &[Imported]) -> Result<Vec<Imported>, Stop> {
         let mut scope = Scope::new(graph, self.model)?;
         let taken =
@@ -667,6 +752,11 @@ impl<'a> Graphs<'a> for Importer<'a> {
         self.scopes.pop();
         outputs
     }
+}
+
+/// Why an axis of an input has its extent, as [`SIZE_REASONS`] holds it.
+fn reason(input: &Arc<str>, Reason { axis, why, .. }: Reason) -> Attr {
+    Attr::List(vec![Attr::Str(input.clone()), Attr::Int(axis as i64), Attr::Str(why)])
 }
 
 /// The version that operators of a domain are written in; 0 where the file does not say it.

@@ -33,6 +33,14 @@ pub(crate) enum Imported {
     },
     /// Strings, which are known at import. Operators on numbers never see them.
     Text(Texts),
+    /// Strings of a list, each by its position in it: which ones they are is known when the model runs.
+    /// Operators on numbers never see them.
+    Chosen {
+        /// The positions, `int64`.
+        at: Box<Imported>,
+        /// The list.
+        of: Texts,
+    },
 }
 
 /// What a value is, without what it is.
@@ -82,9 +90,9 @@ impl Like {
                 let Element { dtype, shape, .. } = &of.element;
                 (dtype.unwrap_or(DType::HANDLE), shape.as_ref().map_or(0, Vec::len))
             });
-            return Err(Error::unsupported(format!(
-                "a value that is {a} of {m} dimensions or {b} of {n}"
-            )));
+            let error = format!("a value that is {a} of {m} dimensions or {b} of {n}");
+            let error = Error::unsupported(error);
+            return Err(if a == b { error.because(RanksDiffer) } else { error });
         }
         Ok(Like { kind, element: joined? })
     }
@@ -96,6 +104,9 @@ impl Like {
         Like { element: Element { shape, ..self.element }, ..self }
     }
 }
+
+/// The cause of an error: tensors that would have to be one have different numbers of dimensions.
+pub(crate) struct RanksDiffer;
 
 /// What is known of the tensors of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -145,6 +156,19 @@ impl Element {
 }
 
 impl Imported {
+    /// The strings of a list that stand at some positions: which ones is known at once where these are.
+    pub(crate) fn chosen(at: &Imported, of: &Texts) -> Result<Imported> {
+        let Some(positions) = at.constant() else {
+            return Ok(Imported::Chosen { at: Box::new(at.clone()), of: of.clone() });
+        };
+        let pick = |k: usize| {
+            let text = usize::try_from(positions.get_i128(k)).ok().and_then(|k| of.values().get(k));
+            text.cloned().ok_or_else(|| Error::internal("a string that is not there"))
+        };
+        let picked = (0..positions.len()).map(pick).collect::<Result<_>>()?;
+        Texts::new(positions.shape(), picked).map(Imported::Text)
+    }
+
     /// A new variable of the graph for a tensor, and its value.
     pub(crate) fn var_of(name: &str, operand: Operand) -> (GraphVar, Imported) {
         let var = GraphVar::tensor(name, tensor_type(&operand));
@@ -160,6 +184,7 @@ impl Imported {
             Imported::Var { shape, .. } => shape.clone(),
             Imported::Item { .. } => Vec::new(),
             Imported::Text(t) => dim::shape(t.shape()),
+            Imported::Chosen { at, .. } => at.shape(),
         }
     }
 
@@ -171,6 +196,7 @@ impl Imported {
             Imported::Var { shape, .. } => shape.len(),
             Imported::Item { .. } => 0,
             Imported::Text(t) => t.shape().len(),
+            Imported::Chosen { at, .. } => at.rank(),
         }
     }
 
@@ -180,7 +206,7 @@ impl Imported {
             Imported::Const(t) => t.dtype(),
             Imported::Sizes(s) => s.dtype,
             Imported::Var { dtype, .. } => *dtype,
-            Imported::Item { .. } | Imported::Text(_) => DType::HANDLE,
+            Imported::Item { .. } | Imported::Text(_) | Imported::Chosen { .. } => DType::HANDLE,
         }
     }
 

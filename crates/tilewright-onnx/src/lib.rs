@@ -16,7 +16,7 @@
 //! * `wire`, `model`, `data`: from bytes to a decoded model and to tensors, safely.
 //! * `functions`: calls of operators that a model defines itself, replaced by their nodes.
 //! * `dims`: the sizes that a model leaves open.
-//! * `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
+//! * `order`: nodes behind those that they read from. `import`: the way through a graph. `node`: what an operator's importer sees. `build`: the
 //!   module that comes about. `fold`: constants that are computed on the way.
 //! * `narrow`: element types of less than a byte, and floats of a byte.
 //! * `texts`: tensors of strings, which are known at import only.
@@ -35,6 +35,7 @@ mod build;
 mod data;
 mod dims;
 mod extents;
+mod facts;
 mod fold;
 mod functions;
 mod graphs;
@@ -45,6 +46,7 @@ mod narrow;
 mod node;
 mod operator;
 mod ops;
+mod order;
 pub mod proto;
 mod registry;
 mod sizes;
@@ -52,5 +54,5 @@ mod texts;
 mod wire;
 
 pub use import::{ImportOptions, import_bytes, import_path};
-pub use model::{Dim, Model, Signature, ValueKind, ValueType, plain_file};
+pub use model::{DataFile, Dim, Model, Signature, ValueKind, ValueType};
 pub use registry::{SupportedOp, supported_ops};

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::ops::Range;
 use std::path::Path;
 
 use prost::Message;
 use tilewright_ir::{DType, Error, Result};
+use tilewright_runtime::file;
 
-use crate::data::Element;
-use crate::data::{self, Folder, element_type};
+use crate::data::{self, Element, External, Folder, element_type};
 use crate::functions;
 use crate::proto::{
-    Bytes, DataType, DimensionValue, ElementTypeProto, GraphProto, ModelProto, TensorProto,
-    TensorTypeProto, TypeValue, ValueInfoProto,
+    Bytes, DataType, DimensionValue, EXTERNAL, ElementTypeProto, GraphProto, ModelProto,
+    TensorProto, TensorTypeProto, TypeValue, ValueInfoProto,
 };
 use crate::wire;
 
@@ -163,39 +164,48 @@ impl fmt::Display for Dim {
     }
 }
 
-/// Opens a plain file.
-///
-/// # Errors
-/// [`Error::Io`] for what is none, or cannot be opened.
-pub fn plain_file(path: &Path) -> Result<File> {
-    let failed = |e: std::io::Error| cannot_read(path, &e.to_string());
-    // Opening another kind of file may wait.
-    if !path.metadata().map_err(failed)?.is_file() {
-        return Err(cannot_read(path, "it is not a plain file"));
-    }
-    File::open(path).map_err(failed)
+/// A file beside a model in which constants lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// As the model names it: relative to the folder of the model.
+    pub name: String,
+    /// The bytes in which they lie, in the order of the file; no two touch.
+    pub parts: Vec<Range<u64>>,
 }
 
-fn cannot_read(path: &Path, why: &str) -> Error {
-    Error::io(format!("cannot read `{}`: {why}", path.display()))
+/// A message of protobuf has fewer bytes.
+const MODEL_END: u64 = 1 << 31;
+
+/// The length of a file that may be a model.
+fn checked_length(file: &File, path: &Path) -> Result<u64> {
+    let length = file.metadata().map_err(|e| file::unreadable(path, &e))?.len();
+    if length >= MODEL_END {
+        return Err(Error::model(format!(
+            "`{}`: the file has {length} bytes, where a model has less than {MODEL_END}",
+            path.display()
+        ))
+        .help("weights of larger models lie in files beside them, as external data"));
+    }
+    Ok(length)
 }
 
 impl Model {
     /// Reads a model file. Fails where it cannot be read or is no ONNX model.
     pub fn read(path: impl AsRef<Path>) -> Result<Model> {
         let path = path.as_ref();
-        Model::read_file(&plain_file(path)?, path)
+        let file = file::open(path).map_err(|e| file::unreadable(path, &e))?;
+        Model::read_file(&file, path)
     }
 
     /// Reads a model from the start of an open file, which `path` names.
     pub fn read_file(mut file: &File, path: &Path) -> Result<Model> {
-        let failed = |e: std::io::Error| cannot_read(path, &e.to_string());
-        let length = file.metadata().map_err(failed)?.len();
+        let failed = |e: std::io::Error| file::unreadable(path, &e);
+        let length = checked_length(file, path)?;
         let mut bytes = Vec::new();
         let expected = usize::try_from(length).unwrap_or(usize::MAX);
-        bytes
-            .try_reserve_exact(expected)
-            .map_err(|_| cannot_read(path, &format!("no memory for {expected} bytes")))?;
+        bytes.try_reserve_exact(expected).map_err(|_| {
+            failed(std::io::Error::other(format!("no memory for {expected} bytes")))
+        })?;
         file.rewind().map_err(failed)?;
         file.take(length).read_to_end(&mut bytes).map_err(failed)?;
         Self::new(path.display().to_string(), bytes.into(), Folder::of(path))
@@ -204,7 +214,8 @@ impl Model {
     /// Decodes a model from an open file that is mapped: what it says of its inputs and nodes is read,
     /// and weights are as long as nothing asks for their elements.
     pub fn map_file(file: &File, path: &Path) -> Result<Model> {
-        let bytes = data::mapped(file).map_err(|e| cannot_read(path, &e.to_string()))?;
+        checked_length(file, path)?;
+        let bytes = data::mapped(file).map_err(|e| file::unreadable(path, &e))?;
         Self::new(path.display().to_string(), Bytes::from_owner(bytes), Folder::of(path))
     }
 
@@ -214,10 +225,9 @@ impl Model {
         Self::new(name.into(), bytes.into(), None)
     }
 
-    /// The files beside the model in which constants lie, each once, as the model names them: relative
-    /// to its folder. `None` where that is not known: a model with graphs inside of its nodes is not
-    /// looked through.
-    pub fn data_files(&self) -> Option<Vec<String>> {
+    /// The files beside the model in which constants lie, each once, in the order of their names. `None`
+    /// where that is not known: a model with graphs inside of its nodes is not looked through.
+    pub fn data_files(&self) -> Option<Vec<DataFile>> {
         let attributes = self.graph.node.iter().flat_map(|node| &node.attribute);
         let mut tensors: Vec<&TensorProto> = self.graph.initializer.iter().collect();
         for attribute in attributes {
@@ -226,12 +236,18 @@ impl Model {
             }
             tensors.extend(attribute.t.as_deref());
         }
-        let entries = tensors.into_iter().flat_map(|t| &t.external_data);
-        let mut names: Vec<String> =
-            entries.filter(|e| e.key == "location").map(|e| e.value.clone()).collect();
-        names.sort();
-        names.dedup();
-        Some(names)
+        let mut files: BTreeMap<&str, Vec<Range<u64>>> = BTreeMap::new();
+        for tensor in tensors.into_iter().filter(|t| t.data_location == EXTERNAL) {
+            let external = External::of(tensor).ok()?;
+            let bytes = external.length.or_else(|| data::stored_bytes(tensor))?;
+            let end = external.offset.checked_add(bytes)?;
+            files.entry(external.location).or_default().push(external.offset..end);
+        }
+        let file = |(name, parts): (&str, _)| DataFile {
+            name: name.to_owned(),
+            parts: data::merged(parts),
+        };
+        Some(files.into_iter().map(file).collect())
     }
 
     fn new(name: String, bytes: Bytes, folder: Option<Folder>) -> Result<Model> {
@@ -260,13 +276,9 @@ impl Model {
             Error::model("the file has no graph: it is truncated or no ONNX model")
         })?;
         let standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
-        let mut opsets = model.opset_import.iter().filter(|o| standard(&o.domain));
-        let opset = match (opsets.next(), opsets.next()) {
-            (opset, None) => opset.map_or(0, |o| o.version),
-            (_, Some(_)) => {
-                return Err(Error::model("the file gives the version of ONNX's operators twice"));
-            }
-        };
+        // Of several entries of a domain the last one counts, as in ONNX Runtime.
+        let opset = model.opset_import.iter().rfind(|o| standard(&o.domain));
+        let opset = opset.map_or(0, |o| o.version);
         if model.opset_import.is_empty() {
             return Err(Error::model(
                 "the file does not say which version of ONNX's operators it uses",
@@ -388,6 +400,11 @@ pub(crate) fn described(
                 // The tensors of a sequence need not have the same extents.
                 let dims = dims.map(|dims| vec![Dim::Open; dims.len()]);
                 return Ok((ValueKind::Sequence, dtype, dims));
+            }
+            TypeValue::Map(_) => {
+                return Err(Error::unsupported("it is a sequence of maps; maps are not supported")
+                    .note("`ZipMap` makes them of the scores of classes, which come as a matrix without it")
+                    .help("export the model without it: with skl2onnx by `options={'zipmap': False}`, with onnxmltools by `zipmap=False`"));
             }
             _ => "a sequence of values that are no tensors",
         },

@@ -39,6 +39,8 @@ pub(crate) struct Operator {
     pub(crate) takes_lists: bool,
     /// Whether its inputs may be strings.
     pub(crate) takes_texts: bool,
+    /// Whether it only moves the elements of its first input, which may be strings then.
+    pub(crate) moves: bool,
 }
 
 /// An operator that is supported from a version on.
@@ -49,7 +51,15 @@ pub(crate) const fn op(
     import: Plain,
 ) -> Operator {
     let (versions, import) = ((first, OPSETS.1), Import::Plain(import));
-    Operator { name, versions, max_inputs, import, takes_lists: false, takes_texts: false }
+    Operator {
+        name,
+        versions,
+        max_inputs,
+        import,
+        takes_lists: false,
+        takes_texts: false,
+        moves: false,
+    }
 }
 
 /// The same with graphs of its own, whose inputs may be anything.
@@ -60,7 +70,15 @@ pub(crate) const fn graphs(
     import: WithGraphs,
 ) -> Operator {
     let (versions, import) = ((first, OPSETS.1), Import::WithGraphs(import));
-    Operator { name, versions, max_inputs, import, takes_lists: true, takes_texts: true }
+    Operator {
+        name,
+        versions,
+        max_inputs,
+        import,
+        takes_lists: true,
+        takes_texts: true,
+        moves: false,
+    }
 }
 
 /// The same, whose inputs may be sequences and optionals.
@@ -71,6 +89,11 @@ pub(crate) const fn lists(operator: Operator) -> Operator {
 /// The same, whose inputs may be strings.
 pub(crate) const fn texts(operator: Operator) -> Operator {
     Operator { takes_texts: true, ..operator }
+}
+
+/// The same, which only moves the elements of its first input.
+pub(crate) const fn moves(operator: Operator) -> Operator {
+    Operator { moves: true, ..operator }
 }
 
 /// The same, up to a version.

@@ -8,9 +8,9 @@ use tilewright_ir::{Error, Result};
 use crate::build::Plain;
 use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
-    arithmetic, attention, constants, contraction, dynamic, indexed, list, loss, microsoft, ml,
-    movement, narrow, nested, norm, pool, quantize, quantized, quantized_recurrent, random,
-    recurrent, reduce, resize, sample, signal, text,
+    arithmetic, attention, constants, contraction, dynamic, features, indexed, linear, list, loss,
+    microsoft, ml, movement, narrow, nested, norm, pool, qlinear, quantize, quantized,
+    quantized_recurrent, random, recurrent, reduce, resize, sample, signal, text, trees,
 };
 
 /// The operators of each domain; the domains are sorted by name.
@@ -26,6 +26,7 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
             indexed::OPERATORS,
             list::OPERATORS,
             loss::OPERATORS,
+            microsoft::PLAIN,
             ml::OPERATORS,
             movement::OPERATORS,
             narrow::OPERATORS,
@@ -43,9 +44,9 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
             text::OPERATORS,
         ],
     ),
-    ("ai.onnx.ml", &[ml::ML]),
+    ("ai.onnx.ml", &[features::OPERATORS, linear::OPERATORS, ml::ML, trees::OPERATORS]),
     ("ai.onnx.preview", &[attention::PREVIEW]),
-    (MICROSOFT_DOMAIN, &[microsoft::OPERATORS, quantized_recurrent::OPERATORS]),
+    (MICROSOFT_DOMAIN, &[microsoft::OPERATORS, qlinear::OPERATORS, quantized_recurrent::OPERATORS]),
 ];
 
 /// A domain, and its operators, sorted by name. ONNX's own domain has no name. Those of

@@ -63,7 +63,10 @@ pub(crate) fn run(
                 (0..t.len()).map(|i| i64::try_from(t.get_i128(i)).ok().map(Integer::from)).collect()
             }
             Imported::Const(_) => Vec::new(),
-            Imported::Var { .. } | Imported::Item { .. } | Imported::Text(_) => return Ok(None),
+            Imported::Var { .. }
+            | Imported::Item { .. }
+            | Imported::Text(_)
+            | Imported::Chosen { .. } => return Ok(None),
         };
         machine.memory.insert(buffer.id(), values);
     }
@@ -194,10 +197,7 @@ impl Machine {
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b)?,
             ExprKind::Call(CallTarget::Intrin(Intrin::Abs), args) => {
                 let value = self.expr(args.first()?)?;
-                match value.is_less(0)? {
-                    true => Integer::from(0).minus(value)?,
-                    false => value,
-                }
+                value.max(Integer::from(0).minus(value)?)?
             }
             _ => return None,
         })
@@ -240,8 +240,10 @@ impl Machine {
             BinOp::Add => x.plus(y),
             BinOp::Sub => x.minus(y),
             BinOp::Mul => x.times(y),
-            BinOp::FloorDiv | BinOp::TruncDiv => x.divided(y).map(|(q, _)| q),
-            BinOp::FloorMod | BinOp::TruncMod => x.divided(y).map(|(_, r)| r),
+            BinOp::FloorDiv => x.floordiv(y),
+            BinOp::TruncDiv => x.truncdiv(y),
+            BinOp::FloorMod => x.minus(x.floordiv(y)?.times(y)?),
+            BinOp::TruncMod => x.minus(x.truncdiv(y)?.times(y)?),
             BinOp::Max => x.max(y),
             BinOp::Min => x.min(y),
             BinOp::Eq => truth(x.equals(y)?),

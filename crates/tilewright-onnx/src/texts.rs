@@ -65,6 +65,13 @@ impl Texts {
         &self.values
     }
 
+    /// The positions of the strings in a list of them, and the list.
+    pub(crate) fn listed(&self) -> Result<(Tensor, Texts)> {
+        let positions: Vec<i64> = (0..self.values.len() as i64).collect();
+        let list = Texts { shape: vec![self.values.len()], values: self.values.clone() };
+        Ok((Tensor::from_slice(&self.shape, &positions)?, list))
+    }
+
     /// The bytes of the strings along one more axis, which is as long as the longest of them and not
     /// empty.
     pub(crate) fn to_bytes(&self) -> Result<Tensor> {

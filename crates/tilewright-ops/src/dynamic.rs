@@ -8,7 +8,7 @@ use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc};
 
 use crate::loops::{cells, each, get, one_cell, set};
-use crate::operand::{Operand, Scalar, require_number, unsupported_type};
+use crate::operand::{Operand, Scalar, before, require_number, unsupported_type};
 
 fn zero() -> Expr {
     Expr::i32(0)
@@ -81,7 +81,8 @@ pub fn positions(x: &Operand, found: Dim) -> Result<TensorFunc> {
 }
 
 /// Which rows of a matrix are the first of their kind, and the number of the kind of each row: in the
-/// order of the rows, or where `sorted` in the order of their elements, column by column. Parameters:
+/// order of the rows, or where `sorted` in the order of their elements, column by column. `NaN` is equal
+/// to itself and comes after all numbers, as in numpy. Parameters:
 /// the matrix `[n, m]`, whether each row is a first one `bool[n]`, the numbers `int64[n]`. Takes time
 /// in proportion to the square of the number of rows.
 ///
@@ -103,8 +104,8 @@ pub fn unique_kinds(x: &Operand, sorted: bool) -> Result<TensorFunc> {
         let columns = each("c", m, |c| {
             let at = |row: &Expr| Expr::load(&from, vec![row.clone(), c.clone()]);
             let less = set(&order, Expr::i32(-1));
-            let more = Stmt::guard(at(b).less(at(a)), set(&order, Expr::i32(1)));
-            let decide = Stmt::if_else(at(a).less(at(b)), less, more);
+            let more = Stmt::guard(before(at(b), at(a)), set(&order, Expr::i32(1)));
+            let decide = Stmt::if_else(before(at(a), at(b)), less, more);
             Stmt::guard(get(&order).equal(0), decide)
         });
         Stmt::seq([set(&order, zero()), columns])

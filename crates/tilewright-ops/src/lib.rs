@@ -15,7 +15,7 @@
 //! * [`check`]: data that stop the run where they are not what they must be.
 //! * [`quantize`]: integers that stand for floats; [`narrow`]: floats and integers of less than a byte or of one.
 //! * [`recurrent`]: LSTM, GRU and RNN, step by step; [`linear_attention`]: attention that is so too.
-//! * Determinants of matrices: [`matrix`].
+//! * Determinants of matrices: [`matrix`]; ensembles of decision trees: [`trees`]; probabilities of pairs: [`coupling`].
 //! * [`creation`]: tensors from nothing but parameters.
 //!
 //! Sizes are numbers or open ([`Dim`]): many operators work with both, the others
@@ -46,6 +46,7 @@
 
 pub mod check;
 pub mod contraction;
+pub mod coupling;
 pub mod creation;
 pub mod dynamic;
 pub mod einsum;
@@ -68,6 +69,7 @@ pub mod sample;
 pub mod subpixel;
 pub mod te;
 mod top_k;
+pub mod trees;
 pub mod window;
 
 use tilewright_ir::Dim;

@@ -9,7 +9,7 @@ use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::creation::diagonal;
 use crate::operand::{
-    Operand, Scalar, advice, at_broadcast, broadcast_shapes, first, normalize_axis, placeholders,
+    Operand, Scalar, at_broadcast, broadcast_shapes, first, normalize_axis, placeholders,
     require_number, require_same, unequal, unsupported_type,
 };
 use crate::te::{self, Axis, Reducer, Stage, Tensor};
@@ -158,9 +158,10 @@ pub fn split<D: Into<Dim> + Copy>(x: &Operand, axis: i64, sizes: &[D]) -> Result
     let axis = normalize_axis(name, axis, x.rank())?;
     let total = sizes.iter().fold(Dim::from(0), |n, &d| n + d);
     if sizes.is_empty() || total != x.shape[axis] || total == usize::MAX {
-        return Err(Error::input(format!(
+        let error = Error::input(format!(
             "{name}: the sizes {sizes:?} do not add up to axis {axis} of {x}"
-        )));
+        ));
+        return Err(unequal(error, [(x.shape[axis], total)]));
     }
     let t = x.placeholder("x");
     let mut start = Dim::from(0);
@@ -268,21 +269,22 @@ pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(
             None if v < 0 => whole.plus(v),
             None => Some(v.min(i32::MAX.into()).into()),
         },
-        open => match open.is_less(0)? {
-            true => open.plus(whole),
-            false => Some(open),
+        open => match open.is_less(0) {
+            Some(true) => open.plus(whole),
+            Some(false) => Some(open),
+            // The extent is added as often as it is negative: once, or not at all.
+            None => {
+                let is_position = open.plus(1)?.max(0)?.min(1)?;
+                open.plus(whole.times(Integer::from(1).minus(is_position)?)?)
+            }
         },
     };
     let clamp = |v: Integer, high: Integer| match v.number() {
         _ if v == high => Some(high),
         // No extent is longer.
         Some(v) if v >= i64::from(i32::MAX) => Some(high),
-        _ => match v.is_less(0) {
-            Some(true) => Some(Integer::from(0)),
-            Some(false) => v.min(high),
-            // A bound that counts from the end may lie before the first element.
-            None => Integer::from(v.dim()?.max(0)).min(high),
-        },
+        // A bound that counts from the end may lie before the first element.
+        _ => v.max(0)?.min(high),
     };
     let (first, end) = (wrap(bounds.0)?, wrap(bounds.1)?);
     let (start, way, is_inside) = match step > 0 {
@@ -298,11 +300,7 @@ pub fn positions(extent: Dim, bounds: (Integer, Integer), step: i64) -> Option<(
             (start, way, first == last || first.is_less(0) == Some(false))
         }
     };
-    let way = match way.is_less(0) {
-        Some(true) => Dim::from(0),
-        Some(false) => way.dim()?,
-        None => way.dim()?.max(0),
-    };
+    let way = way.max(0)?.dim()?;
     // There may be no element at all.
     let way = if is_inside { way } else { way.min(extent) };
     let step = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX).min(i32::MAX as usize);
@@ -603,9 +601,10 @@ pub fn space_to_depth(x: &Operand, block: usize) -> Result<TensorFunc> {
     let [n, c, h, w] = x.shape[..] else {
         return Err(Error::input(format!("{name}: {x} must be [N, C, H, W]")));
     };
-    if block == 0 || h.modulo(block) != 0 || w.modulo(block) != 0 {
+    let blocks = |d: Dim| d.floordiv(block) * block;
+    if block == 0 || blocks(h) != h || blocks(w) != w {
         let error = Error::input(format!("{name}: {x} in blocks of {block}"));
-        return Err(advice(error, &[h, w]));
+        return Err(unequal(error, [(h, blocks(h)), (w, blocks(w))]));
     }
     let c = c.fixed(name)?;
     let depth = c.saturating_mul(block).saturating_mul(block);

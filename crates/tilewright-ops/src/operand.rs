@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tilewright_ir::dim::Fact;
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, dim};
 
 use crate::te::{self, Tensor};
@@ -165,10 +166,16 @@ pub fn advice(error: Error, sizes: &[Dim]) -> Error {
             names.push(flag);
         }
     }
-    match names.is_empty() {
-        true => error,
-        false => error.help(format!("if they are equal, give the sizes: {}", names.join(" "))),
+    if names.is_empty() {
+        return error;
     }
+    let mut help = format!("if they are equal, give the sizes: {}", names.join(" "));
+    if let [a, b] = sizes
+        && let Some(Fact::Within(v, least, most)) = Fact::of_equal(*a, *b, &|_| true)
+    {
+        help += &format!("; or the range in which they are: --dim {}={least}..{most}", v.name());
+    }
+    error.help(help)
 }
 
 /// The index into a tensor of shape `shape`, which broadcasts to `out`, at `i` in the latter.
@@ -300,6 +307,16 @@ pub(crate) fn zero_at(zero: &Tensor, at: &Expr, count: Dim) -> Expr {
 pub(crate) fn centred(value: Expr, zero: &Option<Tensor>, at: &Expr, count: Dim) -> Expr {
     let value = value.cast(DType::I32);
     zero.iter().fold(value, |v, z| v - zero_at(z, at, count).cast(DType::I32))
+}
+
+/// Whether a value comes before another one in the order in which `NaN` is equal to itself, and comes after
+/// all numbers.
+pub(crate) fn before(a: Expr, b: Expr) -> Expr {
+    let less = a.clone().less(b.clone());
+    match a.dtype().is_float() {
+        false => less,
+        true => less.or(call(Intrin::IsNan, b).and(!call(Intrin::IsNan, a))),
+    }
 }
 
 /// Requires a floating-point type.

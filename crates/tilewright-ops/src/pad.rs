@@ -3,7 +3,7 @@
 use tilewright_ir::dim::Integer;
 use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc};
 
-use crate::movement::{injective, undecided};
+use crate::movement::injective;
 use crate::operand::{Operand, Scalar};
 use crate::te::{self, Tensor};
 
@@ -24,8 +24,7 @@ pub enum PadMode {
 /// Parameters: `x`, the result.
 ///
 /// # Errors
-/// [`Error::Input`] where the numbers do not fit, [`Error::Unsupported`] where it is open whether
-/// one is negative.
+/// [`Error::Input`] where the numbers do not fit.
 pub fn pad<I: Into<Integer> + Copy>(
     x: &Operand,
     before: &[I],
@@ -79,9 +78,6 @@ fn paddings<I: Into<Integer> + Copy>(
     }
     let along = |a: usize| {
         let (before, after) = (before[a].into(), after[a].into());
-        if before.is_less(0).is_none() || after.is_less(0).is_none() {
-            return Err(undecided("pad", a, x.shape[a], &[before, after]));
-        }
         Padding::new(x.shape[a], before, after).ok_or_else(|| {
             Error::input(format!(
                 "pad: {before} and {after} cells do not fit around axis {a} of {x}"
@@ -118,7 +114,7 @@ impl Padding {
     /// `None` where more is cut off than there is, or the result is too long.
     fn new(extent: Dim, before: Integer, after: Integer) -> Option<Self> {
         let zero = Integer::from(0);
-        let cut = |v: Integer| if v.is_less(0)? { zero.minus(v) } else { Some(zero) };
+        let cut = |v: Integer| zero.minus(v)?.max(0);
         let kept = Integer::from(extent).minus(cut(before)?)?.minus(cut(after)?)?;
         let (lead, behind) = (before.max(0)?, after.max(0)?);
         let count = kept.plus(lead)?.plus(behind)?;

@@ -4,7 +4,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result, TensorFunc, dim};
 
 use crate::elementwise::pow_const;
 use crate::operand::{
-    Operand, accumulator, call, int, require_float, require_number, rounded, working,
+    Operand, accumulator, call, int, require_float, require_number, rounded, unequal, working,
 };
 use crate::reduce::{self, Reduction};
 use crate::te::{self, Axis, Reducer, Tensor};
@@ -323,7 +323,7 @@ pub struct Blocks {
     /// `[N, C * K1 * K2 * ..., L]`: the `L` blocks of each example.
     pub x: Operand,
     /// Extents of the image.
-    pub image: Vec<usize>,
+    pub image: Vec<Dim>,
     /// Extents of a block.
     pub block: Vec<usize>,
     /// Distance of blocks, one a spatial axis.
@@ -345,7 +345,7 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     require_number(name, p.x.dtype)?;
     let windows = Windows {
         op: name,
-        extents: &te::dims(&p.image),
+        extents: &p.image,
         kernel: &p.block,
         strides: &p.strides,
         dilations: &p.dilations,
@@ -356,22 +356,21 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
     }
     .check()?;
     let cells: usize = p.block.iter().product();
-    let blocks = dim::fixed(&windows.iter().map(|w| w.count).collect::<Vec<_>>(), name)?;
-    let blocks: usize = blocks.iter().product();
-    let &[n, rows, count] = p.x.fixed(name)?.as_slice() else {
+    let blocks = dim::product(windows.iter().map(|w| w.count));
+    let [n, rows, count] = p.x.shape[..] else {
         return Err(Error::input(format!("{name}: {} must be [N, C * K, L]", p.x)));
     };
-    if count != blocks || rows % cells != 0 {
-        return Err(Error::input(format!(
-            "{name}: {} does not hold {blocks} blocks of {cells} cells",
-            p.x
-        )));
+    let whole = rows.floordiv(cells.max(1)) * cells;
+    if count != blocks || whole != rows {
+        let error =
+            Error::input(format!("{name}: {} does not hold {blocks} blocks of {cells} cells", p.x));
+        return Err(unequal(error, [(count, blocks), (rows, whole)]));
     }
     let x = p.x.placeholder("x");
     let work = working(p.x.dtype);
     let over: Vec<Axis> =
         (0..).zip(&p.block).map(|(a, &d)| te::reduce_axis(d, format!("k{a}"))).collect();
-    let shape = te::dims(&[&[n, rows / cells], &p.image[..]].concat());
+    let shape = [&[n, rows.floordiv(cells.max(1))], &p.image[..]].concat();
     let sum = te::compute_over(accumulator(name, p.x.dtype), data_axes(&shape), |i| {
         let mut row = i[1].clone();
         let mut block = Expr::i32(0);

@@ -100,7 +100,9 @@ pub(crate) fn reduced(
             let acc = run(with_suffix(), Reducer::Sum, &value);
             match dtype.is_float() {
                 true => then(acc, &|e| shared(e, count)),
-                false => then(acc, &|e| Expr::binary(BinOp::TruncDiv, e, count.long().cast(dtype))),
+                false => then(acc, &|e| {
+                    Expr::binary(BinOp::TruncDiv, e, count.max(1).long().cast(dtype))
+                }),
             }
         }
         Reduction::SumSquare => rounded(name, run(acc_name(), Reducer::Sum, &square), dtype),

@@ -19,7 +19,7 @@ mod open;
 mod parameters;
 
 pub use parameters::{Coordinates, Interpolation, Nearest, Resize, ratio};
-use parameters::{TABLE_LIMIT, Tables, tap_range};
+use parameters::{HALF_WIDTH, TABLE_LIMIT, Tables, tap_range};
 
 use crate::operand::{Operand, require_float, rounded, working};
 use crate::te::{self, Axis, Reducer, Tensor};
@@ -232,38 +232,42 @@ impl Resize {
         if scale <= 0.0 || scale.is_infinite() {
             return Err(Error::input(format!("resize: axis {axis}: the scale is {scale}")));
         }
-        if self.crop.is_some() || (self.antialias && scale.is_nan()) {
+        if self.crop.is_some() {
             extent.fixed("resize")?;
             size.fixed("resize")?;
         }
         open::tables(self, axis).map(Along::Open)
     }
 
-    /// Where cell `o` of the result lies among the elements.
+    /// Where cell `o` of the result lies among the elements. Which neighbour is the nearest is decided in
+    /// `float32`, each operation rounded, as by those who wrote the models: 12 / 0.6 is 20.
     fn coordinate(&self, axis: usize, extent: usize, o: f64) -> f64 {
-        let (size, scale) = (self.sizes[axis].known().unwrap_or(1), self.scales[axis]);
+        let nearest = matches!(self.mode, Interpolation::Nearest(_));
+        let rounded = |v: f64| if nearest { f64::from(v as f32) } else { v };
+        let (size, scale) = (self.sizes[axis].known().unwrap_or(1), rounded(self.scales[axis]));
+        let (extent, end) = (extent as f64, extent as f64 - 1.0);
         if let Some([first, last]) = self.crop.as_ref().map(|crop| crop[axis]) {
-            let end = extent as f64 - 1.0;
             return match size {
-                1 => (first + last) / 2.0 * end,
-                _ => first * end + o * (last - first) * end / (size as f64 - 1.0),
+                1 => rounded((first + last) / 2.0 * end),
+                _ => {
+                    let along = rounded(rounded(o * rounded(last - first)) * end);
+                    rounded(rounded(first * end) + rounded(along / (size as f64 - 1.0)))
+                }
             };
         }
-        let half = (o + 0.5) / scale - 0.5;
-        let (extent, width) = (extent as f64, scale * extent as f64);
+        let half = rounded(rounded((o + 0.5) / scale) - 0.5);
+        let width = rounded(scale * extent);
         match self.coordinates {
             Coordinates::HalfPixel => half,
-            Coordinates::PytorchHalfPixel => {
-                if size > 1 {
-                    half
-                } else {
-                    0.0
-                }
+            Coordinates::PytorchHalfPixel if size > 1 => half,
+            Coordinates::PytorchHalfPixel => 0.0,
+            Coordinates::HalfPixelSymmetric => {
+                let rest = rounded(1.0 - rounded(size as f64 / width));
+                rounded(rounded(extent / 2.0 * rest) + half)
             }
-            Coordinates::HalfPixelSymmetric => half + extent / 2.0 * (1.0 - size as f64 / width),
             Coordinates::AlignCorners if width == 1.0 || size == 1 => 0.0,
-            Coordinates::AlignCorners => o * (extent - 1.0) / (width - 1.0),
-            Coordinates::Asymmetric => o / scale,
+            Coordinates::AlignCorners => rounded(rounded(o * end) / rounded(width - 1.0)),
+            Coordinates::Asymmetric => rounded(o / scale),
         }
     }
 
@@ -322,8 +326,8 @@ impl Resize {
 impl Nearest {
     fn of(self, x: f64) -> f64 {
         match self {
-            Nearest::RoundPreferFloor => (x - 0.5).ceil(),
-            Nearest::RoundPreferCeil => (x + 0.5).floor(),
+            Nearest::RoundPreferFloor => (x - (0.5 + HALF_WIDTH)).ceil(),
+            Nearest::RoundPreferCeil => (x + (0.5 + HALF_WIDTH)).floor(),
             Nearest::Floor => x.floor(),
             Nearest::Ceil => x.ceil(),
         }

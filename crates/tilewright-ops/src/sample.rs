@@ -219,8 +219,9 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
                     false => ((g + 1.0) * &d - 1.0) * 0.5,
                 };
                 match p.outside {
-                    Outside::Zeros => bounded(at, extents[a]),
-                    Outside::Border => at.max(0.0).min(last.clone()),
+                    // The cells of the taps move to the border, not the position: a cubic has other
+                    // weights there.
+                    Outside::Zeros | Outside::Border => bounded(at, extents[a]),
                     Outside::Reflection => reflected(at, edges.0, edges.1.clone()),
                 }
             });

@@ -8,10 +8,10 @@
 //! first, by a loop of comparisons only, which runs in vectors.
 
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Intrin, Result, Stmt, TensorFunc, Var};
+use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, Stmt, TensorFunc, Var};
 
 use crate::loops::{buffers, cells_along, each, get, one_cell, set, with};
-use crate::operand::{Operand, normalize_axis, require_number};
+use crate::operand::{Operand, before, normalize_axis, require_number};
 use crate::te;
 
 /// The `k` largest or smallest elements along an axis, the best first; of equal ones that with the
@@ -95,14 +95,7 @@ impl Heap {
     /// order, in which all `NaN` are equal.
     fn before(&self, a: &Expr, b: &Expr) -> Expr {
         let (low, high) = if self.largest { (b, a) } else { (a, b) };
-        let less = low.clone().less(high.clone());
-        match a.dtype().is_float() {
-            false => less,
-            true => {
-                let nan = |e: &Expr| Expr::intrin(Intrin::IsNan, vec![e.clone()]);
-                less.or(nan(high).and(!nan(low)))
-            }
-        }
+        before(low.clone(), high.clone())
     }
 
     /// Whether the element of the heap at `a` comes after the one at `b`: a total order.

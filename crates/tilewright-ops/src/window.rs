@@ -116,16 +116,16 @@ impl Windows<'_> {
         let mut count = extent.ceildiv(stride);
         if self.same.is_none() {
             let room = extent + begin + end;
+            // With `ceil`, the only window may end outside.
+            let over = if self.ceil { stride - 1 } else { 0 };
             // What runs the program sees to it that open extents are not negative.
-            if room.known().is_some_and(|room| room < span) {
+            if room.known().is_some_and(|room| room + over < span) {
                 return Err(misfit(room));
             }
-            let free = room - span;
-            count = free.floordiv(stride) + 1;
+            count = (room + over - span).floordiv(stride) + 1;
             if self.ceil {
                 // The last window starts inside, or in the padding before it.
-                let most = (extent + begin).ceildiv(stride);
-                count = count.max((free.ceildiv(stride) + 1).min(most));
+                count = count.min((extent + begin).ceildiv(stride));
             }
         }
         let (past, beyond) = (false, false);

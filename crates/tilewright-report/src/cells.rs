@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use tilewright::unstable::graph::layout::Layout;
-use tilewright::unstable::ir::dim;
+use tilewright_ir::dim;
+use tilewright_layout::TiledLayout;
 
 /// Cells in a row of a table, and rows.
 const COLUMNS: i64 = 16;
@@ -13,7 +13,7 @@ const MOST: i64 = 4096;
 
 /// Tables that show a layout: the start of memory, where padding starts if that is further on, and
 /// where a corner of the logical tensor lies. None where its size is open.
-pub fn tables(layout: &Layout) -> Vec<String> {
+pub fn tables(layout: &TiledLayout) -> Vec<String> {
     let Some(layout) = Numbers::of(layout) else { return Vec::new() };
     // Places are computed without a check below.
     let size = layout.physical().iter().try_fold(1i64, |n, d| n.checked_mul(*d));
@@ -47,7 +47,7 @@ struct Digits {
 }
 
 impl Numbers {
-    fn of(layout: &Layout) -> Option<Numbers> {
+    fn of(layout: &TiledLayout) -> Option<Numbers> {
         let numbers = |list: &[_]| -> Option<Vec<i64>> {
             dim::known(list)?.into_iter().map(|n| i64::try_from(n).ok()).collect()
         };
@@ -278,10 +278,10 @@ fn label(open: &[usize], index: &[i64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright::unstable::graph::layout::physical::Split;
+    use tilewright_layout::tiled::Split;
 
     /// Every cell of the memory holds what the layout says, and the rest is padding.
-    fn check(layout: &Layout) {
+    fn check(layout: &TiledLayout) {
         let numbers = Numbers::of(layout).expect("no size is open");
         let memory = Memory::new(&numbers);
         let mut padding = None;
@@ -305,14 +305,14 @@ mod tests {
         assert_eq!(text.contains("<td class=p>"), padding.is_some(), "{layout}: {text}");
     }
 
-    fn blocked(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> Layout {
-        Layout::blocked(shape, axes, blocks).expect("a layout")
+    fn blocked(shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]) -> TiledLayout {
+        TiledLayout::blocked(shape, axes, blocks).expect("a layout")
     }
 
     #[test]
     fn every_cell_is_where_the_layout_puts_it() {
-        check(&Layout::identity(&[0i64; 0]));
-        check(&Layout::identity(&[2, 3, 20]));
+        check(&TiledLayout::identity(&[0i64; 0]));
+        check(&TiledLayout::identity(&[2, 3, 20]));
         check(&blocked(&[1, 5, 2, 3], &[0, 2, 3, 1], &[]));
         check(&blocked(&[2, 65, 3, 3], &[0, 1, 2, 3, 1], &[(1, 16)]));
         check(&blocked(&[5, 9], &[1, 0, 1, 0], &[(0, 4), (1, 4)]));
@@ -327,8 +327,8 @@ mod tests {
 
     #[test]
     fn there_are_no_tables_of_nothing_or_of_too_much() {
-        assert!(tables(&Layout::identity(&[3i64, 0])).is_empty());
-        assert!(tables(&Layout::identity(&[1i64 << 40, 1 << 40])).is_empty());
+        assert!(tables(&TiledLayout::identity(&[3i64, 0])).is_empty());
+        assert!(tables(&TiledLayout::identity(&[1i64 << 40, 1 << 40])).is_empty());
     }
 
     #[test]

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::layout::{Layout, Left, Policy};
-use tilewright::unstable::ir::GraphExpr;
-use tilewright::unstable::plan::Use;
-use tilewright::{Module, Target};
+use tilewright_driver::{Module, Target};
+use tilewright_ir::GraphExpr;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::Use;
+use tilewright_layout::{ConvLayout, Left, TiledLayout};
 
 use crate::times::Times;
 use crate::writing::list;
@@ -102,7 +102,7 @@ impl Kinds {
                 }
             }
             for way in plan.problem.calls.iter().flat_map(|call| &call.alternatives) {
-                if way.name.parse::<Policy>().is_err() {
+                if way.name.parse::<ConvLayout>().is_err() {
                     continue;
                 }
                 for used in &way.writes {
@@ -123,14 +123,14 @@ impl Kinds {
         kinds
     }
 
-    pub(crate) fn number(&self, layout: &Layout) -> usize {
+    pub(crate) fn number(&self, layout: &TiledLayout) -> usize {
         match layout.is_identity() {
             true => 0,
             false => self.numbers.get(&layout.to_string()).copied().unwrap_or(0),
         }
     }
 
-    pub(crate) fn name(&self, layout: &Layout) -> &str {
+    pub(crate) fn name(&self, layout: &TiledLayout) -> &str {
         &self.names[self.number(layout)]
     }
 
@@ -142,7 +142,7 @@ impl Kinds {
 
 /// A short name of a layout: a letter for each physical axis, outermost first; a capital where the
 /// axis is divided, and the block before the letter of the rest (`aBcd16b`).
-pub(crate) fn tag(layout: &Layout) -> String {
+pub(crate) fn tag(layout: &TiledLayout) -> String {
     let mut text = String::new();
     for (d, k) in &layout.order {
         let letter = char::from_digit(*d as u32 + 10, 36).unwrap_or('?');

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright::unstable::plan::Use;
+use tilewright_layout::solver::Use;
 
 use crate::function::FunctionReport;
 use crate::layers::{self, HEIGHT, Line, Net};

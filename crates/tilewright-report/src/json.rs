@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tilewright::unstable::graph::layout::Left;
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::ir::Stored;
-use tilewright::unstable::layout::Port;
-use tilewright::unstable::plan::{Certificate, Options, Plan, solve};
-use tilewright::unstable::pricing::{Change, Prices};
-use tilewright::{Error, Result};
+use tilewright_driver::layout::Port;
+use tilewright_driver::pricing::{Change, Prices};
+use tilewright_driver::{Error, Result};
+use tilewright_layout::Left;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Certificate, Options, Solution, solve};
+use tilewright_runtime::Stored;
 
 /// A plan in which something is fixed.
 pub struct WhatIf {
@@ -71,7 +71,7 @@ pub(crate) const LOGICAL: &str = "logical";
 
 /// A plan for tools.
 pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[&WhatIf]) -> Value {
-    let plan = Plan { certificate: Certificate::default(), ..planned.plan.clone() };
+    let plan = Solution { certificate: Certificate::default(), ..planned.plan.clone() };
     let tensors = plan.tensors.iter().enumerate().map(|(k, t)| {
         let layout = &planned.layouts[k][t.layout];
         json!({"name": t.name, "layout": t.layout_name, "padding": layout.waste()})
@@ -130,7 +130,7 @@ pub fn add_prices(object: &mut Value, prices: &Prices) {
 pub fn list(left: &[Left]) -> Value {
     let one = |l: &Left| {
         let (from, to) = (l.from.to_string(), l.to.to_string());
-        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes, "reason": l.reason})
+        json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes(), "reason": l.reason})
     };
     left.iter().map(one).collect()
 }

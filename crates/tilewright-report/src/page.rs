@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use tilewright::unstable::graph::layout::{Layout, Left};
-use tilewright::unstable::graph::normal::name_outputs;
-use tilewright::unstable::plan::{Conversion, Cost, Use};
+use tilewright_graph::normal::name_outputs;
+use tilewright_layout::solver::{Conversion, Cost, Use};
+use tilewright_layout::{Left, TiledLayout};
 
 use crate::cells;
 use crate::function::{Bindings, FunctionReport, Kinds, Report};
@@ -90,13 +90,13 @@ struct Shared {
     tables: Vec<String>,
     table_numbers: HashMap<String, usize>,
     layouts: Vec<String>,
-    layout_numbers: HashMap<Layout, usize>,
+    layout_numbers: HashMap<TiledLayout, usize>,
     steps: Steps,
 }
 
 impl Shared {
     /// The number of a layout.
-    fn layout(&mut self, layout: &Layout, kinds: &Kinds) -> usize {
+    fn layout(&mut self, layout: &TiledLayout, kinds: &Kinds) -> usize {
         if let Some(k) = self.layout_numbers.get(layout) {
             return *k;
         }

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
-use tilewright::schedule::{Permissions, Schedule};
-use tilewright::unstable::auto::auto_schedule;
-use tilewright::unstable::graph::layout::free::mark_free;
-use tilewright::unstable::ir::{Function, GraphExpr, Remarks, Source};
-use tilewright::unstable::schedule_script::apply;
-use tilewright::{Module, Result, Target, print};
+use tilewright_autoschedule::auto_schedule;
+use tilewright_driver::schedule_script::apply;
+use tilewright_driver::{Module, Result, Target, print};
+use tilewright_ir::{Function, GraphExpr, Remarks, Source};
+use tilewright_layout::free::mark_free;
+use tilewright_schedule::{Permissions, Schedule};
 
 use crate::writing::json;
 

@@ -1,6 +1,7 @@
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::plan::{Alternative, Call, Options, Problem, Tensor, solve};
-use tilewright::{Module, Target};
+use tilewright_driver::{Module, Target};
+use tilewright_ir::Dim;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::{Alternative, Call, Options, Problem, Tensor, solve};
 
 use super::*;
 use crate::function::tag;
@@ -8,8 +9,8 @@ use crate::function::tag;
 /// A convolution in channels last, between an input and a result that are logical; `name` is part of
 /// every name.
 fn planned(name: &str) -> Planned {
-    let logical = Layout::identity(&[1, 3, 4, 5]);
-    let last = Layout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout");
+    let logical = TiledLayout::identity(&[1, 3, 4, 5]);
+    let last = TiledLayout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout");
     let tensor = |which: &str, given, required: &[usize]| Tensor {
         name: format!("{which}{name}"),
         layouts: vec![logical.to_string(), last.to_string()],
@@ -50,9 +51,10 @@ fn planned(name: &str) -> Planned {
 fn page_of(name: &str) -> String {
     let left = vec![Left {
         value: format!("x{name}").into(),
-        from: Layout::identity(&[1, 3, 4, 5]),
-        to: Layout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout"),
-        bytes: 480,
+        from: TiledLayout::identity(&[1, 3, 4, 5]),
+        to: TiledLayout::blocked(&[1, 3, 4, 5], &[0, 2, 3, 1], &[]).expect("a layout"),
+        cells: Dim::from(120),
+        width: 4,
         reason: format!("{name} is given so"),
     }];
     let plans = [planned(name)];
@@ -143,7 +145,7 @@ fn a_page_needs_nothing_else() {
 #[test]
 fn layouts_have_short_names() {
     let of = |shape: &[i64], axes: &[usize], blocks: &[(usize, i64)]| {
-        tag(&Layout::blocked(shape, axes, blocks).expect("a layout"))
+        tag(&TiledLayout::blocked(shape, axes, blocks).expect("a layout"))
     };
     assert_eq!(of(&[1, 65, 3, 3], &[0, 1, 2, 3, 1], &[(1, 16)]), "aBcd16b");
     assert_eq!(of(&[2, 3], &[1, 0], &[]), "ba");
@@ -173,7 +175,8 @@ class Module:
             R.output(y)
         return y
 "#;
-    let module = tilewright::parse(text, &tilewright::Sizes::new()).expect("a module");
+    let module =
+        tilewright_driver::parse(text, &tilewright_driver::Sizes::new()).expect("a module");
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let mut steps = Steps::default();
     assert_eq!(steps.of_graph(&module, "main", &target), HashMap::from([("y".to_owned(), 0)]));

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tilewright::unstable::graph::layout::flow::Planned;
-use tilewright::unstable::graph::winograd;
-use tilewright::unstable::plan::Use;
-use tilewright::{Error, Result};
+use tilewright_driver::{Error, Result};
+use tilewright_graph::winograd;
+use tilewright_layout::flow::Planned;
+use tilewright_layout::solver::Use;
 
 /// How near a prediction has to be to count as right.
 const NEAR: f64 = 0.2;
@@ -294,15 +294,15 @@ pub fn add_times(object: &mut Value, planned: &Planned, times: &Times) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tilewright::unstable::graph::layout::Layout;
-    use tilewright::unstable::plan::{
+    use tilewright_layout::TiledLayout;
+    use tilewright_layout::solver::{
         Alternative, Call, Cost, Options, Problem, Tensor, Use, solve,
     };
 
     /// A chain of calls `a`, `b`, `c` from an input `x`, each of one cost.
     fn chain() -> Planned {
-        let own = Layout::identity(&[2, 2]);
-        let other = Layout::blocked(&[2, 2], &[1, 0], &[]).expect("a layout");
+        let own = TiledLayout::identity(&[2, 2]);
+        let other = TiledLayout::blocked(&[2, 2], &[1, 0], &[]).expect("a layout");
         let tensor = |name: &str, given| Tensor {
             name: name.into(),
             layouts: vec!["own".into(), "other".into()],

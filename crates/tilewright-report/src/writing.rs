@@ -1,6 +1,6 @@
 //! Text and numbers as the page has them.
 
-use tilewright::unstable::ir::show::{shortened, visible};
+use tilewright_ir::show::{shortened, visible};
 
 /// Text for an element or a quoted attribute: characters that act are shown by their numbers, and
 /// nothing in it is markup.

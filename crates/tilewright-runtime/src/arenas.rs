@@ -6,7 +6,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use tilewright_ir::{DType, Error, Plan, Result, Slot, Tensor};
+use crate::{SizedPlan, Slot};
+use tilewright_ir::{DType, Error, Result, Tensor};
 
 pub(crate) fn broken(what: String) -> Error {
     Error::internal(format!("the memory plan is wrong: {what}"))
@@ -16,7 +17,7 @@ pub(crate) fn broken(what: String) -> Error {
 pub(crate) struct Fixed {
     /// The values of the open sizes.
     pub(crate) sizes: Vec<usize>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: SizedPlan,
     /// Where the arguments of each step lie in [`Memory::args`].
     pub(crate) calls: Vec<Range<usize>>,
     /// The places of inputs and outputs in the argument lists.
@@ -121,7 +122,7 @@ impl Arenas {
 
 impl Fixed {
     /// Checks that the plan names what is there.
-    pub(crate) fn new(sizes: &[usize], plan: Plan) -> Result<Fixed> {
+    pub(crate) fn new(sizes: &[usize], plan: SizedPlan) -> Result<Fixed> {
         let (mut calls, mut open, mut count) = (Vec::with_capacity(plan.steps.len()), vec![], 0);
         for step in &plan.steps {
             calls.push(count..count + step.args.len());
@@ -182,7 +183,7 @@ mod tests {
     use super::*;
 
     fn fixed(bytes: usize) -> Arc<Fixed> {
-        let plan = Plan { arena_bytes: bytes, ..Plan::default() };
+        let plan = SizedPlan { arena_bytes: bytes, ..SizedPlan::default() };
         Arc::new(Fixed::new(&[bytes], plan).expect("nothing is used"))
     }
 

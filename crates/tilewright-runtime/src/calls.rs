@@ -8,7 +8,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tilewright_ir::{Error, OpenPlan, OpenPort, Port, Result, Slot, Tensor};
+use crate::{MemoryPlan, OpenPort, Port, Slot};
+use tilewright_ir::{Error, Result, Tensor};
 use tilewright_target::Code;
 
 use crate::arenas::{Arenas, Fixed, Lease, Memory, broken};
@@ -22,7 +23,7 @@ const MAX_PLANS: usize = 16;
 
 /// A plan with the functions that it calls.
 pub(crate) struct Calls {
-    pub(crate) plan: OpenPlan,
+    pub(crate) plan: MemoryPlan,
     /// The number of each step's function in the code.
     kernels: Vec<usize>,
     /// Plans for sizes, the latest last. Where no size is open there is one.
@@ -40,7 +41,7 @@ impl Calls {
     /// # Safety
     /// As [`Executable::new`](crate::Executable::new).
     pub(crate) unsafe fn new(
-        plan: OpenPlan,
+        plan: MemoryPlan,
         code: Arc<dyn Code>,
         pool: Arc<Pool>,
     ) -> Result<Calls> {

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::plan::program::Program;
+use crate::{MemoryPlan, OpenPort};
 use indexmap::IndexMap;
 use tilewright_ir::list::Item;
-use tilewright_ir::plan::program::Program;
-use tilewright_ir::{DType, Error, OpenPlan, OpenPort, Result, Tensor};
+use tilewright_ir::{DType, Error, Result, Tensor};
 use tilewright_target::Code;
 
 use crate::calls::{Calls, check};
@@ -36,7 +37,11 @@ impl Executable {
     /// The plan is one for the functions that the code was made from: each of them takes as many
     /// arguments as its steps have slots, of the sizes that the plan gives them, and writes only
     /// where no other argument of its step lies.
-    pub unsafe fn new(plan: OpenPlan, code: Arc<dyn Code>, pool: Arc<Pool>) -> Result<Executable> {
+    pub unsafe fn new(
+        plan: MemoryPlan,
+        code: Arc<dyn Code>,
+        pool: Arc<Pool>,
+    ) -> Result<Executable> {
         // SAFETY: as this function.
         let calls = unsafe { Calls::new(plan, code, pool) }?;
         Ok(Executable { calls, machine: None, versions: Vec::new() })
@@ -52,13 +57,13 @@ impl Executable {
     /// As [`Executable::new`], for each piece.
     pub unsafe fn with_program(
         program: Program,
-        pieces: Vec<OpenPlan>,
+        pieces: Vec<MemoryPlan>,
         code: Arc<dyn Code>,
         pool: Arc<Pool>,
     ) -> Result<Executable> {
         // SAFETY: as this function, for each piece; the signature has no steps.
         let new = |plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) };
-        let signature = OpenPlan { outputs: Vec::new(), ..program.signature.clone() };
+        let signature = MemoryPlan { outputs: Vec::new(), ..program.signature.clone() };
         let mut calls = new(signature)?;
         calls.plan = program.signature.clone();
         let pieces = pieces.into_iter().map(new).collect::<Result<_>>()?;
@@ -119,7 +124,7 @@ impl Executable {
     }
 
     /// The plan that this runs.
-    pub fn plan(&self) -> &OpenPlan {
+    pub fn plan(&self) -> &MemoryPlan {
         &self.calls.plan
     }
 
@@ -260,9 +265,9 @@ impl Executable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{OpenStep, Place, Value};
     use std::ffi::c_void;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use tilewright_ir::plan::{OpenStep, Place, Value};
     use tilewright_ir::{Dim, dim};
     use tilewright_target::abi::Workers;
 
@@ -338,14 +343,14 @@ mod tests {
         Tensor::from_slice(&[values.len()], values).expect("a tensor")
     }
 
-    fn link(plan: OpenPlan, threads: usize) -> Result<Executable> {
+    fn link(plan: MemoryPlan, threads: usize) -> Result<Executable> {
         // SAFETY: the kernels take the arguments that the plans of the tests give them.
         unsafe { Executable::new(plan, Arc::new(Kernels), Pool::new(threads)?.into()) }
     }
 
     /// `out = 2 * x + [1, 1, ...]`, `same = 2 * x`.
-    fn example() -> OpenPlan {
-        OpenPlan {
+    fn example() -> MemoryPlan {
+        MemoryPlan {
             inputs: vec![port("x", &[8])],
             outputs: vec![port("out", &[8]), port("same", &[8])],
             constants: vec![floats(&[1.0; 8])],
@@ -355,7 +360,7 @@ mod tests {
                 step("double", &[Place::Input(0), Place::Output(1)]),
             ],
             values: vec![value(0, 1)],
-            ..OpenPlan::default()
+            ..MemoryPlan::default()
         }
     }
 
@@ -423,7 +428,7 @@ mod tests {
     /// the kernel returns only when both are there.
     #[test]
     fn runs_go_on_at_the_same_time() {
-        let plan = OpenPlan {
+        let plan = MemoryPlan {
             inputs: vec![
                 OpenPort {
                     name: "at".into(),
@@ -440,7 +445,7 @@ mod tests {
                 step("double", &[Place::Value(0), Place::Output(0)]),
             ],
             values: vec![value(0, 2)],
-            ..OpenPlan::default()
+            ..MemoryPlan::default()
         };
         let executable = link(plan, 1).expect("a plan that fits");
         let inside = AtomicUsize::new(0);
@@ -517,11 +522,11 @@ mod tests {
 
     #[test]
     fn the_error_of_a_kernel_ends_the_run() {
-        let plan = OpenPlan {
+        let plan = MemoryPlan {
             inputs: vec![port("x", &[1])],
             outputs: vec![port("out", &[1])],
             steps: vec![step("check", &[Place::Input(0), Place::Output(0)])],
-            ..OpenPlan::default()
+            ..MemoryPlan::default()
         };
         let executable = link(plan, 1).expect("a plan that fits");
         assert!(executable.run(&[floats(&[1.0])]).is_ok());

@@ -1,15 +1,96 @@
-//! Files that are written all or nothing.
+//! Files: only plain ones are read, and they are written all or nothing.
 //!
-//! The content goes to a new file beside the old one, reaches the disk, and takes the old one's
+//! Opening a pipe waits for its writer, a device may never end, and a socket or a directory is no
+//! text: a path that leads to one of them is refused by its kind before anything is opened
+//! ([`open`]).
+//!
+//! When a file is written, the content goes to a new file beside the old one, reaches the disk, and takes the old one's
 //! name. Where any of that fails, the old file is as it was. What is no plain file, such as a
 //! device or a pipe, has no old content to keep and is written directly.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::Write;
+use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 use tilewright_ir::{Error, Result};
+
+/// Opens a plain file for reading, without waiting.
+///
+/// # Errors
+/// That of the system, or one that names the kind of what is no plain file.
+pub fn open(path: impl AsRef<Path>) -> std::io::Result<File> {
+    check_plain(&path)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // Another kind may have taken its place since.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        rustix::fs::OFlags::NONBLOCK.bits().cast_signed(),
+    );
+    let file = options.open(path)?;
+    refuse_other_kinds(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Refuses a path that [`open`] refuses, for whoever opens it by other means.
+///
+/// # Errors
+/// As [`open`].
+pub fn check_plain(path: impl AsRef<Path>) -> std::io::Result<()> {
+    refuse_other_kinds(&fs::metadata(path)?)
+}
+
+/// Reads a plain file.
+///
+/// # Errors
+/// [`Error::Io`] with the name of the file.
+pub fn read(path: impl AsRef<Path>) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = open(&path).and_then(|mut file| file.read_to_end(&mut content));
+    read.map(|_| content).map_err(|e| unreadable(path.as_ref(), &e))
+}
+
+/// Reads a plain file of text in UTF-8.
+///
+/// # Errors
+/// [`Error::Io`] with the name of the file.
+pub fn read_text(path: impl AsRef<Path>) -> Result<String> {
+    let mut content = String::new();
+    let read = open(&path).and_then(|mut file| file.read_to_string(&mut content));
+    read.map(|_| content).map_err(|e| unreadable(path.as_ref(), &e))
+}
+
+/// The error of a file that cannot be read.
+pub fn unreadable(path: &Path, e: &std::io::Error) -> Error {
+    Error::io(format!("cannot read `{}`: {e}", path.display()))
+}
+
+fn refuse_other_kinds(found: &Metadata) -> std::io::Result<()> {
+    if found.is_file() {
+        return Ok(());
+    }
+    let kind = name_of_kind(found.file_type());
+    Err(std::io::Error::other(format!("it is {kind}, not a plain file")))
+}
+
+fn name_of_kind(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return "a pipe";
+        }
+        if kind.is_socket() {
+            return "a socket";
+        }
+        if kind.is_block_device() || kind.is_char_device() {
+            return "a device";
+        }
+    }
+    if kind.is_dir() { "a directory" } else { "something else" }
+}
 
 /// A file that is being written.
 pub struct Output {
@@ -154,6 +235,36 @@ fn bare(e: std::io::Error) -> std::io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn only_plain_files_are_read_and_nothing_is_waited_for() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("plain"), "text").expect("it can be written");
+        std::os::unix::fs::symlink(path("plain"), path("link")).expect("a link");
+        for name in ["plain", "link"] {
+            assert_eq!(read_text(path(name)).expect("it is read"), "text");
+            assert_eq!(read(path(name)).expect("it is read"), b"text");
+        }
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), mode).expect("a pipe");
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
+        for (path, kind) in [
+            (path("pipe"), "a pipe"),
+            (path("socket"), "a socket"),
+            (directory.path().into(), "a directory"),
+            ("/dev/zero".into(), "a device"),
+        ] {
+            let expected =
+                format!("cannot read `{}`: it is {kind}, not a plain file", path.display());
+            for result in [read(&path).map(drop), read_text(&path).map(drop)] {
+                assert_eq!(result.expect_err("it is refused").to_string(), expected);
+            }
+        }
+        let missing = read(path("none")).expect_err("it is not there").to_string();
+        assert!(missing.contains("No such file"), "{missing}");
+    }
 
     #[test]
     fn a_file_is_replaced_whole_or_stays() -> Result<()> {

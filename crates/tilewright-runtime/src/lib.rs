@@ -3,6 +3,7 @@
 //! * [`npy`], [`npz`]: tensors in NumPy's files.
 //! * [`mod@file`]: files that are written whole.
 //! * [`pool`]: the threads that share a kernel's parallel loops.
+//! * [`plan`]: where the values of a model lie, and the kernel calls over them.
 //! * [`executable`]: a compiled plan that can be run.
 //! * `arenas`: the memory that runs write to.
 //! * `machine`: a program over several plans, where there is control flow.
@@ -17,7 +18,9 @@ pub mod file;
 mod machine;
 pub mod npy;
 pub mod npz;
+pub mod plan;
 pub mod pool;
 
 pub use executable::Executable;
+pub use plan::{MemoryPlan, OpenPort, Port, SizedPlan, Slot, Step, Stored};
 pub use pool::Pool;

@@ -3,8 +3,8 @@
 //! Values lie in registers and go when nothing reads them any more. Each piece has plans and arenas of
 //! its own, as any executable has, so that iterations of the same sizes allocate nothing but results.
 
+use crate::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::list::{self, Item};
-use tilewright_ir::plan::program::{Block, Operation, Program, Register, Slot, What};
 use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 
 use crate::calls::Calls;
@@ -135,7 +135,7 @@ impl Run<'_> {
                 let outputs = self.machine.pieces[*piece].run_piece(&inputs, &given)?;
                 self.put(outs, outputs.into_iter().map(Item::Tensor).collect());
             }
-            What::Bind { of, name, dtype, shape, brings } => {
+            What::Bind { of, name, dtype, shape, brings, why } => {
                 let tensor = self.registers[*of].clone().tensor();
                 let tensor = tensor.map_err(|e| e.context(format!("`{name}`")))?;
                 let sizes = tensor.shape().to_vec();
@@ -147,7 +147,10 @@ impl Run<'_> {
                     )));
                 }
                 self.bring(brings, &sizes);
-                self.fits(name, shape, &sizes)?;
+                self.fits(name, shape, &sizes).map_err(|e| match why {
+                    Some(why) => e.note(&**why),
+                    None => e,
+                })?;
             }
             What::Sizes { of, name, shape, brings } => {
                 let tensor = self.registers[*of].clone().tensor()?;

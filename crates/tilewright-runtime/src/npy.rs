@@ -16,7 +16,7 @@ use std::path::Path;
 use tilewright_ir::tensor::{byte_count, positions};
 use tilewright_ir::{DType, Error, Result, Tensor};
 
-use crate::file::Output;
+use crate::file::{self, Output};
 
 /// The first bytes of a file.
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -55,7 +55,6 @@ pub(crate) struct Header {
 /// short or goes on behind its array; [`Error::Unsupported`] for element types that tensors do not
 /// have (complex numbers, text, dates, records, objects). All name the file.
 pub fn read(path: impl AsRef<Path>) -> Result<Tensor> {
-    // The length of a pipe is unknown, and 0 here.
     open(path.as_ref(), |mut file, len| decode(&mut file, len, None))
 }
 
@@ -73,7 +72,7 @@ pub(crate) fn open<T>(
     read: impl FnOnce(BufReader<File>, u64) -> Result<T>,
 ) -> Result<T> {
     let open = || {
-        let file = File::open(path)?;
+        let file = file::open(path)?;
         let len = file.metadata()?.len();
         Ok((BufReader::new(file), len))
     };

@@ -4,7 +4,7 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use tilewright_ir::{DType, Expr, Result, Source, Var};
 use tilewright_schedule::value::{Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_schedule::{Permissions, Schedule};
-use tilewright_script::parse_module;
+use tilewright_tvmscript::parse_module;
 
 /// A convolution over a blocked activation: five axes, none a multiple of the new tile.
 const CONV: &str = r#"

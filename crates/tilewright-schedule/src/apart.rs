@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tilewright_analysis::dependence::{PlacedAccess, refuse};
 use tilewright_ir::{Expr, Result, Var};
+use tilewright_polyhedral::dependence::{PlacedAccess, refuse};
 
 /// Refuses where two accesses of one buffer, one of them a write, may meet under conditions that `when`
 /// gives for the names that the variables of the second one have. `vars` are the variables of the

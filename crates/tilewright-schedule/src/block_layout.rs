@@ -16,21 +16,21 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, DType, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence::{accesses, keeps_order};
 
 use crate::cursor::{BlockCursor, loop_ranges, replace_in, the_block};
-use crate::index_map::IndexMap;
 use crate::loops::serial;
-use crate::padding::same_extent;
 use crate::primitive::primitives;
-use crate::relayout::Tidy;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda};
+use tilewright_layout::index_map::IndexMap;
+use tilewright_layout::padding::same_extent;
+use tilewright_layout::relayout::Tidy;
 
 primitives! {
     /// Maps the iteration variables of a block and the loops around it.

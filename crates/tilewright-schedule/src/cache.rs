@@ -35,13 +35,13 @@ use crate::copying::{Change, Copying, InsertionPoint, Place, Redirect, fit, hull
 use crate::cursor::{
     BlockCursor, Cursor, InFunction, as_block, as_loop, find, in_scope, the_block,
 };
-use crate::names::block_names;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
 use tilewright_analysis::footprint::{
     Cells, Footprint, cover, fed, is_writer, known_around, reads_own_writes, touches, within,
 };
+use tilewright_transform::names::block_names;
 
 primitives! {
     /// Copies a buffer that a block reads into a cache of a storage scope, and lets the consumers
@@ -652,7 +652,7 @@ fn check_reduction(cursor: &BlockCursor, place: &InsertionPoint, others_write: b
 /// block does not run: loops that were cut leave such parts.
 fn never_first<'a>(at: &'a BlockCursor, known: &[Expr]) -> Option<&'a IterVar> {
     at.block.init.as_ref()?;
-    let domain = tilewright_sets::Engine::new().ok()?.domain_of(&[], known);
+    let domain = tilewright_polyhedral::Engine::new().ok()?.domain_of(&[], known);
     let mut pairs = at.of_kind(IterKind::Reduce);
     let never = |i: &IterVar, value: &Expr| {
         domain.prove(&value.clone().not_equal(i.domain.min.clone())).is_yes()

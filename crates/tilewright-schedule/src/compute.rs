@@ -13,17 +13,17 @@
 
 use std::ops::Deref;
 
-use tilewright_analysis::dependence::{self, PlacedAccess};
 use tilewright_analysis::footprint::{
     self, Footprint, cover, known_around, reads_own_writes, touches,
 };
-use tilewright_analysis::index::{Ranges, simplify};
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     AtOnce, Block, Buffer, Error, Expr, Fold, IterKind, Range, Region, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::dependence::{self, PlacedAccess};
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::argument::{Readable, by_value};
 use crate::copying::{self, Bound, Change, InsertionPoint, fit, hull};

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::infer;
 use tilewright_ir::equal::same_expr;
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{fold_block_children, fold_stmt_children};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, ExprKind, Fold, IterVar, Range, Region, Result, Stmt, TensorFunc,
@@ -182,7 +182,7 @@ pub(crate) fn fit(region: &Region, known: &[Expr]) -> (Region, Vec<(usize, Bound
                     extent: Expr::int((end - first).max(0), dtype),
                 };
             }
-            let domain = tilewright_sets::Engine::new().map(|e| e.domain_of(&[], known));
+            let domain = tilewright_polyhedral::Engine::new().map(|e| e.domain_of(&[], known));
             let proven = |e: Expr| domain.as_ref().is_ok_and(|d| d.prove(&e).is_yes());
             if !proven(min.clone().greater_equal(0)) {
                 bounds.push((k, Bound::Low));

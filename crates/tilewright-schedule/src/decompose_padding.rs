@@ -22,8 +22,8 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::stage::Extent;
+use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
@@ -32,11 +32,11 @@ use tilewright_ir::{
 };
 
 use crate::cursor::{BlockCursor, Cursor, as_loop, loop_cursor, replace, replace_in, the_block};
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{Footprint, fed, known_around, touches, view_of};
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Splits a block that copies with padding at a loop into a fill with the pad value and a

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify_indices};
+use tilewright_ir::index::{Ranges, simplify_indices};
 use tilewright_ir::visit::{
     Subst, fold_block_children, fold_expr_children, fold_stmt_children, walk_expr,
 };
@@ -532,7 +532,7 @@ fn read_at(consumer: &Stage, buffer: &Buffer) -> Result<Vec<Expr>> {
         }
     });
     let first = places.first().cloned().unwrap_or_default();
-    if places.iter().any(|x| !tilewright_analysis::index::same_all(x, &first)) {
+    if places.iter().any(|x| !tilewright_ir::index::same_all(x, &first)) {
         let name = &buffer.name;
         return Err(consumer.at.refuse(format!("reads several cells of `{name}`")));
     }

@@ -8,7 +8,6 @@
 //! * [`call`]: blocks and loops by name.
 //! * [`compute`]: stages computed where they are needed.
 //! * [`decompose_padding`]: a padded copy as a fill and a copy.
-//! * [`index_map`]: index maps and the layouts they give.
 //! * [`inline`]: stages that disappear into their neighbours.
 //! * [`loop_layout`]: iteration spaces of loops.
 //! * [`loops`]: primitives on loops.
@@ -39,21 +38,17 @@ pub mod cache;
 pub mod call;
 pub mod compute;
 mod copying;
-pub mod cursor;
+mod cursor;
 pub mod decompose_padding;
-mod folding;
-pub mod index_map;
 pub mod inline;
 pub mod loop_layout;
 pub mod loops;
-pub mod names;
+mod names;
 pub mod pad_einsum;
-mod padding;
 pub mod parts;
 pub mod primitive;
 pub mod reduction;
 pub mod reindex_cache;
-mod relayout;
 pub mod reverse_compute;
 pub mod rfactor;
 pub mod schedule;
@@ -70,7 +65,6 @@ mod widths;
 pub use argument::BlockOrLoop;
 pub use buffer_arg::BufferArg;
 pub use schedule::{Permissions, Schedule};
-pub use storage::{FREE_LAYOUT, POST, PRE};
 
 pub use trace::Trace;
 pub use value::{BlockRef, LoopRef};

@@ -25,23 +25,23 @@
 //! What loops that were taken apart have in common, such as threads, is then shared among all their
 //! iterations at once.
 
-use tilewright_analysis::dependence::{accesses, keeps_order};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     DType, Error, Expr, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence::{accesses, keeps_order};
 
 use crate::apart::apart;
 use crate::cursor::{
     around, find, loop_cursor, loop_ranges, ranges_around, replace_in, the_block, within,
 };
-use crate::index_map::IndexMap;
 use crate::loops::{Nest, guard_blocks, serial};
 use crate::primitive::primitives;
-use crate::relayout::{Tidy, simplify_under};
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda, LoopRef};
+use tilewright_layout::index_map::IndexMap;
+use tilewright_layout::relayout::{Tidy, simplify_under};
 
 primitives! {
     /// Lets loops that are directly inside one another, outermost first, run over the physical box
@@ -137,7 +137,7 @@ fn guard(
     ranges: &[(Var, Range)],
     inverse: &[Expr],
     known: &[(Var, Range)],
-    image: &tilewright_sets::Image,
+    image: &tilewright_polyhedral::Image,
 ) -> Result<Expr> {
     let reached = image.reached.condition(&image.cells)?;
     let mut to_cells =

@@ -5,15 +5,15 @@
 //! predicate, and statements outside of blocks get an `if`. New loops are of `int64` where the type
 //! of the old ones does not hold their values.
 
-use tilewright_analysis::dependence::{accesses, keeps_order};
-use tilewright_analysis::domain::sizes;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{
     Attrs, DType, Error, Expr, Fold, ForKind, IterKind, Range, Result, Stmt, StmtKind, TensorFunc,
     Var, extent,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::dependence::{accesses, keeps_order};
+use tilewright_polyhedral::sizes::sizes;
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::argument::BlockOrLoop;
 use crate::cursor::{

@@ -24,12 +24,12 @@ use tilewright_ir::{
 };
 
 use crate::copying::{Change, cell_block, compact};
-use crate::cursor::{BlockCursor, as_loop, the_block, the_loop};
-use crate::names::fresh_block_name;
-use crate::padding::same_extent;
+use crate::cursor::{BlockCursor, as_loop, runs, the_block, the_loop};
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
+use tilewright_layout::padding::same_extent;
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Rounds the extent of each iteration variable of a block up to a multiple, with padded
@@ -105,7 +105,7 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
         let pad = padded_buffer(out, &out_pads);
         let name = fresh_block_name(func, &pad.name);
         let copy = |at: &[Expr]| (pad.clone(), pad.load(at.to_vec()));
-        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes), copy));
+        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes)?, copy));
         allocs.push(pad.clone());
         to.push((out.clone(), pad));
     }
@@ -303,10 +303,15 @@ fn check_output(cursor: &BlockCursor, out: &Buffer, indices: &[Expr], axes: &[Ax
 }
 
 /// When the block writes the cells that it says: when no loop is empty that they do not depend on.
-fn writes(indices: &[Expr], axes: &[Axis]) -> Expr {
-    let absent = |a: &&Axis| !indices.iter().any(|i| i.as_var() == Some(&a.iter.var));
-    let runs = axes.iter().filter(absent).map(|a| a.iter.domain.extent.clone().greater(0));
-    Expr::all(runs)
+fn writes(indices: &[Expr], axes: &[Axis]) -> Result<Expr> {
+    let mut when = Vec::new();
+    for Axis { iter, .. } in axes {
+        let extent = &iter.domain.extent;
+        if !indices.iter().any(|i| i.as_var() == Some(&iter.var)) && !runs(extent)? {
+            when.push(extent.clone().greater(0));
+        }
+    }
+    Ok(Expr::all(when))
 }
 
 /// Added iterations that write no cells of their own must add zero, whatever kind of variable it is.

@@ -7,24 +7,24 @@
 
 use std::sync::Arc;
 
-use tilewright_analysis::dependence;
-use tilewright_analysis::index::{Ranges, simplify};
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::{Subst, accessed, free_vars};
 use tilewright_ir::{
     Block, Error, Expr, Fold, IterKind, IterVar, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence;
 
 use crate::apart::apart;
 use crate::cursor::{
-    BlockCursor, Cursor, around, as_loop, loop_cursor, loop_ranges, replace, replace_in, the_block,
-    within,
+    BlockCursor, Cursor, around, as_loop, loop_cursor, loop_ranges, replace, replace_in, runs,
+    the_block, within,
 };
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
 use tilewright_analysis::footprint::{known_around, touches};
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Moves the initialisation of a reduction into a block `NAME_init` of its own before a loop.
@@ -200,9 +200,8 @@ impl Decomposed<'_> {
         }
         for (v, r, _) in loops.iter().filter_map(as_loop) {
             let bounds = r.min.mentions_any(dropped) || r.extent.mentions_any(dropped);
-            let extent = r.extent.as_int();
             let mixed = needed.contains(v) && bounds;
-            if mixed || (dropped.contains(v) && extent.is_none_or(|n| n < 1)) {
+            if mixed || (dropped.contains(v) && !runs(&r.extent)?) {
                 return Err(Error::refused(format!(
                     "the loop `{v}` may run for no iteration, or depends on one over the reduction"
                 )));

@@ -26,19 +26,19 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 
 use crate::argument::OptionalName;
 use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::{must_write, read_place, scope_or_own, write_place};
 use crate::copying::{Change, InsertionPoint, Place, Redirect, cell_block, compact_in, name_in};
 use crate::cursor::{BlockCursor, loop_ranges};
-use crate::index_map::IndexMap;
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, Lambda};
 use tilewright_analysis::footprint::{Footprint, known_around, uses_pointer, view_of};
+use tilewright_layout::index_map::IndexMap;
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Copies what a block reads of a buffer into a cache that is indexed by a map of the block's
@@ -229,7 +229,7 @@ fn cache_shape(
     let map = domain.map(indices)?;
     // What is one cell of the buffer need not be told apart.
     if let Some(c) = map.collision()? {
-        let value = |w: &tilewright_sets::Witness| {
+        let value = |w: &tilewright_polyhedral::Witness| {
             let mut subst =
                 Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
             at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()

@@ -15,18 +15,18 @@
 //!   them writes, so that their order is free;
 //! * nothing that ran before the block, and meets it in such a cell, now runs after it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use tilewright_analysis::dependence::{self, PlacedAccess, before};
 use tilewright_analysis::footprint::{self, Footprint, known_around};
-use tilewright_analysis::index::{Ranges, simplify};
 use tilewright_analysis::regions::declared_or_inferred;
+use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     AtOnce, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt, StmtKind,
     TensorFunc, Var,
 };
-use tilewright_sets::{Domain, Engine, Proof};
+use tilewright_polyhedral::dependence::{self, PlacedAccess, before};
+use tilewright_polyhedral::{Domain, Engine, Proof};
 
 use crate::apart::apart;
 use crate::compute::{Placement, Position, elements};
@@ -238,7 +238,12 @@ impl<'a> Moving<'a> {
         let kept: Vec<Var> = outer.into_iter().map(|(v, _)| v).collect();
         let domain = self.engine.domain_of(&all, &[self.known.clone(), guards].concat());
         let min = domain.tight_bounds(&i.var.expr(), &kept)?.min;
-        let last = domain.tight_bounds(&(i.var.expr() - &min), &[])?.max;
+        let place = i.var.expr() - &min;
+        // A constant extent, where there is one: what is beyond the end of an open one runs not.
+        let last = match domain.bounds(&place)? {
+            (_, Some(most)) => Expr::int(most, i.var.dtype()),
+            _ => domain.tight_bounds(&place, &[])?.max,
+        };
         let extent = simplify(&(last + 1), &Ranges::default());
         Ok(Range { min, extent })
     }
@@ -279,6 +284,10 @@ impl<'a> Moving<'a> {
             values[k] = ax.expr();
             loops.push((ax, i.domain.clone()));
         }
+        // What does not depend on its loops decides as before whether it runs at all.
+        let old: BTreeSet<Var> = self.old.iter().map(|(v, _)| v.clone()).collect();
+        let conditions = self.own.predicate.conjuncts().into_iter();
+        bounds.extend(conditions.filter(|p| !p.mentions_any(&old)));
         let all: Vec<(Var, Range)> = outer.iter().chain(&loops).cloned().collect();
         let domain = self.engine.domain_of(&all, &self.known);
         bounds.retain(|e| !domain.proves(e));
@@ -306,7 +315,7 @@ impl<'a> Moving<'a> {
             }
         }
         let (before, after) = (before.range(&vars)?, after.range(&vars)?);
-        let at = |witness: &tilewright_sets::Witness| {
+        let at = |witness: &tilewright_polyhedral::Witness| {
             let value = |(i, v): (&IterVar, &Var)| {
                 let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
                 format!("{}={x}", i.var.name())

@@ -12,7 +12,8 @@
 //!
 //! The order of the reduction changes, which the user has asked for. A partial result begins
 //! with the neutral element of the operator, so that the initialisation counts once; for `min` and
-//! `max` it may count often.
+//! `max` it may count often. Where a partial result may have nothing to combine (`ko * 4 + ki < n` for
+//! an open `n`), all of them begin in a nest of their own, before the others.
 
 use std::sync::Arc;
 
@@ -23,25 +24,28 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, IterKind, IterVar, Range, Result,
     Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{Engine, Proof};
+use tilewright_polyhedral::{Engine, Proof};
 
 use crate::copying::{Change, compact};
-use crate::cursor::{BlockCursor, as_block, as_loop, block_cursor, find, loop_cursor, loop_ranges};
+use crate::cursor::{
+    BlockCursor, as_block, as_loop, block_cursor, find, loop_cursor, loop_ranges, runs,
+};
 use crate::inline::removed;
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::reduction::{First, check_once, over_both};
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
+use tilewright_transform::names::fresh_block_name;
 
 primitives! {
     /// Lets the reduction under a loop keep a partial result for each iteration, in a new axis of
     /// a new buffer (counted from the end where negative), and combine those afterwards. Returns
-    /// the block that computes the partial results, `NAME_rf`.
+    /// the block that computes the partial results, `NAME_rf`; where some may have nothing to
+    /// combine, they begin in a block before it, `NAME_rf_init`.
     ///
     /// # Errors
     /// `Refused` where the loop is not one of a reduction by `+`, `*`, `min` or `max` alone, the
-    /// reduction does not begin where its loops do, or a partial result would not begin.
+    /// reduction does not begin where its loops do, or may have nothing to combine as a whole.
     rfactor(l "loop": &LoopRef, factor_axis: i64) -> BlockRef, edit |f| {
         let at = block_under(f, l)?;
         rfactor(f, &at, l, factor_axis).map_err(|e| e.at(at.stmt.span()))
@@ -121,6 +125,26 @@ impl<'a> Reduction<'a> {
         all.retain(|e| !e.mentions_any(reduced));
         all
     }
+
+    /// All of them.
+    fn spatial_predicate(&self) -> Expr {
+        Expr::all(self.spatial_conditions(&self.used(IterKind::Reduce)))
+    }
+
+    /// A statement in the loops without those of the reduction, but for one, which is serial.
+    fn without_steps(&self, l: &LoopRef, body: Stmt) -> Stmt {
+        let spatial = self.used(IterKind::Spatial);
+        let nest = self.loops.iter().rev().fold(body, |body, s| match s.kind() {
+            StmtKind::For { var, range, .. } if *var == l.var => {
+                Stmt::for_loop(var, range.clone(), ForKind::Serial, body)
+            }
+            StmtKind::For { var, range, kind, .. } if spatial.contains(var) => {
+                Stmt::for_loop(var, range.clone(), kind.clone(), body)
+            }
+            _ => body,
+        });
+        Subst::refresh().stmt(&nest)
+    }
 }
 
 fn rfactor(
@@ -131,7 +155,7 @@ fn rfactor(
 ) -> Result<Edited<BlockRef>> {
     let r = Reduction::new(cursor)?;
     let outer = known_around(&cursor.around[..cursor.around.len() - r.loops.len()]);
-    let range = check(&r, l, &outer)?;
+    let (range, begin) = check(&r, l, &outer)?;
     let rank = i64::try_from(r.indices.len()).unwrap_or(i64::MAX);
     let at = if factor_axis < 0 { factor_axis + rank + 1 } else { factor_axis };
     let at = usize::try_from(at).ok().filter(|at| *at <= r.indices.len()).ok_or_else(|| {
@@ -145,21 +169,36 @@ fn rfactor(
     let partial = compact(r.buffer, &format!("{}_rf", r.buffer.name), shape);
     let partial = partial.derive(|d| d.axis_separators.clear());
     let name = fresh_block_name(func, &format!("{}_rf", cursor.block.name));
-    let first = factored(&r, l, &range, &partial, at, &name)?;
-    let second = combined(&r, l, &range, &partial, at)?;
+    let mut nests = Vec::new();
+    if begin == Begin::Before {
+        let name = fresh_block_name(func, &format!("{name}_init"));
+        nests.push(begun(&r, l, &range, &partial, at, name)?);
+    }
+    nests.push(factored(&r, l, &range, &partial, at, (&name, begin))?);
+    nests.push(combined(&r, l, &range, &partial, at)?);
     let whole = r.loops.first().unwrap_or(&cursor.stmt).clone();
     let change = Change {
         scope: cursor.scope(),
         allocs: vec![partial],
-        swap: vec![(whole, Stmt::seq([first, second]))],
+        swap: vec![(whole, Stmt::seq(nests))],
         ..Change::default()
     };
     let out = BlockRef { func: l.func.clone(), name };
     Ok((change.apply(func), out))
 }
 
-/// Refuses where the two steps would not give the same; the values of the loop.
-fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
+/// Where partial results begin.
+#[derive(Clone, Copy, PartialEq)]
+enum Begin {
+    /// With the first value that each combines.
+    First,
+    /// Before all of them, since some may combine none.
+    Before,
+}
+
+/// Refuses where the two steps would not give the same; the values of the loop, and where partial results
+/// begin.
+fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
     let refuse = |why: String| Err(Error::refused(why));
     let name = &r.at.block.name;
     let (spatial, reduced) = (r.used(IterKind::Spatial), r.used(IterKind::Reduce));
@@ -178,7 +217,7 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
-            if range.extent.as_int().is_none_or(|n| n < 1) {
+            if !runs(&range.extent)? {
                 return refuse(format!("the loop `{v}` may run for no iteration"));
             }
         }
@@ -210,17 +249,25 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<Range> {
         }
     }
     check_once(r.at, r.init, r.loops, &dropped, outer)?;
-    // A partial result begins where all other loops of the reduction do.
+    // A partial result begins where all other loops of the reduction do, and each result where all do.
+    let whole = First::of(r.loops, &dropped).expr_at(&r.at.predicate);
     dropped.retain(|v| *v != l.var);
     let start = First::of(r.loops, &dropped).expr_at(&r.at.predicate);
-    if start.is_true() {
-        return Ok(range);
-    }
-    let mut kept = loop_ranges(r.loops);
-    kept.retain(|(v, _)| !dropped.contains(v));
     let guards = [outer.to_vec(), r.spatial_conditions(&reduced)].concat();
-    match Engine::new()?.domain_of(&kept, &guards).prove(&start) {
-        Proof::Yes => Ok(range),
+    let holds = |cond: &Expr, fixed: &dyn Fn(&Var) -> bool| -> Result<Proof> {
+        let mut kept = loop_ranges(r.loops);
+        kept.retain(|(v, _)| !dropped.contains(v) && !fixed(v));
+        Ok(Engine::new()?.domain_of(&kept, &guards).prove(cond))
+    };
+    if start.is_true() {
+        return Ok((range, Begin::First));
+    }
+    let first = holds(&start, &|_| false)?;
+    if !first.is_yes() && holds(&whole, &|v| *v == l.var)?.is_yes() {
+        return Ok((range, Begin::Before));
+    }
+    match first {
+        Proof::Yes => Ok((range, Begin::First)),
         Proof::No { witness } => Err(Error::refused(format!(
             "a partial result of `{name}` would have no first value, where `{start}` does not hold"
         ))
@@ -247,7 +294,7 @@ fn factored(
     range: &Range,
     partial: &Buffer,
     at: usize,
-    name: &Arc<str>,
+    (name, begin): (&Arc<str>, Begin),
 ) -> Result<Stmt> {
     let variable = |v: &Var| Var::new(format!("v{v}"), v.dtype());
     let own = variable(&l.var);
@@ -285,13 +332,38 @@ fn factored(
         reads: None,
         writes: None,
         annotations: r.at.block.annotations.clone(),
-        init: Some(Stmt::store(partial, indices.clone(), r.neutral()?)),
+        init: match begin {
+            Begin::First => Some(Stmt::store(partial, indices.clone(), r.neutral()?)),
+            Begin::Before => None,
+        },
         body: gone.stmt(&Stmt::store(partial, indices, value)),
         ..Block::new("", Stmt::nop())
     };
     let body = Stmt::block(bindings, r.at.predicate.clone(), block);
     let nest = r.loops.iter().rev().fold(body, |body, s| s.with_body(body));
     Ok(Subst::refresh().stmt(&nest))
+}
+
+/// The nest that begins them.
+fn begun(
+    r: &Reduction,
+    l: &LoopRef,
+    range: &Range,
+    partial: &Buffer,
+    at: usize,
+    name: Arc<str>,
+) -> Result<Stmt> {
+    let own = Var::new(format!("v{}", l.var.name()), l.var.dtype());
+    let mut iters =
+        vec![IterVar { var: own.clone(), domain: range.clone(), kind: IterKind::Spatial }];
+    let mut bindings = vec![l.var.expr()];
+    for (i, e) in r.at.of_kind(IterKind::Spatial) {
+        iters.push(i.clone());
+        bindings.push(e.clone());
+    }
+    let store = Stmt::store(partial, with_axis(r.indices, at, &own), r.neutral()?);
+    let block = Block { name, iters, ..Block::new("", store) };
+    Ok(r.without_steps(l, Stmt::block(bindings, r.spatial_predicate(), block)))
 }
 
 /// The nest that combines them.
@@ -324,18 +396,5 @@ fn combined(
             Stmt::store(r.buffer, r.indices.to_vec(), Expr::binary(r.op, target, cell)),
         )
     };
-    let spatial = r.used(IterKind::Spatial);
-    let reduced = r.used(IterKind::Reduce);
-    let predicate = Expr::all(r.spatial_conditions(&reduced));
-    let body = Stmt::block(bindings, predicate, block);
-    let nest = r.loops.iter().rev().fold(body, |body, s| match s.kind() {
-        StmtKind::For { var, range, .. } if *var == l.var => {
-            Stmt::for_loop(var, range.clone(), ForKind::Serial, body)
-        }
-        StmtKind::For { var, range, kind, .. } if spatial.contains(var) => {
-            Stmt::for_loop(var, range.clone(), kind.clone(), body)
-        }
-        _ => body,
-    });
-    Ok(Subst::refresh().stmt(&nest))
+    Ok(r.without_steps(l, Stmt::block(bindings, r.spatial_predicate(), block)))
 }

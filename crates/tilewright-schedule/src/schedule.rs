@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_analysis::at_once;
 use tilewright_ir::AtOnce;
 use tilewright_ir::stmt::MAX_NESTING;
 use tilewright_ir::well_formed::check_open_module;
-use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc, data};
-use tilewright_sets::Engine;
+use tilewright_ir::{Error, Function, Module, Result, Stmt, TensorFunc};
+use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::at_once;
+use tilewright_polyhedral::sizes::about;
 
 use crate::cursor::{Cursor, InFunction, around, as_loop, find, the_block};
 use crate::signature::{Output, Signature};
@@ -93,7 +94,7 @@ impl Schedule {
             keeps_promises(old, &out.0)?;
             Ok(out)
         };
-        let (new, out) = Engine::about(data::variables(old), checked)
+        let (new, out) = about(old, checked)
             .map_err(|e| match at.cursor(old) {
                 Ok(cursor) => e.at(cursor.stmt.span()),
                 Err(_) => e,

@@ -18,23 +18,23 @@
 
 use std::collections::HashSet;
 
-use tilewright_analysis::dependence::accesses;
 use tilewright_analysis::footprint::touches;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Block, Buffer, Error, Expr, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
+use tilewright_polyhedral::dependence::accesses;
 
 use crate::buffer_arg::BufferArg;
 use crate::cursor::{
     BlockCursor, as_block, as_loop, find, loop_cursor, loop_ranges, the_block, the_loop,
 };
-use crate::index_map::IndexMap;
 use crate::loop_layout::is_loop_over;
 use crate::primitive::primitives;
 use crate::schedule::Schedule;
 use crate::value::{BlockRef, Lambda, LoopRef};
+use tilewright_layout::index_map::IndexMap;
 
 primitives! {
     /// Rewrites the loops of a block so that they follow the axes of a buffer. Returns the loops.

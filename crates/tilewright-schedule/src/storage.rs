@@ -8,22 +8,11 @@ use crate::buffer_arg::{BufferArg, Side};
 use crate::cache::check_storage_scope;
 use crate::cursor::{replace_in, the_block};
 use crate::loops::edit_loop;
-use crate::padding::views;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::BlockRef;
 use tilewright_analysis::footprint::view_of;
-
-/// Annotation of the block of a stage that converts an argument to another layout: it can leave the
-/// function.
-pub const PRE: &str = "preproc";
-
-/// Annotation of the block of a stage that converts a result.
-pub const POST: &str = "postproc";
-
-/// Attribute of a function: the numbers of the parameters that are the same in every run, so that
-/// they may be stored in any layout.
-pub const FREE_LAYOUT: &str = "layout_free_buffers";
+use tilewright_layout::padding::views;
 
 primitives! {
     /// Puts a buffer that a block writes into another storage scope.

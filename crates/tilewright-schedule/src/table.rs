@@ -62,13 +62,27 @@ pub fn find(name: &str) -> Result<&'static Primitive> {
     })
 }
 
-/// All primitives with their arguments, as a page of Markdown.
-pub fn page() -> String {
+/// A primitive at work, on a page: all in the form that scripts and modules are read in.
+#[derive(Clone, Debug)]
+pub struct Example {
+    /// What it shows, in a sentence.
+    pub caption: String,
+    /// The function before.
+    pub before: String,
+    /// What a script says.
+    pub script: String,
+    /// The function after.
+    pub after: String,
+}
+
+/// All primitives with their arguments and an example of each (by its name), as a page of Markdown.
+pub fn page(example: &dyn Fn(&str) -> Option<Example>) -> String {
     let mut text = String::from(
         "# Primitives\n\nWhat a schedule script can call: `tilewright opt --schedule SCRIPT.py`. \
          Arguments are given by name or by position; blocks and loops may be given by their names \
-         in the module. This page is made from the primitives themselves; `UPDATE_EXPECT=1 cargo \
-         test -p tilewright --test it pages` writes it.\n\n\
+         in the module. This page is made from the primitives themselves, and its examples are \
+         the cases in `tests/cases/primitives/examples`; `UPDATE_EXPECT=1 cargo test -p tilewright \
+         --test it pages` writes it.\n\n\
          | call | returns | what it does |\n|---|---|---|\n",
     );
     for p in signatures() {
@@ -101,7 +115,16 @@ pub fn page() -> String {
     let also =
         signatures().flat_map(|p| p.aliases.iter().map(|a| format!("`{a}` is `{}`", p.name)));
     let also: Vec<String> = also.collect();
-    text + &format!("\nOther names: {}.\n", also.join(", "))
+    text += &format!("\nOther names: {}.\n\n## Before and after\n", also.join(", "));
+    for p in signatures() {
+        let Some(Example { caption, before, script, after }) = example(p.name) else { continue };
+        text += &format!(
+            "\n### {}\n\n{caption}\n\n```python\n{before}\n```\n\n```python\n# the schedule\n{script}\n```\n\n\
+             ```python\n# after\n{after}\n```\n",
+            p.name
+        );
+    }
+    text
 }
 
 impl Schedule {

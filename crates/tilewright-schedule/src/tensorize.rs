@@ -26,9 +26,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tilewright_analysis::index::{Ranges, simplify, simplify_indices};
 use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::equal::{Equality, stmts};
+use tilewright_ir::index::{Ranges, simplify, simplify_indices};
 use tilewright_ir::visit::{
     Subst, fold_expr_children, fold_func, fold_stmt_children, free_vars, walk_stmt,
 };
@@ -36,15 +36,15 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, IterKind, IterVar, MatchRegion, Range,
     Region, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::Engine;
+use tilewright_polyhedral::Engine;
 use tilewright_transform::lower::blocks::lower_blocks;
 
 use crate::argument::BlockOrLoop;
 use crate::cursor::{Cursor, InFunction, as_block, as_loop, find, replace_in};
-use crate::names::fresh_block_name;
 use crate::primitive::primitives;
 use crate::schedule::{Edited, Schedule};
 use tilewright_analysis::footprint::known_around;
+use tilewright_transform::names::fresh_block_name;
 
 /// An instruction: what it computes, and how it is asked for, over the same parameters.
 #[derive(Clone, Debug)]

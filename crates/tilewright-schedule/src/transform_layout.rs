@@ -15,16 +15,14 @@
 //!
 //! Semantics: Apache TVM RFC 0039 (buffer physical layout) and RFC 0077 (layout transform padding).
 
-use tilewright_ir::visit::{Subst, fold_func, free_vars};
-use tilewright_ir::{Buffer, DType, Error, Expr, Param, Range, Result, TensorFunc, Var};
-use tilewright_sets::Engine;
+use tilewright_ir::lambda::LambdaItem;
+use tilewright_ir::{Buffer, Error, Result, TensorFunc};
+use tilewright_layout::buffer::{relayout_buffer, separate_axes};
+use tilewright_layout::padding::PadValue;
 
-use crate::buffer_arg::{BufferArg, caller, check_interface, is_param};
-use crate::cursor::{blocks, replace_in, the_block};
-use crate::index_map::IndexMap;
-use crate::padding::{Padding, is_written, pad_value};
+use crate::buffer_arg::{BufferArg, caller, check_interface};
+use crate::cursor::the_block;
 use crate::primitive::primitives;
-use crate::relayout::relayout;
 use crate::schedule::{Edited, Invocation, Schedule};
 use crate::value::{BlockRef, Lambda, Value};
 
@@ -44,7 +42,8 @@ primitives! {
         pad_value: &Value = &Value::None,
         assume_injective_transform: bool = false
     ), run |sch, step| sch.edit_buffer(block, &buffer, step, |f, old| {
-        transform(f, old, index_map, pad_value, assume_injective_transform)
+        relayout_buffer(f, old, index_map, &pad_of(pad_value)?, assume_injective_transform)
+            .map(|f| (f, ()))
     });
 
     /// Groups the axes of a buffer into physical axes: each separator is a position between axes
@@ -58,7 +57,9 @@ primitives! {
         [into] buffer: BufferArg,
         axis_separators: &[usize]
     ), run |sch, step| {
-        sch.edit_buffer(block, &buffer, step, |f, old| separate(f, old, axis_separators))
+        sch.edit_buffer(block, &buffer, step, |f, old| {
+            separate_axes(f, old, axis_separators).map(|f| (f, ()))
+        })
     };
 }
 
@@ -81,102 +82,18 @@ impl Schedule {
     }
 }
 
-fn transform(
-    func: &TensorFunc,
-    old: &Buffer,
-    lambda: &Lambda,
-    pad: &Value,
-    assume_injective: bool,
-) -> Result<Edited> {
-    let whole: Vec<(DType, Range)> =
-        old.shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
-    let map = IndexMap::bind_over(lambda, &whole)?;
-    let wide = map.params.iter().zip(&whole).any(|(p, (t, _))| p.dtype() != *t);
-    let layout = map.on(&old.shape, assume_injective)?;
-    let new = old.derive(|d| {
-        d.shape = layout.physical.clone();
-        d.axis_separators = map.separators.clone();
-    });
-    check_sizes(func, old, &new)?;
-    let value = pad_value(pad, func, &layout, old, &new)?;
-    let (known, value) = match (&layout.known, value) {
-        (Ok(known), Some(value)) if !known.padding.is_false() => (known, value),
-        (Err(why), Some(_)) => return Err(why.clone()),
-        _ => return Ok((relayout(func, old, &new, lambda, wide)?, ())),
-    };
-    let engine = Engine::new()?;
-    let padding = Padding { layout: &layout, known, value, old, new: &new, engine: &engine };
-    let out = if !is_written(func, old) {
-        if !is_param(func, old) {
-            return Err(Error::refused(format!("`{old}` is never written")));
+/// The pad value that a value of a script is.
+fn pad_of(value: &Value) -> Result<PadValue> {
+    Ok(match value {
+        Value::None => PadValue::Nothing,
+        Value::Int(v) => PadValue::Int(*v),
+        Value::Bool(v) => PadValue::Int(i64::from(*v)),
+        Value::Float(v) => PadValue::Float(*v),
+        Value::Expr(e) => PadValue::Item(LambdaItem::Expr(e.clone())),
+        Value::Lambda(l) => PadValue::Lambda(l.clone()),
+        other => {
+            let what = format!("a pad value is {}, not a value or lambda", other.describe());
+            return Err(Error::input(what));
         }
-        padding.assumed(&relayout(func, old, &new, lambda, wide)?)
-    } else if let Some((nest, folded)) = padding.folded(func) {
-        relayout(&replace_in(func, &nest, &folded), old, &new, lambda, wide)?
-    } else {
-        padding.written_after(&relayout(func, old, &new, lambda, wide)?)
-    };
-    Ok((plain_root(&out), ()))
-}
-
-/// What the root block declares is what is accessed: it declares nothing.
-fn plain_root(func: &TensorFunc) -> TensorFunc {
-    let Some(root) = func.root() else { return func.clone() };
-    if root.reads.is_none() && root.writes.is_none() {
-        return func.clone();
-    }
-    let bare = tilewright_ir::Block { reads: None, writes: None, ..root.clone() };
-    let body = tilewright_ir::Stmt::block(Vec::new(), Expr::bool(true), bare);
-    let out = TensorFunc { body, ..func.clone() };
-    let (allocs, body) = out.root_parts();
-    out.with_root(allocs.to_vec(), body.clone())
-}
-
-/// A size that only the shape of this argument tells must stay readable there.
-fn check_sizes(func: &TensorFunc, old: &Buffer, new: &Buffer) -> Result<()> {
-    if !is_param(func, old) {
-        return Ok(());
-    }
-    let told = |v: &Var| {
-        func.params.iter().any(|p| match p {
-            Param::Scalar(s) => s == v,
-            Param::Buffer { buffer, .. } => {
-                let b = if buffer == old { new } else { buffer };
-                b.shape.iter().any(|e| e.as_var() == Some(v))
-            }
-        })
-    };
-    let mut sizes: Vec<Var> = old.shape.iter().flat_map(free_vars).collect();
-    sizes.sort();
-    match sizes.iter().find(|v| !told(v)) {
-        None => Ok(()),
-        Some(v) => Err(Error::refused(format!(
-            "the size `{v}` is known from the shape of `{old}` alone, and the new shape does not tell it"
-        ))),
-    }
-}
-
-fn separate(func: &TensorFunc, old: &Buffer, separators: &[usize]) -> Result<Edited> {
-    let rank = old.rank();
-    if !separators.is_sorted() || separators.iter().any(|s| *s > rank) {
-        return Err(Error::refused(format!(
-            "axis separators {separators:?} do not fit the {rank} axes of `{old}`"
-        )));
-    }
-    let mut subst = Subst::default();
-    let mut with = |b: &Buffer, separators: Vec<usize>| {
-        subst.buffers.insert(b.clone(), b.derive(|d| d.axis_separators = separators));
-    };
-    with(old, separators.to_vec());
-    // A view has the last axes of its region; the first ones may be left out.
-    let mut known = vec![(old.clone(), separators.to_vec())];
-    for m in blocks(func).iter().flat_map(|b| &b.matches) {
-        let source = &m.source.buffer;
-        let Some((_, of_source)) = known.iter().find(|(b, _)| b == source) else { continue };
-        let left_out = source.rank().saturating_sub(m.buffer.rank());
-        let moved: Vec<usize> = of_source.iter().map(|s| s.saturating_sub(left_out)).collect();
-        with(&m.buffer, moved.clone());
-        known.push((m.buffer.clone(), moved));
-    }
-    Ok((fold_func(&mut subst, func), ()))
+    })
 }

@@ -1,6 +1,6 @@
 //! What work costs on one core of a processor: the constants of the cost model, in one place.
 //!
-//! `tilewright_auto::tile` and `tilewright_auto::price` say how prices are made of them. Each constant
+//! `tilewright_autoschedule::tile` and `tilewright_autoschedule::price` say how prices are made of them. Each constant
 //! has a written value, so that code for a machine which nobody has measured is the same wherever it is
 //! made. A calibration replaces written values by those of one machine, and says how long a cycle takes
 //! there; it may move each only so far ([`Costs::bounds`]), since probes are disturbed by what else runs.

@@ -49,6 +49,35 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// What the machine does at a moment, as far as the system says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct State {
+    /// How many threads ran or waited for a core, on average over the last minute.
+    pub load: Option<f64>,
+    /// The fastest core's clock, in megahertz.
+    pub clock: Option<f64>,
+}
+
+impl State {
+    /// The state now.
+    pub fn now() -> State {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        State {
+            load: first_number(&read("/proc/loadavg")),
+            clock: fastest_clock(&read("/proc/cpuinfo")),
+        }
+    }
+}
+
+fn first_number(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+fn fastest_clock(cpuinfo: &str) -> Option<f64> {
+    let clocks = cpuinfo.lines().filter_map(|line| line.strip_prefix("cpu MHz")?.split_once(": "));
+    clocks.filter_map(|(_, clock)| clock.trim().parse().ok()).max_by(f64::total_cmp)
+}
+
 /// The machine that this process runs on, in words that tell machines apart: its processor and its
 /// caches, as far as the system says.
 pub fn machine() -> String {
@@ -57,4 +86,18 @@ pub fn machine() -> String {
     let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
     let Caches { l1, l2, l3, .. } = Caches::host(Caches { line: 0, l1: 0, l2: 0, l3: 0 });
     format!("{name}, caches of {l1}, {l2} and {l3} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_read_from_the_texts_of_the_system() {
+        assert_eq!(first_number("3.88 3.46 1.86 4/120 999\n"), Some(3.88));
+        let cores =
+            "processor\t: 0\ncpu MHz\t\t: 2600.000\n\nprocessor\t: 1\ncpu MHz\t\t: 3100.5\n";
+        assert_eq!(fastest_clock(cores), Some(3100.5));
+        assert_eq!((first_number(""), fastest_clock("model name\t: x\n")), (None, None));
+    }
 }

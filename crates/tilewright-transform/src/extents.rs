@@ -20,12 +20,12 @@ use tilewright_ir::{
     Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
     Visit,
 };
-use tilewright_sets::{Known, Set, cost};
+use tilewright_polyhedral::{Known, Set, cost};
 
 use crate::pass::{self, Run};
 use crate::settle::settle;
-use tilewright_analysis::place::{Place, Placed, Step, walk_stmt_placed};
-use tilewright_analysis::scope::{Scope, Scoped, fold_scoped};
+use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped};
 
 /// `reduce_loop_extents` by name.
 pub const PASS: pass::Pass = pass::Pass {

@@ -36,7 +36,7 @@ use tilewright_ir::{
 
 use crate::pass::{self, Flag, Number, Run};
 use crate::settle::settle;
-use tilewright_analysis::scope::{
+use tilewright_polyhedral::scope::{
     Copies, MAX_COPIED, Scope, Scoped, fold_scoped, likely, scoped, under,
 };
 

@@ -23,8 +23,8 @@ use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, Fold, Stmt, TensorFunc, Var, 
 
 use crate::pass::{Pass, Run};
 use tilewright_analysis::cost::Cost;
-use tilewright_analysis::index::{same_all, simplify_indices};
 use tilewright_analysis::stage::{Stage, open_stages};
+use tilewright_ir::index::{same_all, simplify_indices};
 
 /// `inline` by name.
 pub const PASS: Pass = Pass {

@@ -1,11 +1,13 @@
 //! Passes over tensor functions.
 //!
 //! * [`compact`]: local buffers allocated where they are used, as small as can be.
+//! * [`cursor`]: finding and replacing statements.
 //! * [`extents`]: loops that run only where their body does something.
 //! * [`hoist`]: conditions and bindings moved out of loops.
 //! * [`inline`]: spatial stages substituted into the stages that read them.
 //! * [`mod@lower`]: from blocks over multi-dimensional buffers to loops over flat memory.
 //! * [`merge`]: loops that run together.
+//! * [`names`]: names that are all different.
 //! * [`no_op`]: what changes nothing goes.
 //! * [`overcompute`]: guards go where running without them changes nothing.
 //! * [`partition`]: loops taken apart where their guards change.
@@ -14,11 +16,13 @@
 //! * [`simplify`]: whole functions simplified by exact sets.
 
 pub mod compact;
+pub mod cursor;
 pub mod extents;
 pub mod hoist;
 pub mod inline;
 pub mod lower;
 pub mod merge;
+pub mod names;
 pub mod no_op;
 pub mod overcompute;
 pub mod partition;

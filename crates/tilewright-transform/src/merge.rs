@@ -22,11 +22,11 @@ use std::collections::{HashMap, HashSet};
 
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Error, Expr, Fold, ForKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var};
-use tilewright_sets::Proof;
+use tilewright_polyhedral::Proof;
 
 use crate::pass::{self, Run};
-use tilewright_analysis::dependence::{PlacedAccess, accesses, one_view};
-use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, scoped};
+use tilewright_polyhedral::dependence::{PlacedAccess, accesses, one_view};
+use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped, scoped};
 
 /// `merge_adjacent_loops` by name.
 pub const PASS: pass::Pass = pass::Pass {

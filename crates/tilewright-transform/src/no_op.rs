@@ -1,6 +1,6 @@
 //! What changes nothing goes: dead stores, stores of what is there, and what is empty afterwards.
 //!
-//! By exact flow over the whole function ([`tilewright_analysis::flow`]):
+//! By exact flow over the whole function ([`tilewright_polyhedral::flow`]):
 //!
 //! * a store whose value is not used goes: each of its cells is written again, or freed, before
 //!   anything looks at it that is used itself. So a chain of stages without a reader goes as a
@@ -20,12 +20,12 @@ use std::collections::{HashMap, HashSet};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessId, Edge, Set};
+use tilewright_polyhedral::{AccessId, Edge, Set};
 
 use crate::pass::{Flag, Number, Pass, Run};
-use tilewright_analysis::flow::{MemoryFlow, same};
-use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
 use tilewright_ir::prune::{only_effects, prune};
+use tilewright_polyhedral::flow::{MemoryFlow, same};
+use tilewright_polyhedral::scop::{Act, Scop, ScopStmt, rewrite};
 
 /// Whether values are followed through memory.
 const FLOW: Flag = Flag {
@@ -142,7 +142,7 @@ impl Idle {
     /// Stores of a value that is there. Where a store of the memory has gone already, what is there
     /// may rest on it.
     fn redundant(&mut self, scop: &Scop, t: &MemoryFlow<'_>) {
-        let gone = |r: &tilewright_analysis::flow::Run| {
+        let gone = |r: &tilewright_polyhedral::flow::Run| {
             let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
             stmt.is_some_and(|s| self.places.contains(&s.place))
         };

@@ -23,12 +23,14 @@ use tilewright_ir::{
     BinOp, Block, DType, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Known, Proof, Set};
+use tilewright_polyhedral::{Known, Proof, Set};
 
 use crate::pass::{self, Flag, Run};
 use crate::settle::settle;
-use tilewright_analysis::place::{Placed, walk_expr_placed, walk_stmt_placed};
-use tilewright_analysis::scope::{Copies, MAX_COPIED, Scope, Scoped, fold_scoped, hinted, likely};
+use tilewright_polyhedral::place::{Placed, walk_expr_placed, walk_stmt_placed};
+use tilewright_polyhedral::scope::{
+    Copies, MAX_COPIED, Scope, Scoped, fold_scoped, hinted, likely,
+};
 
 /// Also loops with constant bounds that have no hint.
 const CONSTANT_LOOPS: Flag = Flag {

@@ -32,7 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Function, Module, Remarks, Result, TensorFunc};
-use tilewright_sets::budget;
+use tilewright_polyhedral::budget;
 
 /// A pass.
 #[derive(Clone, Copy)]

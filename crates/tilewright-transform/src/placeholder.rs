@@ -11,8 +11,8 @@ use tilewright_ir::{
 };
 
 use crate::pass::{Pass, Run};
-use tilewright_analysis::scop::rewrite;
 use tilewright_ir::prune::{only_effects, prune};
+use tilewright_polyhedral::scop::rewrite;
 
 /// `remove_assume` by name.
 pub(crate) const ASSUME: Pass = Pass {

@@ -7,7 +7,7 @@
 use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Stmt, StmtKind};
 
-use tilewright_analysis::scope::{Scope, Scoped, fold_scoped, hinted, scoped, under};
+use tilewright_polyhedral::scope::{Scope, Scoped, fold_scoped, hinted, scoped, under};
 
 /// A statement without the branches that are decided where `scope` holds.
 pub(crate) fn settle(s: &Stmt, scope: &Scope) -> Stmt {

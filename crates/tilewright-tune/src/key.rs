@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tilewright_ir::visit::{Subst, fold_block_children, fold_expr_children};
 use tilewright_ir::{Block, Buffer, Expr, ExprKind, Fold, Param, TensorFunc, Var};
-use tilewright_script::print_func;
+use tilewright_tvmscript::print_func;
 
 /// The version of the code that is measured: another one makes other kernels.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

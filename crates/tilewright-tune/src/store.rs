@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, OpenFlags, Row, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use tilewright_ir::{Error, Result};
+use tilewright_runtime::file;
 
 use crate::key::{Key, Scope};
 
@@ -289,6 +290,7 @@ impl Store {
     }
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Store> {
+        check_files(path)?;
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .and_then(|c| c.busy_timeout(PATIENCE).map(|()| c))
             .map_err(|e| failed(path, &e))?;
@@ -479,6 +481,20 @@ impl Store {
     fn failed(&self, e: &rusqlite::Error) -> Error {
         failed(&self.path, e)
     }
+}
+
+/// Refuses what is no plain file: SQLite would wait for the writer of a pipe, which may also lie where
+/// it keeps a log beside the file.
+fn check_files(path: &Path) -> Result<()> {
+    for ending in ["", "-journal", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        let file = Path::new(&name);
+        if file.exists() {
+            file::check_plain(file).map_err(|e| file::unreadable(file, &e))?;
+        }
+    }
+    Ok(())
 }
 
 fn failed(path: &Path, why: &dyn std::error::Error) -> Error {

@@ -5,10 +5,10 @@
 //! [`Executable`] that takes and gives [`Tensor`]s:
 //!
 //! ```
-//! use tilewright::{Layout, Options, Sizes, Tensor, compile, load};
+//! use tilewright::{LayoutPolicy, Options, Sizes, Tensor, compile, load};
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 //! let module = load(model, &Sizes::new().dim("N", 2))?;
-//! let options = Options { layout: Some(Layout::Plan), ..Options::default() };
+//! let options = Options { layout: Some(LayoutPolicy::Plan), ..Options::default() };
 //! let executable = compile(&module, &options)?;
 //! let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
 //! let outputs = executable.run(&[images])?;
@@ -37,20 +37,13 @@
 //! ```
 //!
 //! How its loops run and how its tensors lie in memory is said by a [`schedule`].
-//!
-//! What is not named on this page is in [`unstable`], and may change at any time.
+
+#![warn(missing_docs)]
 
 pub mod schedule;
 pub mod te;
-pub mod unstable;
 
-pub use tilewright_graph::sizes::Sizes;
-pub use tilewright_ir::dim::SizeRange;
-pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
-pub use tilewright_runtime::Executable;
-pub use tilewright_target::{OptLevel, Target};
-pub use unstable::compile::compile;
-pub use unstable::kept::compile_file;
-pub use unstable::load::{load, parse, print};
-pub use unstable::options::Options;
-pub use unstable::options::{IoLayout, Layout};
+pub use tilewright_driver::{
+    DType, Error, Executable, IoLayout, LayoutPolicy, Module, OptLevel, Options, Result, SizeRange,
+    Sizes, Target, Tensor, compile, compile_file, load, parse, print,
+};

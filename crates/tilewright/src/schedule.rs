@@ -29,7 +29,7 @@ use tilewright_ir::{Result, Source};
 pub use tilewright_schedule::value::{BlockRef, Lambda, LambdaItem, LoopRef, Value};
 pub use tilewright_schedule::{BlockOrLoop, BufferArg, Permissions, Schedule};
 
-use crate::unstable::schedule_script;
+use tilewright_driver::schedule_script;
 
 /// Runs the text of a schedule script.
 ///

@@ -1,6 +1,6 @@
 //! Whether two functions compute the same outputs, by where their values come from.
 //!
-//! Both functions are read as SCoPs ([`crate::scop`]), and flow says which instance of which
+//! Both functions are read as SCoPs ([`tilewright_polyhedral::scop`]), and flow says which instance of which
 //! store each load gets its value from. So every output cell is an expression over the inputs that
 //! unfolds going back in time, and two functions are the same if those expressions are. They are
 //! never written down: what is compared is a pair of expressions over a *set of pairs of
@@ -39,14 +39,14 @@ use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_sets::{Access, AccessId, Domain, Set, budget};
+use tilewright_polyhedral::{Access, AccessId, Domain, Set, budget};
 
 use super::aligned;
-use crate::at_once::keeps_promises;
-use crate::domain::sizes;
-use crate::flow::{MemoryFlow, Run, Who, operands};
-use crate::scop::{Act, Scop, ScopStmt};
-use crate::traits::overflows;
+use tilewright_polyhedral::at_once::keeps_promises;
+use tilewright_polyhedral::flow::{MemoryFlow, Run, Who, operands};
+use tilewright_polyhedral::scop::{Act, Scop, ScopStmt};
+use tilewright_polyhedral::sizes::sizes;
+use tilewright_polyhedral::traits::overflows;
 
 /// What all questions about two functions may take together.
 const BUDGET: u64 = 4 * budget::PER_FUNCTION;
@@ -126,7 +126,7 @@ struct Names {
 /// What the readers of a memory get.
 struct Source {
     runs: Vec<Run>,
-    flow: tilewright_sets::Flow,
+    flow: tilewright_polyhedral::Flow,
 }
 
 impl Names {
@@ -245,8 +245,8 @@ enum Stop {
 
 type Proven = std::result::Result<(), Stop>;
 
-impl From<tilewright_sets::Unknown> for Stop {
-    fn from(_: tilewright_sets::Unknown) -> Stop {
+impl From<tilewright_polyhedral::Unknown> for Stop {
+    fn from(_: tilewright_polyhedral::Unknown) -> Stop {
         Stop::Unknown
     }
 }

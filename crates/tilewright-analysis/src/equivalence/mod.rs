@@ -17,12 +17,12 @@ use tilewright_ir::{
     Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
     equal,
 };
-use tilewright_sets::{Domain, budget};
+use tilewright_polyhedral::{Domain, budget};
 
-use crate::domain::sizes;
-use crate::flow::operands;
-use crate::traits::overflows;
 use tilewright_ir::prune::prune;
+use tilewright_polyhedral::flow::operands;
+use tilewright_polyhedral::sizes::sizes;
+use tilewright_polyhedral::traits::overflows;
 
 pub use by_flow::by_flow;
 

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{Buffer, Expr, Fold, Range, Var};
-use tilewright_sets::{AccessRelation, Domain, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Set};
 
-use crate::points::Points;
+use tilewright_polyhedral::points::Points;
 
 /// Most facts about one buffer.
 const MAX_FACTS: usize = 16;

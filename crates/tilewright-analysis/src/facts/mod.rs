@@ -65,11 +65,11 @@ use tilewright_ir::{
 };
 
 use crate::lane::lane_of;
-use crate::place::{Place, Placed, Step, walk_stmt_placed};
-use crate::points::Points;
-use crate::scope::{MAX_VALUE, Scope};
 use log::{Change, Fact, Log, Others, Read, Write};
 use terms::{folded, loads};
+use tilewright_polyhedral::place::{Place, Placed, Step, walk_stmt_placed};
+use tilewright_polyhedral::points::Points;
+use tilewright_polyhedral::scope::{MAX_VALUE, Scope};
 
 /// The values that cells of memory have at a place; see the module.
 pub struct Facts {
@@ -296,7 +296,7 @@ impl Facts {
     }
 
     /// Goes into a block, at the place of its body. The initialisation is a branch of its own in
-    /// it, under [`first`](crate::place::first).
+    /// it, under [`first`](tilewright_polyhedral::place::first).
     pub fn enter_block(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) {
         self.enter_branch(predicate, true);
         self.scope.go(Step::Block(bindings, block));

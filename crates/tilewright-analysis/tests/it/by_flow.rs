@@ -2,7 +2,7 @@
 
 use tilewright_analysis::equivalence::by_flow;
 use tilewright_ir::{Source, TensorFunc};
-use tilewright_script::parse_module;
+use tilewright_tvmscript::parse_module;
 
 /// A function `f` of these parameters with this body.
 fn func(params: &str, body: &str) -> TensorFunc {

@@ -38,7 +38,7 @@ fn cells(facts: &Facts, b: &Buffer) -> String {
 }
 
 fn folded(e: &Expr) -> String {
-    let engine = tilewright_sets::Engine::new().expect("libisl is there");
+    let engine = tilewright_polyhedral::Engine::new().expect("libisl is there");
     engine.domain().simplify(e).to_string()
 }
 

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use tilewright::Tensor;
-use tilewright::unstable::runtime::npz;
+use tilewright_driver::Tensor;
+use tilewright_runtime::npz;
 
 use super::{Done, Scratch, digits, reshape, tilewright};
 
@@ -71,8 +71,8 @@ fn a_c_program_runs_the_library() {
         let bytes = std::fs::read(path).expect("the program wrote it");
         let expected = &expected[*name];
         let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
-        let tolerance = tilewright::unstable::compare::Tolerance::default();
-        let comparison = tilewright::unstable::compare::compare(&got, expected, tolerance);
+        let tolerance = tilewright_driver::compare::Tolerance::default();
+        let comparison = tilewright_driver::compare::compare(&got, expected, tolerance);
         assert!(comparison.agrees(), "{name}: {comparison}");
     }
 }
@@ -153,8 +153,8 @@ fn runs_at_every_size(more: &[&str]) -> String {
         let whole = expected["logits"].as_slice::<f32>().expect("floats");
         let expected = Tensor::from_slice(&[count, 10], &whole[..count * 10]).expect("it fits");
         let got = Tensor::from_bytes(expected.dtype(), expected.shape(), &bytes).expect("it fits");
-        let tolerance = tilewright::unstable::compare::Tolerance::default();
-        let comparison = tilewright::unstable::compare::compare(&got, &expected, tolerance);
+        let tolerance = tilewright_driver::compare::Tolerance::default();
+        let comparison = tilewright_driver::compare::compare(&got, &expected, tolerance);
         assert!(comparison.agrees(), "{count}: {comparison}");
     }
     let refused = run("0");
@@ -246,6 +246,30 @@ fn versions_may_leave_other_sizes_open_and_say_their_own_failures() {
     let object = scratch.path("pick.o");
     let refused = tilewright(&["compile", &model, "-o", &object, "--specialize", "n=3"]);
     refused.code(2).complains("--specialize is for shared libraries");
+}
+
+/// What is linked with a library asks for it by the name of its file.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_library_carries_the_name_of_its_file() {
+    let scratch = Scratch::new();
+    let library = scratch.path("libdigits-1.2.so");
+    let done = ["compile", &digits("digits.onnx"), "-o", &library, "--name", "digits"];
+    tilewright(&done).code(0);
+    let program =
+        scratch.file("main.c", "int digits_run(); int main() { return digits_run != 0 ? 0 : 1; }");
+    let out = scratch.path("main");
+    let linked = Command::new("cc").args([&program, &library, "-o", &out]).output();
+    let linked = linked.expect("cc runs");
+    assert!(linked.status.success(), "{}", String::from_utf8_lossy(&linked.stderr));
+    let run = Command::new(&out).env("LD_LIBRARY_PATH", scratch.path("")).status();
+    assert!(run.expect("it runs").success());
+    // By its name, and not by its path: elsewhere it is found as well.
+    std::fs::create_dir(scratch.path("elsewhere")).expect("a directory");
+    let moved = scratch.path("elsewhere/libdigits-1.2.so");
+    std::fs::rename(&library, &moved).expect("it can be moved");
+    let run = Command::new(&out).env("LD_LIBRARY_PATH", scratch.path("elsewhere")).status();
+    assert!(run.expect("it runs").success());
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use tilewright::unstable::compare::{Tolerance, compare};
-use tilewright::unstable::ir::plan::Stored;
-use tilewright::unstable::runtime::npz;
-use tilewright::{IoLayout, Layout, Options, Sizes, Tensor, compile, load};
+use tilewright_driver::compare::{Tolerance, compare};
+use tilewright_driver::{IoLayout, LayoutPolicy, Options, Sizes, Tensor, compile, load};
+use tilewright_runtime::npz;
+use tilewright_runtime::plan::Stored;
 
 use super::{Scratch, digits, tilewright};
 
@@ -106,7 +106,8 @@ fn the_header_of_a_library_says_it_and_a_c_program_follows() {
     assert!(ran.expect("it starts").status.success());
     let bytes = std::fs::read(scratch.path("out.bin")).expect("the program wrote it");
     let expected = npz::read(digits("test_expected.npz")).expect("it is there");
-    let got = Tensor::from_bytes(tilewright::DType::F32, &[97, 10], &bytes).expect("it fits");
+    let got =
+        Tensor::from_bytes(tilewright_driver::DType::F32, &[97, 10], &bytes).expect("it fits");
     let comparison = compare(&got, &expected["logits"], Tolerance::default());
     assert!(comparison.agrees(), "{comparison}");
 }
@@ -114,7 +115,7 @@ fn the_header_of_a_library_says_it_and_a_c_program_follows() {
 #[test]
 fn an_executable_says_how_its_inputs_are_stored() {
     let module = load(digits("digits.onnx"), &Sizes::new().dim("N", 97)).expect("it loads");
-    let layout = Some(Layout::Blocked(16));
+    let layout = Some(LayoutPolicy::Blocked(16));
     let options = Options { layout, io_layout: IoLayout::Physical, ..Options::default() };
     let executable = compile(&module, &options).expect("it compiles");
     let port = &executable.inputs()[0];

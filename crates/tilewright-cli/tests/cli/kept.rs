@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Output;
 
 use prost::Message;
-use tilewright::unstable::onnx::proto::{
+use tilewright_onnx::proto::{
     DataType, DimensionProto, DimensionValue, EXTERNAL, GraphProto, ModelProto, NodeProto,
     OperatorSetId, StringStringEntry, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
     TypeValue, ValueInfoProto,
@@ -204,8 +204,8 @@ fn values_that_are_compiled_in_must_be_the_same() {
     let model = model(&scratch, 0.0, true);
     let shape = |values: &[i64; 2]| {
         let path = scratch.path("shape.npy");
-        let value = tilewright::Tensor::from_slice(&[2], values).expect("a tensor");
-        tilewright::unstable::runtime::npy::write(&path, &value).expect("it can be written");
+        let value = tilewright_driver::Tensor::from_slice(&[2], values).expect("a tensor");
+        tilewright_runtime::npy::write(&path, &value).expect("it can be written");
         format!("shape={path}")
     };
     for (values, kept) in [([3, 600], false), ([3, 600], true), ([2, 900], false), ([2, 900], true)]
@@ -237,6 +237,27 @@ fn weights_in_a_file_beside_the_model_must_be_the_same() {
     command.env("TILEWRIGHT_CACHE", cache.0.path("cache"));
     let done = command.args(["run", &scratch.path("product.onnx")]).output().expect("it starts");
     assert_eq!(done.status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn of_a_file_beside_the_model_only_what_is_used_counts() {
+    use std::os::unix::fs::FileExt;
+    let (scratch, cache) = (Scratch::new(), Cache::new());
+    let model = written(&scratch, 0.0, false, Some("weights.bin"));
+    let file = fs::File::options().write(true).open(scratch.path("weights.bin")).expect("it opens");
+    // Four tebibytes, of which all but the first one are a hole.
+    let used = file.metadata().expect("it is there").len();
+    file.set_len(4 << 40).expect("a sparse file");
+    let (first, err) = cache.run(&model, &TIME);
+    assert!(!is_kept(&err), "{err}");
+    assert_eq!(cache.programs().len(), 1);
+    file.write_all_at(&[1; 4], used).expect("it is written");
+    let (again, err) = cache.run(&model, &TIME);
+    assert!(is_kept(&err) && first == again, "{err}");
+    file.write_all_at(&1000f32.to_le_bytes(), used - 4).expect("it is written");
+    let (_, err) = cache.run(&model, &TIME);
+    assert!(!is_kept(&err), "{err}");
 }
 
 #[test]

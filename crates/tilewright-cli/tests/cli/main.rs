@@ -1,6 +1,7 @@
 //! The command line from outside: exit codes, what is on which stream, messages.
 
 mod compile;
+mod guide;
 mod io_layout;
 mod kept;
 mod opt;
@@ -18,7 +19,7 @@ use std::process::Stdio;
 use program::program;
 use prost::Message;
 use tempfile::TempDir;
-use tilewright::unstable::onnx::proto::{
+use tilewright_onnx::proto::{
     DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
     TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
@@ -313,8 +314,9 @@ fn files_may_have_names_that_are_no_text() {
     tilewright(&ran).code(0);
     assert!(std::fs::metadata(&output).is_ok());
     let array = odd(b"a\xff.npy");
-    let images = tilewright::Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128]).expect("a tensor");
-    tilewright::unstable::runtime::npy::write(&array, &images).expect("it can be written");
+    let images =
+        tilewright_driver::Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128]).expect("a tensor");
+    tilewright_runtime::npy::write(&array, &images).expect("it can be written");
     let mut given = std::ffi::OsString::from("image=");
     given.push(&array);
     let ran: [&OsStr; 4] = ["run".as_ref(), &model, "--input".as_ref(), &given];
@@ -325,6 +327,72 @@ fn files_may_have_names_that_are_no_text() {
     assert!(std::fs::metadata(&library).is_ok_and(|meta| meta.len() > 1000));
     let missing: [&OsStr; 2] = ["run".as_ref(), &odd(b"no\xff.onnx")];
     tilewright(&missing).code(2).complains("no");
+}
+
+#[test]
+fn a_file_that_is_no_model_is_said_to_be_none() {
+    let scratch = Scratch::new();
+    let readme = scratch.file("README.md", "# It's a text\n\nIt isn't closed.\n");
+    let binary = scratch.file("data", [0xff, 0, 1, 2]);
+    for file in [&readme, &binary] {
+        tilewright(&["run", file])
+            .code(2)
+            .complains("ends in neither `.onnx` nor `.py`, and is no model");
+    }
+}
+
+/// A pipe without a writer, in the place of each file that a command reads: it is refused at once.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let scratch = Scratch::new();
+    let pipe = |name: &str| {
+        let path = scratch.path(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo runs").success());
+        path
+    };
+    let (model, module) = (digits("digits.onnx"), scratch.file("m.py", "@T.prim_func\ndef f(A: T.Buffer((4,), \"float32\")):\n    for i in range(4):\n        A[i] = T.float32(0)\n"));
+    let (onnx, script, array, other) = (pipe("p.onnx"), pipe("p.py"), pipe("p.npy"), pipe("p"));
+    let input = format!("image={array}");
+    let commands: [&[&str]; 13] = [
+        &["run", &onnx],
+        &["run", &script],
+        &["compile", &onnx, "-o", &scratch.path("m.so")],
+        &["plan", &other],
+        &["opt", &script],
+        &["opt", &module, "--schedule", &script],
+        &["diff", &module, &script],
+        &["verify", &script, &module],
+        &["run", &model, "--inputs", &array],
+        &["run", &model, "--input", &input],
+        &["run", &model, "--expect", &array],
+        &["plan", &model, "--profile", &other],
+        &["tune", "--file", &scratch.path("measured"), "--import", &other],
+    ];
+    for command in commands {
+        tilewright(command).code(2).complains("it is a pipe, not a plain file");
+    }
+    let log = pipe("tuning-journal");
+    for (file, command) in
+        [(&other, "run"), (&other, "tune"), (&log.replace("-journal", ""), "tune")]
+    {
+        scratch.file("tuning", "");
+        let mut program = program();
+        program.args([command, &model]).env("TILEWRIGHT_TUNING", file);
+        let done = program.output().expect("it starts");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(said.contains("it is a pipe, not a plain file"), "{command}: {said}");
+        // A run goes on without measurements, and says so.
+        let code = if command == "run" { 0 } else { 2 };
+        assert_eq!(done.status.code(), Some(code), "{command}: {said}");
+    }
+    for (variable, of) in [("TILEWRIGHT_LLVM", "llvm"), ("TILEWRIGHT_ISL", "isl")] {
+        let done = program().arg("doctor").env(variable, &other).output().expect("it starts");
+        let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
+        let is_said = ["not a file", "not a plain file"].iter().any(|text| said.contains(text));
+        assert!(is_said, "{of}: {said}");
+    }
 }
 
 #[test]
@@ -363,11 +431,14 @@ fn a_pipe_that_closes_is_no_error() {
     assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
-/// The commands of the README, as they stand there, in a directory that sees the examples.
+/// The commands of the README and of the page on commands, as they stand there, in a directory that
+/// sees the examples.
 #[test]
-fn commands_of_the_readme_run() {
+fn commands_of_the_pages_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = std::fs::read_to_string(root.join("README.md")).expect("there is a README");
+    let text = ["README.md", "docs/command-line.md"]
+        .map(|page| std::fs::read_to_string(root.join(page)).expect("there is a page"))
+        .concat();
     let scratch = Scratch::new();
     for part in ["digits", "layouts"] {
         let to = scratch.path(&format!("examples/{part}"));
@@ -397,5 +468,5 @@ fn commands_of_the_readme_run() {
         assert!(done.status.success(), "tilewright {command}: {said}");
         count += 1;
     }
-    assert!(count >= 12, "{count} commands");
+    assert!(count >= 20, "{count} commands");
 }

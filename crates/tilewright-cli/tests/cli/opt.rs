@@ -79,7 +79,7 @@ fn bad_text_is_refused_with_its_place() {
 
 #[test]
 fn files_that_are_not_there_or_not_text_are_refused() {
-    tilewright(&["opt", "/nowhere/x.py"]).code(2).complains("/nowhere/x.py: ");
+    tilewright(&["opt", "/nowhere/x.py"]).code(2).complains("cannot read `/nowhere/x.py`: ");
     let scratch = Scratch::new();
     let path = scratch.file("x.py", [b'x', 0xff]);
     tilewright(&["opt", &path]).code(2).complains("not UTF-8 text, at byte 1");

@@ -34,8 +34,8 @@ fn a_page_of_a_model_without_a_choice_is_one_too() {
     let scratch = Scratch::new();
     let (model, path) = (reshape(&scratch), scratch.path("report.html"));
     let shape = scratch.path("shape.npy");
-    let value = tilewright::Tensor::from_slice(&[2], &[2i64, 3]).expect("a tensor");
-    tilewright::unstable::runtime::npy::write(&shape, &value).expect("it can be written");
+    let value = tilewright_driver::Tensor::from_slice(&[2], &[2i64, 3]).expect("a tensor");
+    tilewright_runtime::npy::write(&shape, &value).expect("it can be written");
     let given = format!("shape={shape}");
     tilewright(&["plan", &model, "--input", &given, "--html", &path]).code(0);
     let page = std::fs::read_to_string(&path).expect("the page is there");

@@ -1,7 +1,7 @@
 //! `run`.
 
-use tilewright::Tensor;
-use tilewright::unstable::runtime::{npy, npz};
+use tilewright_driver::Tensor;
+use tilewright_runtime::{npy, npz};
 
 use super::{Done, Scratch, digits, reshape, tilewright, tilewright_on};
 
@@ -339,6 +339,22 @@ fn times_are_said_and_the_outputs_stay_right() {
     assert!(done.err.lines().filter(|line| line.contains(" x ")).count() > 3, "{}", done.err);
 }
 
+/// The bytes of conversions are those of the sizes of a run, whether these are open or not.
+#[test]
+fn bytes_of_conversions_are_those_of_the_run() {
+    let said = |more: &[&str]| {
+        let options = ["--layout", "nchw16c", "--time", "--seconds", "0.001"];
+        let model = digits("digits.onnx");
+        let done = tilewright(&[&["run", &model][..], &options, more].concat()).code(0);
+        let line = done.err.lines().find(|line| line.starts_with("time: layout "));
+        let line = line.unwrap_or_else(|| panic!("no line in {}", done.err));
+        line.split_once(", ").expect("a time").1.to_owned()
+    };
+    for n in ["N=3", "N=41"] {
+        assert_eq!(said(&["--open", "--dim", n]), said(&["--dim", n]), "{n}");
+    }
+}
+
 #[test]
 fn choices_of_native_code_change_nothing_in_the_results() {
     let expected = digits("test_expected.npz");
@@ -498,8 +514,7 @@ fn names_cannot_act_on_the_terminal() {
         for i in range(2):\n        with T.block(\"B\"):\n            vi = T.axis.spatial(2, i)\n            \
         B[vi] = A[vi]\n";
     let path = scratch.file("m\x1b[31m.py", script);
-    let acts =
-        |text: &str| text.lines().any(|l| l.contains(tilewright::unstable::ir::show::is_hidden));
+    let acts = |text: &str| text.lines().any(|l| l.contains(tilewright_ir::show::is_hidden));
     for arguments in [&["run"][..], &["run", "--time"], &["plan", "--layout", "nhwc", "--explain"]]
     {
         let done = tilewright(&[arguments, &[path.as_str()]].concat());

@@ -142,6 +142,22 @@ fn a_machine_is_calibrated_and_plans_say_so() {
     assert!(kernels.iter().all(|k| k["measured"].as_f64().is_some_and(|t| t > 0.0)), "{found}");
     assert!(found["cycle"].as_f64().is_some_and(|c| (0.05..=10.0).contains(&c)), "{found}");
     assert!(found["costs"]["fma"].as_f64().is_some_and(|c| c > 0.0), "{found}");
+    // What is kept predicts at least as many kernels as the other constants.
+    let near = |by: &str| {
+        let is_near = |k: &&Value| {
+            let [measured, predicted] =
+                ["measured", by].map(|key| k[key].as_f64().expect("a time"));
+            (predicted / measured - 1.0).abs() <= 0.2
+        };
+        kernels.iter().filter(is_near).count()
+    };
+    let [kept, other] = match found["fitted"].as_bool().expect("an answer") {
+        true => ["fitted", "before"],
+        false => ["before", "fitted"],
+    };
+    assert!(near(kept) >= near(other), "{found}");
+    #[cfg(target_os = "linux")]
+    assert!(found["states"][1]["load"].as_f64().is_some_and(|load| load >= 0.0), "{found}");
     assert_eq!(plan(&file), ["ns", "calibrated"]);
     // A calibration goes with the measurements.
     let (exported, other) = (text(&folder.path().join("e")), text(&folder.path().join("o")));

@@ -8,8 +8,8 @@
 //! where it does not say, and then it must not be accessed. A function made of that line finds the
 //! places: it writes the number of each element there.
 
-use tilewright::unstable::interp::{Arg, Interpreter, Output, RunOptions, State};
-use tilewright::{DType, Sizes, Tensor, parse};
+use tilewright_driver::{DType, Sizes, Tensor, parse};
+use tilewright_interp::{Arg, Interpreter, Output, RunOptions, State};
 
 /// A parameter's new layout.
 #[derive(Clone, Debug)]
@@ -64,7 +64,8 @@ impl Layout {
             list(old),
             self.at,
         );
-        let render = |e: tilewright::Error| format!("layout of `{}`: {}", self.name, e.render());
+        let render =
+            |e: tilewright_driver::Error| format!("layout of `{}`: {}", self.name, e.render());
         let module = parse(&text, &Sizes::new()).map_err(render)?;
         let mut run = Interpreter::new(&module, RunOptions::default()).map_err(render)?;
         let outcome = run.call("places", &[Arg::Fresh(None)]).map_err(render)?;

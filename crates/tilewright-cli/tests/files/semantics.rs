@@ -1,14 +1,14 @@
 //! What a pass gives computes the same as what it was given.
 
-use tilewright::unstable::compare::{Tolerance, compare};
-use tilewright::unstable::interp::symbolic::{self, Verdict};
-use tilewright::unstable::interp::{
+use tilewright_driver::compare::{Tolerance, compare};
+use tilewright_driver::random::Random;
+use tilewright_driver::{Sizes, Tensor, parse, print};
+use tilewright_graph::sizes;
+use tilewright_interp::{
     Arg, Fill, Interpreter, Outcome, Output, RunOptions, State, written_params,
 };
-use tilewright::unstable::ir::{Function, Module, Param, TensorFunc, equal};
-use tilewright::unstable::random::Random;
-use tilewright::unstable::sizes;
-use tilewright::{Sizes, Tensor, parse, print};
+use tilewright_ir::{Function, Module, Param, TensorFunc, equal};
+use tilewright_verify::Verdict;
 
 use crate::layouts::{Layout, Places};
 
@@ -19,7 +19,7 @@ const STEPS: u64 = 20_000_000;
 /// A pass may reorder sums where a schedule asks for it.
 const TOLERANCE: Tolerance = Tolerance { relative: 1e-5, absolute: 1e-5 };
 
-fn error(e: tilewright::Error) -> String {
+fn error(e: tilewright_driver::Error) -> String {
     e.render()
 }
 
@@ -164,19 +164,19 @@ fn moved<'a>(
 /// Fails where inputs are found for which the results differ. What is undecided is left to data.
 fn symbolic(before: &Module, after: &Module, name: &str) -> Result<(), String> {
     // A schedule may ask for another order of a sum.
-    let options = symbolic::VerifyOptions {
+    let options = tilewright_verify::VerifyOptions {
         reassociate: true,
         terms: 1 << 20,
         steps: STEPS,
-        ..symbolic::VerifyOptions::default()
+        ..tilewright_verify::VerifyOptions::default()
     };
-    match symbolic::functions(before, name, after, name, &options).map_err(error)? {
+    match tilewright_verify::functions(before, name, after, name, &options).map_err(error)? {
         Verdict::Differ(d) => Err(format!("{d:?}")),
         Verdict::Equal(_) | Verdict::Undecided(_) => Ok(()),
     }
 }
 
-fn extents(p: &Param) -> Result<(tilewright::DType, Vec<usize>), String> {
+fn extents(p: &Param) -> Result<(tilewright_driver::DType, Vec<usize>), String> {
     let buffer = p.buffer().ok_or("a scalar parameter without a value")?;
     let shape = buffer.const_shape().ok_or("a parameter without a constant shape")?;
     let shape = shape.into_iter().map(|d| usize::try_from(d).map_err(|e| e.to_string()));

@@ -1,9 +1,9 @@
 //! The trace of a schedule, printed and run again, gives the same module.
 
-use tilewright::schedule::{Permissions, Schedule};
-use tilewright::unstable::ir::{Source, equal};
-use tilewright::unstable::schedule_script::apply;
-use tilewright::{Sizes, parse};
+use tilewright_driver::schedule_script::apply;
+use tilewright_driver::{Sizes, parse};
+use tilewright_ir::{Source, equal};
+use tilewright_schedule::{Permissions, Schedule};
 
 /// Applies a script to a module, prints the trace, and applies that to the module again.
 pub fn reproduces(input: &str, script: &str) -> Result<(), String> {

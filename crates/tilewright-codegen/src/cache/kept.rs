@@ -22,8 +22,8 @@
 //! hundred megabytes is not read to find out that it is the one of the last time.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -146,16 +146,46 @@ impl ObjectCache {
         self.kept(key)
     }
 
-    /// The hash of a file; `None` where it is no plain file, or is written to at the moment.
-    pub fn digest(&self, path: &Path) -> Option<blake3::Hash> {
-        let mut file = File::open(path).ok()?;
-        if !file.metadata().ok()?.is_file() {
+    /// The hash of a plain file; `None` where it is written to at the moment, or is larger than all that
+    /// is kept ([`LIMIT`]).
+    pub fn digest(&self, file: &File) -> Option<blake3::Hash> {
+        let [_, _, len, ..] = Identity::of(file).ok()?.0;
+        self.remembered_hash(file, len, &[], |hasher| add_bytes(hasher, file, 0..len))
+    }
+
+    /// The hash of parts of a plain file, of which the others are not read; `None` as for the whole, and
+    /// where the file ends before.
+    pub fn digest_of_parts(&self, file: &File, parts: &[Range<u64>]) -> Option<blake3::Hash> {
+        let len = parts.iter().map(|part| part.end.saturating_sub(part.start)).sum();
+        self.remembered_hash(file, len, parts, |hasher| {
+            for part in parts {
+                hasher.update(&part.start.to_le_bytes()).update(&part.end.to_le_bytes());
+                add_bytes(hasher, file, part.clone())?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The hash of `len` bytes of a file, remembered for the file and its parts.
+    fn remembered_hash(
+        &self,
+        file: &File,
+        len: u64,
+        parts: &[Range<u64>],
+        add: impl FnOnce(&mut blake3::Hasher) -> io::Result<()>,
+    ) -> Option<blake3::Hash> {
+        if len > LIMIT {
             return None;
         }
-        let identity = Identity::of(&file).ok()?;
-        let [device, number, len, ..] = identity.0;
+        let identity = Identity::of(file).ok()?;
+        let [device, number, ..] = identity.0;
         let directory = self.open().filter(|_| len >= SMALL).map(|(_, directory)| directory);
-        let place = blake3::hash(&[device.to_le_bytes(), number.to_le_bytes()].concat());
+        let mut place = blake3::Hasher::new();
+        place.update(&device.to_le_bytes()).update(&number.to_le_bytes());
+        for part in parts {
+            place.update(&part.start.to_le_bytes()).update(&part.end.to_le_bytes());
+        }
+        let place = place.finalize();
         let name = name(&place, DIGEST);
         if let Some(directory) = &directory
             && let Some(known) = remembered(directory, &name, &identity, &place)
@@ -163,15 +193,9 @@ impl ObjectCache {
             return Some(known);
         }
         let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; 1 << 18];
         let is_settled = identity.is_settled(SETTLED_ELSEWHERE);
-        loop {
-            match file.read(&mut buffer).ok()? {
-                0 => break,
-                n => hasher.update(&buffer[..n]),
-            };
-        }
-        if Identity::of(&file).ok()? != identity {
+        add(&mut hasher).ok()?;
+        if Identity::of(file).ok()? != identity {
             return None;
         }
         let hash = hasher.finalize();
@@ -186,6 +210,24 @@ impl ObjectCache {
         }
         Some(hash)
     }
+}
+
+/// Adds bytes of a file to a hash.
+fn add_bytes(hasher: &mut blake3::Hasher, mut file: &File, part: Range<u64>) -> io::Result<()> {
+    file.seek(SeekFrom::Start(part.start))?;
+    let mut left = part.end.saturating_sub(part.start);
+    let mut buffer = vec![0; 1 << 18];
+    while left > 0 {
+        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        match file.read(&mut buffer[..most])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => {
+                hasher.update(&buffer[..n]);
+                left -= n as u64;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The hash that is remembered of a file in this state.
@@ -243,7 +285,7 @@ fn key_of(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
     use std::path::PathBuf;
 
     use super::*;
@@ -413,22 +455,58 @@ mod tests {
         let path = other.path().join("model.onnx");
         let bytes = vec![3u8; (SMALL + 5) as usize];
         fs::write(&path, &bytes).expect("a file can be written");
+        let digest = || place.cache.digest(&File::open(&path).expect("it opens"));
         let sums = || files(&Directory::open(place.directory.path()).expect("mine"), DIGEST).len();
         // It was changed a moment ago.
-        assert_eq!(place.cache.digest(&path), Some(blake3::hash(&bytes)));
+        assert_eq!(digest(), Some(blake3::hash(&bytes)));
         assert_eq!(sums(), 0);
         std::thread::sleep(SETTLED_ELSEWHERE + Duration::from_millis(100));
-        assert_eq!(place.cache.digest(&path), Some(blake3::hash(&bytes)));
+        assert_eq!(digest(), Some(blake3::hash(&bytes)));
         assert_eq!(sums(), 1);
-        assert_eq!(place.cache.digest(&path), Some(blake3::hash(&bytes)));
+        assert_eq!(digest(), Some(blake3::hash(&bytes)));
         // Another content of the same length and time.
         let modified = fs::metadata(&path).and_then(|m| m.modified()).expect("a time");
         let bytes = vec![4u8; bytes.len()];
         fs::write(&path, &bytes).expect("a file can be written");
         let file = File::options().append(true).open(&path).expect("it opens");
         file.set_modified(modified).expect("the time can be set");
-        assert_eq!(place.cache.digest(&path), Some(blake3::hash(&bytes)));
-        assert_eq!(place.cache.digest(other.path()), None);
-        assert_eq!(place.cache.digest(&other.path().join("none")), None);
+        assert_eq!(digest(), Some(blake3::hash(&bytes)));
+    }
+
+    #[test]
+    fn a_hash_of_parts_reads_these_alone() {
+        let place = place();
+        let path = place.directory.path().join("weights");
+        let file = File::options().read(true).write(true).create_new(true).open(&path);
+        let file = file.expect("it is made");
+        file.set_len(LIMIT + 100).expect("a sparse file");
+        let parts = [5..SMALL + 9, LIMIT..LIMIT + 100];
+        let first = place.cache.digest_of_parts(&file, &parts).expect("a hash");
+        let write = |at: u64| file.write_all_at(&[1], at).expect("it is written");
+        for at in [4, SMALL + 9, LIMIT - 1] {
+            write(at);
+            assert_eq!(place.cache.digest_of_parts(&file, &parts), Some(first), "byte {at}");
+        }
+        let mut hashes = vec![first];
+        for at in [5, SMALL + 8, LIMIT, LIMIT + 99] {
+            write(at);
+            hashes.push(place.cache.digest_of_parts(&file, &parts).expect("a hash"));
+        }
+        // The same bytes elsewhere.
+        hashes.push(
+            place.cache.digest_of_parts(&file, std::slice::from_ref(&(10..20))).expect("a hash"),
+        );
+        hashes.push(
+            place.cache.digest_of_parts(&file, std::slice::from_ref(&(20..30))).expect("a hash"),
+        );
+        let different: std::collections::HashSet<_> = hashes.iter().collect();
+        assert_eq!(different.len(), hashes.len());
+        // Too much, or not there.
+        assert_eq!(place.cache.digest(&file), None);
+        assert_eq!(place.cache.digest_of_parts(&file, &[0..LIMIT, LIMIT + 1..LIMIT + 9]), None);
+        assert_eq!(
+            place.cache.digest_of_parts(&file, std::slice::from_ref(&(LIMIT + 99..LIMIT + 101))),
+            None
+        );
     }
 }

@@ -189,7 +189,7 @@ impl Assertion {
         match (self.values, values) {
             (0, _) => self.message.to_string(),
             (n, Some(values)) => text::fill(&self.message, &values[..n.min(values.len())]),
-            (_, None) => self.message.replace("{}", "?"),
+            (_, None) => text::without_values(&self.message),
         }
     }
 }

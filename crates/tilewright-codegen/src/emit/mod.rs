@@ -38,7 +38,8 @@
 //! * `code`: text under construction; `types`, `machine`, `names`: what it is made from.
 //! * `func`: one tensor function; `stmt`, `parallel`, `expr`, `call`, `memory`: its parts.
 //! * `arith`, `half`, `math`: operators, 16-bit floats, elementary functions.
-//! * `range`: intervals of integer expressions.
+//! * `aliases`: which memory does not overlap; `runs`, `strided`, `transpose`: accesses of vectors.
+//! * `dot`: dot products of integers.
 //!
 //! **Architecture invariant:** nothing here calls LLVM; text is all that leaves.
 
@@ -55,7 +56,6 @@ mod math;
 mod memory;
 mod names;
 mod parallel;
-
 mod runs;
 mod stmt;
 mod strided;

@@ -13,11 +13,11 @@ mod run;
 use std::fmt::Write;
 
 use tilewright_ir::list::ListOp;
-use tilewright_ir::plan::program::{self, Block, Operation, Register, What};
 use tilewright_ir::{
-    Attr, Attrs, BinOp, DType, Dim, Error, Expr, ExprKind, OpenPlan, OpenPort, Result, Tensor,
-    TypeKind,
+    Attr, Attrs, BinOp, DType, Dim, Error, Expr, ExprKind, Result, Tensor, TypeKind,
 };
+use tilewright_runtime::plan::program::{self, Block, Operation, Register, What};
+use tilewright_runtime::{MemoryPlan, OpenPort};
 
 use super::given::{Control, Library, Program};
 use crate::entry::Planned;
@@ -39,7 +39,7 @@ pub fn signature(program: &program::Program) -> Result<Planned> {
         true => Vec::new(),
         false => program.signature.outputs.clone(),
     };
-    Planned::new(&OpenPlan { outputs, ..program.signature.clone() })
+    Planned::new(&MemoryPlan { outputs, ..program.signature.clone() })
 }
 
 /// Whether data decide how large an output is.
@@ -299,8 +299,9 @@ impl<'a> Writer<'a> {
                 }
                 *out += "    }\n";
             }
-            What::Bind { of, name, dtype, shape, brings } => {
-                let site = self.site(format!("`{name}` is not {dtype} of shape {shape:?}"));
+            What::Bind { of, name, dtype, shape, brings, why } => {
+                let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                let site = self.site(format!("`{name}` is not {dtype} of shape {shape:?}{why}"));
                 let (number, rank) = (number(*dtype), shape.len());
                 let _ = writeln!(
                     out,

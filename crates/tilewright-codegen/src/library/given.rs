@@ -1,10 +1,11 @@
 //! What a library is made from.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tilewright_ir::TensorFunc;
-use tilewright_ir::plan::program;
+use tilewright_runtime::plan::program;
 use tilewright_target::Target;
 
 use crate::entry::Planned;
@@ -13,6 +14,8 @@ use crate::entry::Planned;
 pub struct Library<'a> {
     /// Prefix of all symbols, a C identifier.
     pub name: &'a str,
+    /// The name by which programs that are linked with it ask for it, that of its file.
+    pub soname: Option<&'a OsStr>,
     /// What to run; of a model with control flow the inputs and outputs, as [`signature`](super::signature) says.
     pub program: Program<'a>,
     /// What runs instead where it fits: the same for some of the sizes that are open in `program`.

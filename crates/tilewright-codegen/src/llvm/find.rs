@@ -211,6 +211,9 @@ fn is_shared_object(path: &Path) -> bool {
     const MACH_O_64: [u8; 4] = [0xcf, 0xfa, 0xed, 0xfe];
     const MACH_O_FAT: [u8; 4] = [0xca, 0xfe, 0xba, 0xbe];
     let mut magic = [0; 4];
+    if tilewright_dylib::check_plain(path).is_err() {
+        return false;
+    }
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
     read.is_ok() && [ELF, MACH_O_64, MACH_O_FAT].contains(&magic)
 }

@@ -159,6 +159,7 @@ impl Linked {
     }
 
     fn add_file(&self, path: &Path) -> Result<()> {
+        tilewright_dylib::check_plain(path).map_err(Error::io)?;
         let shared = path.extension().is_some_and(|e| e == "so" || e == "dylib");
         if !shared {
             let object = std::fs::read(path).map_err(|e| Error::io(e.to_string()));

@@ -10,9 +10,8 @@ use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::header;
 use tilewright_codegen::library::{Library, Program};
 use tilewright_codegen::llvm::{Emit, Llvm, OptLevel};
-use tilewright_ir::{
-    DType, Error, Expr, ForKind, Intrin, Plan, Port, Range, Slot, Step, Stmt, TensorFunc, Var,
-};
+use tilewright_ir::{DType, Error, Expr, ForKind, Intrin, Range, Stmt, TensorFunc, Var};
+use tilewright_runtime::{Port, SizedPlan, Slot, Step};
 
 /// `y = exp(x) * w + b` over `[3, 4]` in two steps, the second one parallel, which refuses
 /// negative `x`; the names are not ones that C has.
@@ -40,11 +39,11 @@ fn plan() -> Planned {
     Planned::Fixed(fixed())
 }
 
-fn fixed() -> Plan {
+fn fixed() -> SizedPlan {
     let port =
         |n: &str| Port { name: n.into(), dtype: DType::F32, shape: vec![3, 4], stored: None };
     let step = |f: &str, args: &[Slot]| Step { func: f.into(), args: args.into(), idle: false };
-    Plan {
+    SizedPlan {
         inputs: vec![port("x */ the input")],
         outputs: vec![port("y")],
         constants: vec![floats(&[1.0, 2.0, 3.0, 4.0]), floats(&[0.25])],
@@ -94,6 +93,7 @@ fn a_c_program_uses_a_library() {
     let (plan, target) = (plan(), llvm.host());
     let library = Library {
         name: "small_net",
+        soname: None,
         program: Program { plan: &plan, funcs: &funcs },
         versions: &[],
         control: None,
@@ -259,9 +259,10 @@ fn the_plan_runs_in_this_process() {
 #[test]
 fn a_name_that_is_not_one_is_an_error() {
     let llvm = Llvm::get().expect("an LLVM");
-    let (plan, target) = (Planned::Fixed(Plan::default()), llvm.host());
+    let (plan, target) = (Planned::Fixed(SizedPlan::default()), llvm.host());
     let library = Library {
         name: "my-net",
+        soname: None,
         program: Program { plan: &plan, funcs: &[] },
         versions: &[],
         control: None,

@@ -3,7 +3,7 @@
 //! [`cut`] takes a graph function apart: what lies between branches, loops, casts and operators on
 //! lists becomes graph functions without any of these, which go through all passes as others do. What
 //! is left of the function calls these *pieces*: it is a graph function as others are, which can be
-//! printed, read and interpreted, and from which [`program`] derives in which order the pieces run, on
+//! printed, read and interpreted, and from which memory planning derives in which order the pieces run, on
 //! which values. Calls of graph functions are expanded, with the sizes of the caller in the place of
 //! the callee's.
 //!
@@ -11,21 +11,21 @@
 //! pieces in a row as the longest chain of control flow and work has. A piece takes the sizes that no
 //! input of it has as an extent in a parameter of the type `R.Shape`.
 //!
-//! * `resolve`: a body as a list of nodes over plain variables.
+//! * [`resolve`]: a body as a list of nodes over plain variables.
 //! * `pieces`: nodes with pieces in the place of calls.
 //! * `write`: nodes as a body again.
-//! * `emit`: nodes to operations.
+//! * `empty`: functions that are right without elements.
 
-mod emit;
+mod empty;
 mod pieces;
-mod resolve;
+pub mod resolve;
 mod write;
 
 use std::sync::Arc;
 
-use tilewright_analysis::stage::open_stages;
-pub use tilewright_ir::control::{PIECE, TAKES_EMPTY};
-use tilewright_ir::plan::program::Program;
+pub use empty::mark_empty;
+pub use tilewright_ir::control::{NEEDS_ELEMENTS, PIECE, TAKES_EMPTY};
+use tilewright_ir::dim::open_size;
 use tilewright_ir::{Attr, Function, GraphFunc, Module, Result};
 
 use crate::functions::{each_tensor, located};
@@ -71,32 +71,19 @@ pub fn cut(module: &Module, entry: &str) -> Result<Cut> {
     located(module, made())
 }
 
-/// What runs a graph function whose calls are in pieces: what [`cut`] left of one.
-///
-/// # Errors
-/// * `Unsupported` for inputs and outputs that are no tensors.
-/// * `Malformed` where values are not what they are used as, or a piece is told a size that is not
-///   known.
-pub fn program(module: &Module, entry: &str) -> Result<Program> {
-    let func = module.graph(entry)?;
-    let program = resolve::resolve(module, entry, func)
-        .and_then(|(resolved, params)| emit::emit(func, &params, &resolved));
-    located(module, program)
-}
-
 /// Whether a module was made by [`cut`].
 pub fn is_cut(module: &Module) -> bool {
     module.graphs().any(|(_, f)| f.attrs.contains_key(PIECE))
 }
 
-/// The module with [`TAKES_EMPTY`] at every tensor function that computes each cell of its results by
-/// itself: without elements, the loops do nothing. What reduces has nothing to begin with then.
-pub fn mark_empty(module: &Module) -> Module {
+/// The module with [`NEEDS_ELEMENTS`] at every tensor function of open sizes without [`TAKES_EMPTY`]: a run
+/// that would give it an argument without elements ends before.
+pub fn mark_needs_elements(module: &Module) -> Module {
     each_tensor(module, |_, f| {
-        if !f.attrs.contains_key(TAKES_EMPTY)
-            && open_stages(f).is_some_and(|all| all.iter().all(|s| !s.is_reduction()))
-        {
-            Arc::make_mut(f).attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+        let open = f.shape_vars();
+        let of_graph = !open.is_empty() && open.iter().all(|v| open_size(v).is_some());
+        if of_graph && !f.attrs.contains_key(TAKES_EMPTY) {
+            Arc::make_mut(f).attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
         }
     })
 }

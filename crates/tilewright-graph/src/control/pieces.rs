@@ -82,7 +82,7 @@ impl Reads {
             Kind::Call(bindings) => {
                 bindings.iter().for_each(|b| self.binding(b));
             }
-            Kind::Cast { of, to } => {
+            Kind::Cast { of, to, .. } => {
                 self.value(of);
                 self.ty(to.ty());
             }

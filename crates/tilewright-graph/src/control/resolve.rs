@@ -16,19 +16,19 @@ use crate::calls::{Env, Resolve, tuple_item};
 use crate::rewrite::{sized, sized_tensor};
 
 /// Nodes in order, and the values that are left after them.
-pub(super) struct ResolvedBody {
-    pub(super) nodes: Vec<Node>,
+pub struct ResolvedBody {
+    pub nodes: Vec<Node>,
     /// Variables and constants.
-    pub(super) results: Vec<GraphExpr>,
+    pub results: Vec<GraphExpr>,
 }
 
-pub(super) struct Node {
-    pub(super) kind: Kind,
-    pub(super) span: Option<Span>,
+pub struct Node {
+    pub kind: Kind,
+    pub span: Option<Span>,
 }
 
 /// Operands are variables and constants.
-pub(super) enum Kind {
+pub enum Kind {
     /// A call of a tensor function, and the parts of its result.
     Call(Vec<Binding>),
     /// A call of a piece, with the sizes that it is told.
@@ -42,6 +42,7 @@ pub(super) enum Kind {
     Cast {
         of: GraphExpr,
         to: GraphVar,
+        attrs: Attrs,
     },
     /// The elements of a list are sizes.
     Sizes {
@@ -74,7 +75,7 @@ pub(super) enum Kind {
 }
 
 /// The body of a graph function, and its parameters.
-pub(super) fn resolve(
+pub fn resolve(
     module: &Module,
     name: &str,
     func: &GraphFunc,
@@ -200,7 +201,7 @@ impl Resolver<'_> {
                 let var = self.fresh(var);
                 self.call_tir(value, Some(var))
             }
-            GraphExpr::Call { op, args, .. } if **op == *MATCH_CAST => {
+            GraphExpr::Call { op, args, attrs } if **op == *MATCH_CAST => {
                 let [of] = args.as_slice() else {
                     return Err(Error::malformed("a cast takes one value"));
                 };
@@ -221,7 +222,7 @@ impl Resolver<'_> {
                     _ => {
                         let of = self.value(of)?;
                         let to = GraphVar::new(var.name().clone(), self.ty(var.ty()));
-                        self.push(Kind::Cast { of, to: to.clone() });
+                        self.push(Kind::Cast { of, to: to.clone(), attrs: attrs.clone() });
                         Ok(to.expr())
                     }
                 }
@@ -360,7 +361,7 @@ impl Resolver<'_> {
 }
 
 /// Binds a tuple, and each of its values.
-pub(super) fn several(
+pub fn several(
     name: &Arc<str>,
     value: GraphExpr,
     outs: Vec<GraphVar>,

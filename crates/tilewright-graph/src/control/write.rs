@@ -41,7 +41,10 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
             }
             bind_results(&name, call(&graph::call_of(&name), args), outs, span, to);
         }
-        Kind::Cast { of, to: var } => to.push(one(var, call(MATCH_CAST, vec![of]))),
+        Kind::Cast { of, to: var, attrs } => {
+            let value = GraphExpr::Call { op: MATCH_CAST.into(), args: vec![of], attrs };
+            to.push(one(var, value));
+        }
         Kind::Sizes { of, name, shape } => {
             let value = call(MATCH_CAST, vec![call(TENSOR_TO_SHAPE, vec![of])]);
             to.push(one(GraphVar::new(name, GraphType::Shape(shape)), value));

@@ -157,7 +157,7 @@ pub(super) fn rescaled(
     // A copy of the sums is these.
     let copies = |s: &Stage| {
         let same = matches!(s.value.kind(), ExprKind::Load(b, at)
-            if *b == stage.buffer && tilewright_analysis::index::same_all(at, &s.indices));
+            if *b == stage.buffer && tilewright_ir::index::same_all(at, &s.indices));
         same && s.buffer == result && s.covers_buffer().is_some()
     };
     let mut target = stage.buffer.clone();

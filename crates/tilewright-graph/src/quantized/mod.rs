@@ -37,8 +37,8 @@ use tilewright_transform::pass::{Pass, Run};
 use self::build::{Addend, Integers};
 use self::recognise::{Dequantise, Division, Product, Quantise};
 use crate::call_sizes::unify_sizes;
+use crate::fold::{Evaluate, fold_calls, interpret};
 use crate::functions::{Functions, rewritten};
-use crate::layout::fold::{Evaluate, fold_calls, interpret};
 use crate::normal::{Constants, needed, needed_ids, one_block, var};
 use crate::rewrite::{GraphFold, fold_children};
 use crate::stages::result_type;
@@ -71,7 +71,7 @@ pub fn integer_products(
         State { functions, facts: &mut facts, made: &mut made }.graph(normal)
     })?;
     made.extend(facts.iter().filter(|f| f.1.dequantise.is_some()).map(|f| f.0.clone()));
-    fold_calls(&new, &|name| made.contains(name), evaluate, why)
+    fold_calls(&new, &mut |name, _| made.contains(name), evaluate, why)
 }
 
 /// What is known of a function.

@@ -450,13 +450,18 @@ impl<'a> Tiles<'a> {
         Some(Transform { func: function(self.func, &params, allocs, body), kept })
     }
 
+    /// The axes of the weights that are no taps.
+    pub fn other_axes(&self, weights: &Tensor) -> Vec<usize> {
+        self.without_taps(&(0..weights.shape().len()).collect::<Vec<_>>())
+    }
+
     /// The transformed weights: `G g G^T` of each window, computed in 64 bits.
     pub fn transform(&self, weights: &Tensor) -> Option<Tensor> {
         let n = self.f.products();
         let given = weights.as_slice::<f32>()?;
         let shape = weights.shape();
         let strides = strides(shape);
-        let others = self.without_taps(&(0..shape.len()).collect::<Vec<_>>());
+        let others = self.other_axes(weights);
         let [rows, columns] = self.conv.windows.each_ref().map(|w| strides[w.weights]);
         let extents: Vec<usize> = others.iter().map(|d| shape[*d]).collect();
         let plane: usize = extents.iter().product();

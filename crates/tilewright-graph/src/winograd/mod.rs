@@ -13,8 +13,9 @@
 //! and the layout stay as they are, since only the indices change that windows move along (`build`).
 //!
 //! The results are other numbers in `float32`: the pass runs only where the user gave an error budget.
-//! The error is measured for each convolution with its weights (`error`), and one whose error is larger
-//! than the budget takes the smaller tile, or stays. Further a convolution stays where the three parts
+//! The error is measured on samples for each convolution with its weights (`error`), and one whose error
+//! is larger than the budget takes the smaller tile, or stays. So is the largest data found that overflow
+//! nowhere. Further a convolution stays where the three parts
 //! are estimated to take longer.
 
 mod allowed;
@@ -41,7 +42,7 @@ use crate::normal::{Constants, each_binding};
 use crate::stages::result_type;
 
 /// Attribute of a graph function that lists its convolutions by transforms: for each the value that it
-/// makes, the results of a tile along an axis, and the error.
+/// makes, the results of a tile along an axis, the error, and the limit.
 pub(crate) const WINOGRAD: &str = "tilewright.winograd";
 
 /// What the names of values end with that are transformed data, and their products with the weights.
@@ -72,18 +73,22 @@ pub struct Chosen {
     pub value: Arc<str>,
     /// The results of a tile along an axis.
     pub tile: usize,
-    /// The largest error that was measured, as a part of the largest result.
+    /// The largest error that was measured in samples, as a part of the largest result.
     pub error: f64,
+    /// Data up to this absolute value overflow nowhere in the transforms.
+    pub limit: f64,
 }
 
 /// The convolutions of a module's graph functions that are computed by transforms.
 pub fn chosen(module: &Module) -> Vec<Chosen> {
     let of = |a: &Attr| {
         let Attr::List(list) = a else { return None };
-        let [Attr::Str(value), Attr::Int(tile), Attr::Float(error)] = &list[..] else {
+        let [Attr::Str(value), Attr::Int(tile), Attr::Float(error), Attr::Float(limit)] = &list[..]
+        else {
             return None;
         };
-        Some(Chosen { value: value.clone(), tile: usize::try_from(*tile).ok()?, error: *error })
+        let (value, tile) = (value.clone(), usize::try_from(*tile).ok()?);
+        Some(Chosen { value, tile, error: *error, limit: *limit })
     };
     let lists = module.graphs().filter_map(|(_, g)| g.attrs.get(WINOGRAD));
     let all = lists.flat_map(|a| if let Attr::List(list) = a { &list[..] } else { &[] });
@@ -167,7 +172,9 @@ impl State<'_, '_, '_> {
             return Ok(new);
         }
         let entry = |c: Chosen| {
-            Attr::List(vec![Attr::Str(c.value), Attr::Int(c.tile as i64), Attr::Float(c.error)])
+            let numbers = [c.error, c.limit].map(Attr::Float);
+            let what = [Attr::Str(c.value), Attr::Int(c.tile as i64)];
+            Attr::List(what.into_iter().chain(numbers).collect())
         };
         new.attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry).collect()));
         Ok(new)
@@ -255,8 +262,10 @@ impl State<'_, '_, '_> {
                 });
                 continue;
             };
+            let others = tiles.other_axes(weights);
             let Some(weights) = tiles.transform(weights) else { continue };
-            let chosen = Chosen { value: b.var.name().clone(), tile, error };
+            let Some(limit) = error::limit(conv, &f, &weights, &others) else { continue };
+            let chosen = Chosen { value: b.var.name().clone(), tile, error, limit };
             best = Some((cost, Made { winograd, weights, chosen }));
         }
         best.map(|b| b.1).ok_or_else(|| reason.unwrap_or_else(|| "it has another form".to_owned()))

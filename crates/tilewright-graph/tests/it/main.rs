@@ -2,10 +2,7 @@
 
 mod common;
 mod fuse;
-mod layout;
-mod memory;
 mod normal;
-mod parts;
 mod resize;
 mod semantics;
 mod text;

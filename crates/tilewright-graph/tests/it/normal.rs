@@ -2,13 +2,15 @@
 
 use crate::common::{Graph, calls, operand};
 use tilewright_graph::normal::{normalize, output_names};
-use tilewright_graph::{fuse, legalize, plan_memory};
+use tilewright_graph::{fuse, legalize};
 use tilewright_ir::{
     Attr, Attrs, Buffer, DType, Error, Expr, GraphExpr, GraphType, GraphVar, Lowered, Module,
-    Param, Plan, Result, Stmt, TensorFunc, TensorType, Var, well_formed,
+    Param, Result, Stmt, TensorFunc, TensorType, Var, well_formed,
 };
+use tilewright_layout::plan_memory;
 use tilewright_ops::Operand;
 use tilewright_ops::elementwise::{Binary, Unary, binary, unary};
+use tilewright_runtime::SizedPlan;
 
 fn exp_of(arg: GraphExpr) -> GraphExpr {
     GraphExpr::call_tir("exp", vec![arg], vec![TensorType::fixed(&[4], DType::F32)])
@@ -95,7 +97,7 @@ fn names_of_results_differ() {
     assert_eq!(text(output_names(&named, 4)), "a/b x_1 x_1_1 output");
 }
 
-fn planned(module: &Module) -> Result<Plan> {
+fn planned(module: &Module) -> Result<SizedPlan> {
     plan_memory(&Lowered::new(module.clone())?, "main")?.at(&[])
 }
 

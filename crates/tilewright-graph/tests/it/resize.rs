@@ -121,7 +121,7 @@ fn same(a: &Module, b: &Module) {
     assert_eq!(a.len(), b.len());
     for (k, (a, b)) in a.iter().zip(&b).enumerate() {
         if let Err(e) = tensor_funcs(a, b, &Equality::loose()) {
-            panic!("call {k}: {e:?}\n{}", tilewright_script::print_func("f", a));
+            panic!("call {k}: {e:?}\n{}", tilewright_tvmscript::print_func("f", a));
         }
     }
 }

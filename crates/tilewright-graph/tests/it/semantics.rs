@@ -4,9 +4,10 @@
 use crate::common::{Graph, extents, functions, operand};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use tilewright_graph::{fuse, legalize, plan_memory};
+use tilewright_graph::{fuse, legalize};
 use tilewright_interp::{Arg, RunOptions, run_func, written_params};
-use tilewright_ir::{DType, GraphVar, Lowered, Module, Plan, Slot, Tensor, well_formed};
+use tilewright_ir::{DType, GraphVar, Lowered, Module, Tensor, well_formed};
+use tilewright_layout::plan_memory;
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::elementwise::{Binary, Unary, binary, cast, unary, where_};
 use tilewright_ops::movement::{concat, expand, gather, reshape, slice, transpose};
@@ -15,6 +16,7 @@ use tilewright_ops::pad::{PadMode, pad};
 use tilewright_ops::pool::{Pool, global_average_pool, max_pool};
 use tilewright_ops::reduce::{Reduction, reduce};
 use tilewright_ops::{Operand, Scalar};
+use tilewright_runtime::{SizedPlan, Slot};
 use tilewright_transform::lower;
 
 /// One random call: what, of which earlier values, and a number that says how.
@@ -201,7 +203,7 @@ fn run(module: &Module, inputs: &[Tensor]) -> Vec<Tensor> {
 
 /// Runs a plan over lowered functions in the interpreter, with real memory for the arena: what a
 /// step wrote over is gone.
-fn run_plan(module: &Module, plan: &Plan, inputs: &[Tensor]) -> Vec<Tensor> {
+fn run_plan(module: &Module, plan: &SizedPlan, inputs: &[Tensor]) -> Vec<Tensor> {
     let mut arena = vec![0xff; plan.arena_bytes];
     let mut outputs: Vec<Tensor> =
         plan.outputs.iter().map(|o| Tensor::zeros(o.dtype, &o.shape).expect("small")).collect();

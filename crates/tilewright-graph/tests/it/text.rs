@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use tilewright_graph::{fuse, legalize};
 use tilewright_ir::{Source, well_formed};
-use tilewright_script::{parse_module, print_module};
+use tilewright_tvmscript::{parse_module, print_module};
 
 fn check(input: &str, expected: &Expect) {
     let module =

@@ -82,32 +82,42 @@ impl Integer {
         Integer::new(self.form().times(&other.into().form()))
     }
 
-    /// Quotient and remainder of a division that rounds down; `None` where one of the two may be
-    /// negative, or the divisor zero.
-    pub fn divided(self, by: impl Into<Integer>) -> Option<(Integer, Integer)> {
+    /// The quotient, rounded down; `None` where the divisor may be zero or less.
+    pub fn floordiv(self, by: impl Into<Integer>) -> Option<Integer> {
         let by = by.into();
-        if self.is_less(0) != Some(false) || by.is_less(1) != Some(false) {
+        if by.is_less(1) != Some(false) {
             return None;
         }
-        let (a, b) = (self.dim()?, by.dim()?);
-        Some((a.floordiv(b).into(), a.modulo(b).into()))
+        let (a, b) = (self.form(), by.form());
+        // Of what may be negative: as much as the larger one of both, less what is left out.
+        let (zero, minus) = (Form::default(), Form::default().plus(&a, -1));
+        Integer::new(match self.is_less(0) {
+            Some(false) => a.floordiv(&b),
+            _ => {
+                let up = a.choice(&zero, true).floordiv(&b);
+                let down = minus.choice(&zero, true).plus(&b, 1).plus(&Form::number(1), -1);
+                up.plus(&down.floordiv(&b), -1)
+            }
+        })
     }
 
-    /// The larger one; `None` where that is not decided and one is a negative number.
-    pub fn max(self, other: impl Into<Integer>) -> Option<Integer> {
-        self.choice(other.into(), true)
-    }
-
-    /// The smaller one; `None` where that is not decided and one is a negative number.
-    pub fn min(self, other: impl Into<Integer>) -> Option<Integer> {
-        self.choice(other.into(), false)
-    }
-
-    fn choice(self, other: Integer, larger: bool) -> Option<Integer> {
-        match self.is_less(other) {
-            Some(less) => Some(if less == larger { other } else { self }),
-            None => Some(self.dim()?.choice(other.dim()?, larger).into()),
+    /// The quotient, rounded towards zero; `None` where the divisor may be zero or less.
+    pub fn truncdiv(self, by: impl Into<Integer>) -> Option<Integer> {
+        let by = by.into();
+        if by.is_less(1) != Some(false) {
+            return None;
         }
+        Integer::new(self.form().truncdiv(&by.form()))
+    }
+
+    /// The larger one; `None` beyond 64 bits.
+    pub fn max(self, other: impl Into<Integer>) -> Option<Integer> {
+        Integer::new(self.form().choice(&other.into().form(), true))
+    }
+
+    /// The smaller one; `None` beyond 64 bits.
+    pub fn min(self, other: impl Into<Integer>) -> Option<Integer> {
+        Integer::new(self.form().choice(&other.into().form(), false))
     }
 
     /// Whether it is less than another for all open sizes, or for none; `None` where neither is
@@ -194,9 +204,21 @@ mod tests {
         assert_eq!((size.equals(1), size.is_less(1), size.is_less(2)), (None, Some(false), None));
         assert_eq!(size.max(-5), Some(size));
         assert_eq!(size.min(-5), Some(Integer::from(-5)));
-        assert_eq!(size.times(2).and_then(|d| d.divided(2)), Some((size, Integer::from(0))));
-        // Rounded down, a negative number would be another one than rounded towards zero.
-        assert_eq!(size.minus(3).and_then(|d| d.divided(2)), None);
+        assert_eq!(size.times(2).and_then(|d| d.floordiv(2)), Some(size));
+        assert_eq!(size.times(2).and_then(|d| d.floordiv(n - 1)), None);
+        // Rounded down, a negative number is another one than rounded towards zero.
+        for at in 1..9usize {
+            let value = |i: Integer| match i {
+                Integer::Number(v) => i128::from(v),
+                Integer::Open(d) => d.form().value(&|_| Some(at)).expect("it is known"),
+            };
+            let less = size.minus(4).expect("in range");
+            let by = at as i128 - 4;
+            assert_eq!(less.floordiv(3).map(value), Some(by.div_euclid(3)), "{at}");
+            assert_eq!(less.truncdiv(3).map(value), Some(by / 3), "{at}");
+            assert_eq!(less.max(-2).map(value), Some(by.max(-2)), "{at}");
+            assert_eq!(less.min(2).map(value), Some(by.min(2)), "{at}");
+        }
         assert_eq!(Integer::of(&Expr::int(-7, DType::I64)), Some(Integer::from(-7)));
         assert_eq!(Integer::from(i64::MAX).plus(1), None);
         let error = less.fixed("a stride").expect_err("it is open").to_string();

@@ -30,16 +30,19 @@ impl SizeRange {
     /// Every size that a program can run at.
     pub const ALL: SizeRange = SizeRange { least: 1, most: MAX_CELLS };
 
+    /// Every size that data may decide while a program runs.
+    pub const WITH_ZERO: SizeRange = SizeRange { least: 0, most: MAX_CELLS };
+
     /// From the least to the most, which is itself a size of the range.
     ///
     /// # Errors
     /// [`Error::Input`] for a range without sizes, or beyond [`SizeRange::ALL`].
     pub fn new(least: usize, most: usize) -> Result<SizeRange> {
         let range = SizeRange { least, most };
-        match (1..=most).contains(&least) && most <= MAX_CELLS {
+        match least <= most && most <= MAX_CELLS && most > 0 {
             true => Ok(range),
             false => Err(Error::input(format!("{range} is no range of sizes"))
-                .note(format!("a size is at least 1 and at most {MAX_CELLS}"))),
+                .note(format!("a size is at least 0 and at most {MAX_CELLS}"))),
         }
     }
 
@@ -64,7 +67,7 @@ impl SizeRange {
     }
 
     /// The range in words, from another least size.
-    pub(crate) fn limits_from(self, least: usize) -> String {
+    pub fn limits_from(self, least: usize) -> String {
         match self.most {
             MAX_CELLS => format!("at least {least} and below 2^31"),
             most => format!("at least {least} and at most {most}"),
@@ -90,6 +93,10 @@ impl FromStr for SizeRange {
     fn from_str(text: &str) -> Result<SizeRange> {
         let ends = text.split_once("..").map(|(a, b)| (a.parse(), b.parse()));
         match ends {
+            Some((Ok(0), Ok(_))) => {
+                Err(Error::input(format!("`{text}` is no range of open sizes"))
+                    .note("an open size is at least 1; a size of 0 is given as a number"))
+            }
             Some((Ok(least), Ok(most))) => SizeRange::new(least, most),
             _ => Err(Error::input(format!("`{text}` is no range of sizes: expected LEAST..MOST"))),
         }

@@ -1,14 +1,18 @@
 //! Control flow in the making: bodies inside of each other, branches, loops, lists, and sizes that data
 //! decide.
 
-use tilewright_ir::control::MATCH_CAST;
+use std::sync::Arc;
+
+use tilewright_ir::control::{MATCH_CAST, WHY};
+use tilewright_ir::dim::SizeRange;
 use tilewright_ir::list::ListOp;
-use tilewright_ir::{Attrs, DType, Dim, Error, GraphType, GraphVar, Result, Var};
+use tilewright_ir::{Attr, Attrs, DType, Dim, Error, GraphType, GraphVar, Result, Var};
 use tilewright_ops::Operand;
 
 use super::step::{Control, LoopGiven, Nested, OpenBody, Step};
 use super::{Builder, identifier};
 use crate::imported::{Element, Imported, Kind, Like};
+use crate::sizes;
 
 /// The type of values whose type is not written.
 fn object() -> GraphType {
@@ -66,7 +70,8 @@ impl Builder {
     fn new_size(&mut self, name: &str) -> Dim {
         // Functions are found by the text of their parameters, so no two have one name.
         self.sized += 1;
-        let var = Var::new(format!("{}_{}", identifier(name), self.sized), DType::I64);
+        let name = format!("{}_{}", identifier(name), self.sized);
+        let var = Var::size(name, DType::I64, SizeRange::WITH_ZERO);
         if let Some(body) = self.bodies.last_mut() {
             body.sizes.push(var.clone());
         }
@@ -76,6 +81,14 @@ impl Builder {
 
     /// The elements of a list of integers as sizes, from here on.
     pub(crate) fn sizes_of(&mut self, list: &Imported, count: usize) -> Result<Vec<Dim>> {
+        // The same list says the same sizes.
+        let known = list.var().and_then(|v| self.sizes_by_list.get(&v.id()));
+        if let Some((body, sizes)) = known
+            && sizes.len() == count
+            && self.is_open_body(*body)
+        {
+            return Ok(sizes.clone());
+        }
         let name = identifier(&self.hint);
         let sizes: Vec<Dim> = (0..count)
             .map(|k| match count {
@@ -86,12 +99,49 @@ impl Builder {
         let shape = sizes.iter().map(|d| d.wide()).collect();
         let of = self.as_data(list)?;
         let var = GraphVar::new(format!("{name}_sizes"), GraphType::Shape(shape));
+        if let (Some(list), Some(body)) = (list.var(), self.bodies.last()) {
+            self.sizes_by_list.insert(list.id(), (body.number, sizes.clone()));
+        }
         self.control(Control::Sizes { of, var });
         Ok(sizes)
     }
 
+    /// Whether a body is being built, so that what it defines is known here.
+    pub(super) fn is_open_body(&self, number: usize) -> bool {
+        self.bodies.iter().any(|b| b.number == number)
+    }
+
+    /// Whether data decide a size, or a part of it.
+    pub(crate) fn is_decided(&self, d: Dim) -> bool {
+        d.vars().iter().any(|v| self.decided.contains(v))
+    }
+
+    /// An input whose sizes are written as the multiples that they must be, which a run checks.
+    ///
+    /// # Errors
+    /// Those of making open sizes data.
+    pub(crate) fn divided(&mut self, input: Imported) -> Result<Imported> {
+        let mut why: Option<Arc<str>> = None;
+        for v in input.shape().iter().flat_map(|d| d.vars()) {
+            let Some((n, reason)) = self.facts.multiple(&v) else { continue };
+            why.get_or_insert(reason);
+            if !self.facts.is_divided(&v) {
+                self.hint = format!("{}_{n}", v.name());
+                let count = sizes::list(&[Dim::open(&v).floordiv(n)])?;
+                let part = self.part_of(&count)?;
+                self.facts.divide(&v, n, part);
+            }
+        }
+        let shape = input.shape().iter().map(|d| self.facts.in_parts(*d)).collect();
+        // Errors name the input.
+        if let Imported::Var { var, .. } = &input {
+            self.hint = var.name().to_string();
+        }
+        Ok(self.with_shape(&input, shape, why))
+    }
+
     /// The one element of a list as a size that an input decides.
-    pub(crate) fn part_of(&mut self, list: &Imported) -> Result<Dim> {
+    fn part_of(&mut self, list: &Imported) -> Result<Dim> {
         let sizes = self.sizes_of(list, 1)?;
         for v in sizes[0].vars() {
             self.decided.remove(&v);
@@ -108,7 +158,7 @@ impl Builder {
                 self.agree(a, b);
             }
         }
-        (self.with_shape(x, a), self.with_shape(y, b))
+        (self.with_shape(x, a, None), self.with_shape(y, b, None))
     }
 
     /// Two values that must have the same extents along their first axes, so many of them, as in
@@ -116,33 +166,44 @@ impl Builder {
     pub(crate) fn alike(&mut self, x: &Imported, y: &Imported, axes: usize) -> [Imported; 2] {
         let (mut a, mut b) = (x.shape(), y.shape());
         a.iter_mut().zip(&mut b).take(axes).for_each(|(a, b)| self.agree(a, b));
-        [self.with_shape(x, a), self.with_shape(y, b)]
+        [self.with_shape(x, a, None), self.with_shape(y, b, None)]
     }
 
     /// Of two extents that must be equal, one that data decide becomes the other.
     fn agree(&self, a: &mut Dim, b: &mut Dim) {
-        let decided = |d: Dim| d.vars().iter().any(|v| self.decided.contains(v));
-        if decided(*b) {
+        if self.is_decided(*b) {
             *b = *a;
-        } else if decided(*a) {
+        } else if self.is_decided(*a) {
             *a = *b;
         }
     }
 
-    /// A value of another shape, which a run sees to.
-    pub(crate) fn with_shape(&mut self, value: &Imported, shape: Vec<Dim>) -> Imported {
-        if !matches!(value, Imported::Var { .. }) || value.shape() == shape {
+    /// A value of another shape, which a run sees to; where it does not fit, the run ends with the reason
+    /// why it has to, or with what the node needs.
+    pub(crate) fn with_shape(
+        &mut self,
+        value: &Imported,
+        shape: Vec<Dim>,
+        why: Option<Arc<str>>,
+    ) -> Imported {
+        let old = value.shape();
+        if !matches!(value, Imported::Var { .. }) || old == shape {
             return value.clone();
         }
+        let why = why.unwrap_or_else(|| {
+            let pairs = old.iter().zip(&shape).filter(|(a, b)| a != b);
+            let pairs: Vec<String> = pairs.map(|(a, b)| format!("`{a}` and `{b}`")).collect();
+            format!("{} needs {} to be equal", self.node, pairs.join(", ")).into()
+        });
         let known: Vec<Option<Dim>> = shape.into_iter().map(Some).collect();
         let (out, cast) = self.tensor_var(value.dtype(), &known);
-        self.cast(value.clone(), out);
+        self.cast(value.clone(), out, Attrs::from([(WHY.into(), Attr::Str(why))]));
         cast
     }
 
     /// Says of a value that it has the type of a variable.
-    fn cast(&mut self, of: Imported, out: GraphVar) {
-        self.control(Control::Call { op: MATCH_CAST, attrs: Attrs::new(), args: vec![of], out });
+    fn cast(&mut self, of: Imported, out: GraphVar, attrs: Attrs) {
+        self.control(Control::Call { op: MATCH_CAST, attrs, args: vec![of], out });
     }
 
     /// A new variable of a tensor, in whose shape missing extents are sizes that its value brings.
@@ -212,7 +273,7 @@ impl Builder {
         let (out, value) = self.tensor_var(dtype, shape);
         let what = Like { kind: Kind::List, element: Element::default() };
         let of = Imported::Item { var: plain, what };
-        self.cast(of, out);
+        self.cast(of, out, Attrs::new());
         Ok(value)
     }
 

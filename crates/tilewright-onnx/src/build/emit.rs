@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tilewright_interp::Program;
 use tilewright_ir::control::{MATCH_CAST, TENSOR_TO_SHAPE};
+use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Body, Branches, Error, Expr, Function, GraphExpr, GraphType,
-    GraphVar, Loop, Module, Result, Tensor, TensorFunc, TensorType,
+    GraphVar, Loop, Module, Result, Tensor, TensorFunc, TensorType, Var,
 };
 use tilewright_ops::Operand;
 
@@ -69,7 +70,9 @@ pub(super) fn expr(value: &Imported) -> Result<GraphExpr> {
         Imported::Const(t) => Ok(GraphExpr::Const(t.clone())),
         Imported::Var { var, .. } | Imported::Item { var, .. } => Ok(var.expr()),
         Imported::Sizes(_) => Err(Error::internal("sizes are no operand")),
-        Imported::Text(_) => Err(Error::internal("strings are no operand")),
+        Imported::Text(_) | Imported::Chosen { .. } => {
+            Err(Error::internal("strings are no operand"))
+        }
     }
 }
 
@@ -104,7 +107,7 @@ impl<'b> Emit<'b> {
         steps: &[Option<Step>],
         results: &[Imported],
     ) -> Result<Vec<Binding>> {
-        let live = live(steps, results);
+        let live = live(self.functions, steps, results);
         let mut bindings = Vec::new();
         for (step, _) in steps.iter().flatten().zip(live).filter(|(_, live)| *live) {
             match step {
@@ -243,10 +246,33 @@ fn brings_sizes(step: &Step) -> bool {
     }
 }
 
-/// For each step that was not taken back, whether values need it. Sizes are always needed.
-fn live(steps: &[Option<Step>], results: &[Imported]) -> Vec<bool> {
+/// The sizes that a step uses, those in its bodies and of its results included.
+fn used_sizes(functions: &[Shared], step: &Step, to: &mut HashSet<Var>) {
+    let mut exprs = |all: &[Expr]| to.extend(all.iter().flat_map(free_vars));
+    let outs: Vec<&GraphVar> = match step {
+        Step::Call(call) => {
+            exprs(&functions[call.func].scalars);
+            call.outs.iter().collect()
+        }
+        Step::Control(control) => control.outs(),
+    };
+    outs.iter().filter_map(|v| v.ty().as_tensor()).for_each(|t| exprs(&t.shape));
+    let bodies = match step {
+        Step::Control(Control::If { then, otherwise, .. }) => vec![then, otherwise],
+        Step::Control(Control::Loop { body, .. }) => vec![body],
+        _ => Vec::new(),
+    };
+    for inner in bodies.into_iter().flat_map(|body| body.steps.iter().flatten()) {
+        used_sizes(functions, inner, to);
+    }
+}
+
+/// For each step that was not taken back, whether values need it, or sizes that its results have. What finds
+/// or checks sizes is always needed.
+fn live(functions: &[Shared], steps: &[Option<Step>], results: &[Imported]) -> Vec<bool> {
     let mut needed: HashSet<u64> =
         results.iter().filter_map(Imported::var).map(GraphVar::id).collect();
+    let mut sizes: HashSet<Var> = HashSet::new();
     let mut live: Vec<bool> = steps
         .iter()
         .rev()
@@ -256,8 +282,11 @@ fn live(steps: &[Option<Step>], results: &[Imported]) -> Vec<bool> {
                 Step::Call(call) => call.outs.iter().collect(),
                 Step::Control(control) => control.outs(),
             };
-            let live = brings_sizes(step) || outs.iter().any(|v| needed.contains(&v.id()));
+            let live = brings_sizes(step)
+                || outs.iter().any(|v| needed.contains(&v.id()))
+                || outs.iter().any(|v| v.ty().bound_sizes().iter().any(|s| sizes.contains(s)));
             if live {
+                used_sizes(functions, step, &mut sizes);
                 needed.extend(step.args().into_iter().filter_map(Imported::var).map(GraphVar::id));
             }
             live

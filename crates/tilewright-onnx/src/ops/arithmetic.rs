@@ -13,7 +13,8 @@ use crate::build::Builder;
 use crate::data::Element;
 use crate::imported::{Imported, operand};
 use crate::node::{Node, required};
-use crate::operator::{MANY, Operator, op};
+use crate::operator::{MANY, Operator, op, texts};
+use crate::proto::DataType;
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
@@ -31,7 +32,7 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("BitwiseNot", 18, 1, |n, b| unary(n, b, "bitwise_not", Unary::BitNot)),
     op("BitwiseOr", 18, 2, |n, b| binary(n, b, "bitwise_or", Binary::BitOr)),
     op("BitwiseXor", 18, 2, |n, b| binary(n, b, "bitwise_xor", Binary::BitXor)),
-    op("Cast", 7, 1, cast),
+    texts(op("Cast", 7, 1, cast)),
     op("CastLike", 15, 2, cast_like),
     op("Ceil", 7, 1, |n, b| unary(n, b, "ceil", Unary::Ceil)),
     op("Celu", 12, 1, |n, b| {
@@ -319,6 +320,13 @@ pub(crate) fn select(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 }
 
 pub(crate) fn cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    if let Ok(text @ (Imported::Text(_) | Imported::Chosen { .. })) = node.input(0) {
+        node.ignore("saturate");
+        return match node.int("to")? {
+            Some(to) if to == DataType::String as i64 => one(text.clone()),
+            _ => Err(Error::unsupported("strings as numbers are not supported")),
+        };
+    }
     let to = required(node.element("to", Element::of)?, "attribute `to`")?;
     let from = b.input_type(node, 0)?;
     one(narrow::cast(node, b, node.input(0)?, from, to)?)

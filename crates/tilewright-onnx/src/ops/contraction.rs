@@ -192,7 +192,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let output_padding = window::sizes(node, "output_padding", n, 0, 0)?;
     let auto = window::auto_pad(node)?;
     let output_shape = node.ints("output_shape")?;
-    let explicit = window::pads(node, n)?;
+    let explicit = window::signed_pads(node, n)?;
     // What is wanted beyond the extent times the stride: then the extents do not matter.
     let same = output_shape.is_none() && matches!(auto, window::AutoPad::Same(_));
     let known = match same {
@@ -205,7 +205,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
         (None, true) => Some(strides.iter().map(|&s| s as i64).collect()),
         (None, false) => None,
     };
-    let (mut pads_begin, mut pads_end) = (vec![0; n], vec![0; n]);
+    let (mut pads_begin, mut pads_end) = (vec![0i64; n], vec![0i64; n]);
     match (wanted, auto) {
         (Some(wanted), auto) => {
             if wanted.len() != n {
@@ -232,8 +232,7 @@ pub(crate) fn conv_transpose(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             }
         }
         (None, window::AutoPad::Explicit) => {
-            pads_begin = explicit.0.iter().map(|&v| v as i64).collect();
-            pads_end = explicit.1.iter().map(|&v| v as i64).collect();
+            (pads_begin, pads_end) = explicit;
         }
         (None, _) => {}
     }

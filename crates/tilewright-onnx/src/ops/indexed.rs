@@ -13,11 +13,11 @@ use crate::build::Builder;
 use crate::extents::{MAX_RANK, check_rank};
 use crate::imported::Imported;
 use crate::node::{Node, axis};
-use crate::operator::{Operator, op, until};
+use crate::operator::{Operator, moves, op, until};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
-    op("Gather", 7, 2, gather),
+    moves(op("Gather", 7, 2, gather)),
     op("GatherElements", 11, 2, gather_elements),
     op("GatherND", 11, 2, gather_nd),
     until(10, op("Scatter", 9, 3, scatter_elements)),

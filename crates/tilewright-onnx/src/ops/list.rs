@@ -56,7 +56,9 @@ fn tensor(node: &Node, at: usize) -> Result<Imported> {
 
 pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match node.input(0)? {
-        value @ (Imported::Item { .. } | Imported::Text(_)) => one(value.clone()),
+        value @ (Imported::Item { .. } | Imported::Text(_) | Imported::Chosen { .. }) => {
+            one(value.clone())
+        }
         _ => arithmetic::identity(node, b),
     }
 }

@@ -8,33 +8,38 @@ use super::quantized::{dynamic_product, scaled_product};
 use super::{one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::node::{Node, required};
-use crate::operator::{MANY, Operator, op};
+use crate::node::Node;
+use crate::operator::{Operator, op};
 
 /// Those of the domain `com.microsoft`.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("Attention", 9, 6, attention),
+    op("BiasDropout", 9, 5, bias_dropout),
     op("BiasGelu", 9, 2, bias_gelu),
+    op("BiasSoftmax", 9, 2, bias_softmax),
     op("DynamicQuantizeMatMul", 9, 5, dynamic_quantize_matmul),
     op("EmbedLayerNormalization", 9, 9, embed_layer_norm),
     op("FastGelu", 9, 2, fast_gelu),
     op("FusedConv", 9, 4, fused_conv),
+    op("FusedGemm", 9, 3, fused_gemm),
     op("FusedMatMul", 9, 2, fused_matmul),
+    op("FusedMatMulActivation", 9, 2, fused_matmul_activation),
     op("Gelu", 9, 1, gelu),
     op("MatMulIntegerToFloat", 9, 7, matmul_integer_to_float),
     op("MatMulNBits", 9, 6, matmul_nbits),
     op("MultiHeadAttention", 9, 8, multi_head_attention),
     op("NhwcConv", 9, 3, nhwc_conv),
-    op("QLinearAdd", 9, 8, |n, b| qlinear_binary(n, b, "Add")),
-    op("QLinearConcat", 9, MANY, qlinear_concat),
-    op("QLinearGlobalAveragePool", 9, 5, qlinear_global_average_pool),
-    op("QLinearMul", 9, 8, |n, b| qlinear_binary(n, b, "Mul")),
-    op("QLinearSigmoid", 9, 5, qlinear_sigmoid),
     op("QuickGelu", 9, 1, quick_gelu),
     op("RotaryEmbedding", 9, 4, rotary_embedding),
+    op("SimplifiedLayerNormalization", 9, 2, simplified_layer_norm),
     op("SkipLayerNormalization", 9, 5, skip_layer_norm),
     op("SkipSimplifiedLayerNormalization", 9, 4, skip_rms_norm),
+    op("TransposeMatMul", 9, 2, fused_matmul),
 ];
+
+/// Those that ONNX Runtime writes into ONNX's own domain.
+pub(crate) static PLAIN: &[Operator] =
+    &[op("SimplifiedLayerNormalization", 1, 2, simplified_layer_norm)];
 
 /// `x + y`, where there is a `y`.
 fn plus(c: &mut Compose, x: &Imported, y: Option<&Imported>) -> Result<Imported> {
@@ -63,7 +68,50 @@ pub(crate) fn quick_gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
 }
 
 pub(crate) fn fused_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    one(scaled_matmul(node, &mut Compose::new(node, b))?)
+}
+
+pub(crate) fn fused_matmul_activation(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
+    let z = scaled_matmul(node, c)?;
+    one(activated_by_name(node, c, &z)?)
+}
+
+pub(crate) fn fused_gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let inputs = [Some(node.input(0)?), Some(node.input(1)?), node.optional(2)];
+    let attributes = node.attributes(&["alpha", "beta", "transA", "transB"]);
+    let z = c.first("Gemm", &inputs, attributes)?;
+    one(activated_by_name(node, c, &z)?)
+}
+
+/// The activation of a product, whose parameters are attributes with names of their own.
+fn activated_by_name(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
+    let all = ["activation_alpha", "activation_beta", "activation_gamma"];
+    let names = ["alpha", "beta", "gamma"];
+    let mut given = Vec::new();
+    for (own, name) in all.into_iter().zip(names) {
+        given.extend(node.float(own)?.map(|v| float(name, v)));
+    }
+    if let Some(axis) = node.int("activation_axis")? {
+        given.push(int("axis", axis));
+    }
+    match node.text_or("activation", "")? {
+        "" => Ok(x.clone()),
+        // Others have no such parameter.
+        name @ ("Relu" | "Sigmoid" | "Softplus" | "Softsign" | "Tanh") => c.op(name, &[x]),
+        name @ ("Elu" | "HardSigmoid" | "LeakyRelu" | "Selu" | "Softmax" | "ThresholdedRelu") => {
+            c.with(name, &[x], given)
+        }
+        other => {
+            let all = "Elu, HardSigmoid, LeakyRelu, Relu, Selu, Sigmoid, Softmax, Softplus, Softsign, Tanh, ThresholdedRelu";
+            Err(node.unsupported_value("activation", other, all))
+        }
+    }
+}
+
+/// A product of matrices, some of whose axes are exchanged before, times a number.
+fn scaled_matmul(node: &Node, c: &mut Compose) -> Result<Imported> {
     let side = |c: &mut Compose, at: usize, last: &'static str, batch: &'static str| {
         let x = node.input(at)?;
         let rank = x.rank();
@@ -82,10 +130,41 @@ pub(crate) fn fused_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     let z = c.op("MatMul", &[&x, &y])?;
     let alpha = node.float_or("alpha", 1.0)?;
     if alpha == 1.0 {
-        return one(z);
+        return Ok(z);
     }
     let alpha = c.number(z.dtype(), alpha.into())?;
-    one(c.op("Mul", &[&z, &alpha])?)
+    c.op("Mul", &[&z, &alpha])
+}
+
+/// Softmax of a sum, over all axes from one on.
+pub(crate) fn bias_softmax(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let (x, bias) = (node.input(0)?, node.input(1)?);
+    // Both ways to broadcast are those of numpy where all axes are there.
+    if !node.flag("is_inner_broadcast", true)? && bias.rank() != x.rank() {
+        return Err(Error::unsupported(format!(
+            "a bias {} that is stretched along leading axes is not supported",
+            operand(bias)
+        )));
+    }
+    let sum = c.op("Add", &[x, bias])?;
+    let at = crate::node::axis_or_end(node.int_or("axis", 1)?, x.rank())?;
+    let rows = tilewright_ir::dim::product(x.shape()[..at].iter().copied());
+    let columns = tilewright_ir::dim::product(x.shape()[at..].iter().copied());
+    let flat = c.reshape(&sum, &[rows, columns])?;
+    let y = c.with("Softmax", &[&flat], [int("axis", 1)])?;
+    one(c.reshape(&y, &x.shape())?)
+}
+
+/// The sum of its inputs: nothing is dropped outside of training.
+pub(crate) fn bias_dropout(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    node.ignore("seed");
+    if node.constant_scalar(4, "training_mode")?.is_some_and(|t| t.get_f64(0) != 0.0) {
+        return Err(Error::unsupported("training is not supported"));
+    }
+    let sum = plus(c, node.input(0)?, Some(node.input(1)?))?;
+    one(plus(c, &sum, node.optional(2))?)
 }
 
 /// The activation that attributes of a fused operator name.
@@ -134,6 +213,14 @@ pub(crate) fn nhwc_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let inputs = [Some(&x), Some(node.input(1)?), node.optional(2)];
     let y = c.first("Conv", &inputs, node.attributes(&window::ATTRIBUTES))?;
     one(c.transpose(&y, &last)?)
+}
+
+pub(crate) fn simplified_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    node.ignore("stash_type");
+    let attributes =
+        [int("axis", node.int_or("axis", -1)?), float("epsilon", node.float_or("epsilon", 1e-5)?)];
+    one(c.with("RMSNormalization", &[node.input(0)?, node.input(1)?], attributes)?)
 }
 
 fn layer_norm(
@@ -240,16 +327,21 @@ fn key_mask(c: &mut Compose, mask: &Imported, batch: Dim, keys: Dim) -> Result<I
     }
 }
 
-/// Attention of values that are there, with a mask of keys and an addend to the scores.
+/// Attention of values that are there, with a mask of keys, an addend to the scores and keys and values
+/// `[batch, heads, length, size]` of before. Also all keys and values.
 fn attend(
     node: &Node,
     c: &mut Compose,
     [q, k, v]: [&Imported; 3],
     mask: Option<&Imported>,
     addend: Option<&Imported>,
-) -> Result<Imported> {
+    past: Option<[&Imported; 2]>,
+) -> Result<Vec<Imported>> {
     let heads = node.int_or("num_heads", 0)?;
-    let keys = k.shape()[1];
+    let mut keys = if k.rank() == 4 { k.shape()[2] } else { k.shape()[1] };
+    if let Some([past, _]) = past {
+        keys = keys + past.shape().get(2).copied().unwrap_or_else(|| Dim::from(0));
+    }
     let mut bias = addend.cloned();
     if let Some(mask) = mask {
         let mask = key_mask(c, mask, q.shape()[0], keys)?;
@@ -261,64 +353,149 @@ fn attend(
     } else {
         node.ignore("mask_filter_value");
     }
-    let attributes = [
-        int("q_num_heads", heads),
-        int("kv_num_heads", heads),
+    let mut attributes = vec![
         float("scale", node.float_or("scale", 0.0)?),
         int("is_causal", node.int_or("unidirectional", 0)?),
     ];
-    c.first("Attention", &[Some(q), Some(k), Some(v), bias.as_ref()], attributes)
+    // Where heads are an axis, nothing says how many there are.
+    for (name, x) in [("q_num_heads", q), ("kv_num_heads", k)] {
+        attributes.extend((x.rank() == 3).then(|| int(name, heads)));
+    }
+    let [past_k, past_v] = past.map_or([None; 2], |p| p.map(Some));
+    c.all("Attention", &[Some(q), Some(k), Some(v), bias.as_ref(), past_k, past_v], attributes, 3)
+}
+
+/// Queries, keys and values side by side in the last of three axes.
+pub(super) fn split_projection(
+    node: &Node,
+    c: &mut Compose,
+    all: &Imported,
+) -> Result<[Imported; 3]> {
+    let width = match all.shape()[..] {
+        [_, _, width] => width.fixed(node.op())?,
+        _ => return Err(Error::model(format!("{} has not three axes", operand(all)))),
+    };
+    let sizes: Vec<usize> = match node.ints("qkv_hidden_sizes")? {
+        Some(list) => list.iter().filter_map(|&d| usize::try_from(d).ok()).collect(),
+        None => vec![width / 3; 3],
+    };
+    if sizes.len() != 3 || sizes.iter().sum::<usize>() != width {
+        return Err(Error::model(format!("{sizes:?} numbers of {width} in {}", operand(all))));
+    }
+    Ok([
+        c.slice(all, 2, 0, sizes[0])?,
+        c.slice(all, 2, sizes[0], sizes[0] + sizes[1])?,
+        c.slice(all, 2, sizes[0] + sizes[1], width)?,
+    ])
+}
+
+/// Attention with keys and values of before as one tensor `[2, batch, heads, length, size]`, and all of them
+/// as another one.
+pub(super) fn attend_all(
+    node: &Node,
+    c: &mut Compose,
+    qkv: [&Imported; 3],
+    mask: Option<&Imported>,
+    addend: Option<&Imported>,
+    past: Option<&Imported>,
+) -> Result<Vec<Imported>> {
+    let parts = match past {
+        None => None,
+        Some(past) => {
+            if past.rank() != 5 || past.shape()[0] != 2 {
+                return Err(Error::model(format!("{} are no keys and values", operand(past))));
+            }
+            let shape = past.shape()[1..].to_vec();
+            let part = |c: &mut Compose, k: usize| {
+                let part = c.slice(past, 0, k, k + 1)?;
+                c.reshape(&part, &shape)
+            };
+            Some([part(c, 0)?, part(c, 1)?])
+        }
+    };
+    let all = attend(node, c, qkv, mask, addend, parts.as_ref().map(<[Imported; 2]>::each_ref))?;
+    let [y, keys, values, ..] = &all[..] else {
+        return Err(Error::internal("attention has three results"));
+    };
+    if !node.names_output(1) {
+        return one(y.clone());
+    }
+    let zero = super::value::list(&[0])?;
+    let keys = c.op("Unsqueeze", &[keys, &zero])?;
+    let values = c.op("Unsqueeze", &[values, &zero])?;
+    Ok(vec![y.clone(), c.concat(&[&keys, &values], 0)?])
 }
 
 /// Attention with the projection to queries, keys and values inside.
 pub(crate) fn attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let (x, w) = (node.input(0)?, node.input(1)?);
-    if node.optional(4).is_some() || node.output_count() > 1 {
-        return Err(Error::unsupported("past keys and values are not supported"));
+    if node.flag("do_rotary", false)? {
+        return Err(node.unsupported_value("do_rotary", 1, "0"));
     }
-    let width = w.fixed(node)?.get(1).copied().unwrap_or(0);
-    let sizes: Vec<usize> = match node.ints("qkv_hidden_sizes")? {
-        Some(list) => list.iter().filter_map(|&d| usize::try_from(d).ok()).collect(),
-        None => vec![width / 3; 3],
-    };
-    if x.rank() != 3 || sizes.len() != 3 || sizes.iter().sum::<usize>() != width {
-        return Err(Error::model(format!("{} and weights {} do not fit", operand(x), operand(w))));
+    for name in ["past_present_share_buffer", "rotary_embedding_dim"] {
+        node.ignore(name);
+    }
+    if node.optional(6).is_some() {
+        return Err(Error::unsupported("the input `past_sequence_length` is not supported"));
     }
     let all = c.op("MatMul", &[x, w])?;
     let all = plus(c, &all, node.optional(2))?;
-    let q = c.slice(&all, 2, 0, sizes[0])?;
-    let k = c.slice(&all, 2, sizes[0], sizes[0] + sizes[1])?;
-    let v = c.slice(&all, 2, sizes[0] + sizes[1], width)?;
-    one(attend(node, c, [&q, &k, &v], node.optional(3), node.optional(5))?)
+    let [q, k, v] = split_projection(node, c, &all)?;
+    attend_all(node, c, [&q, &k, &v], node.optional(3), node.optional(5), node.optional(4))
+}
+
+/// The parts of a tensor that are stacked along the last axis but one.
+fn unstacked(c: &mut Compose, x: &Imported, parts: usize) -> Result<Vec<Imported>> {
+    let [batch, length, heads, count, size] = x.shape()[..] else {
+        return Err(Error::model(format!("{} has not five axes", operand(x))));
+    };
+    if count != parts {
+        return Err(Error::model(format!("{} has not {parts} parts", operand(x))));
+    }
+    (0..parts)
+        .map(|k| {
+            let part = c.slice(x, 3, k, k + 1)?;
+            c.reshape(&part, &[batch, length, heads * size])
+        })
+        .collect()
 }
 
 pub(crate) fn multi_head_attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let packed = || Error::unsupported("packed queries, keys and values are not supported");
-    let (Some(k), Some(v)) = (node.optional(1), node.optional(2)) else { return Err(packed()) };
-    let q = node.input(0)?;
-    if node.optional(6).is_some() || node.output_count() > 1 {
-        return Err(Error::unsupported("past keys and values are not supported"));
-    }
-    let (&[_, _, wq], &[_, _, wk], &[_, _, wv]) = (&q.shape()[..], &k.shape()[..], &v.shape()[..])
-    else {
-        return Err(packed());
+    let first = node.input(0)?;
+    let mut parts: Vec<Imported> = match (node.optional(1), node.optional(2)) {
+        (None, None) => unstacked(c, first, 3)?,
+        (Some(both), None) => [first.clone()].into_iter().chain(unstacked(c, both, 2)?).collect(),
+        (Some(k), Some(v)) => vec![first.clone(), k.clone(), v.clone()],
+        (None, Some(_)) => return Err(Error::model("there are values, and no keys")),
     };
-    let mut parts = [q.clone(), k.clone(), v.clone()];
     if let Some(bias) = node.optional(3) {
-        if bias.shape() != [wq + wk + wv] {
-            return Err(Error::model(format!("the bias {} does not fit", operand(bias))));
-        }
         let mut from = Dim::from(0);
-        for (part, width) in parts.iter_mut().zip([wq, wk, wv]) {
+        for part in &mut parts {
+            let [_, _, width] = part.shape()[..] else {
+                return Err(Error::unsupported(format!(
+                    "a bias of {}, which has its heads apart",
+                    operand(part)
+                )));
+            };
             let own = c.slice(bias, 0, from, from + width)?;
             *part = c.op("Add", &[part, &own])?;
             from = from + width;
         }
+        if bias.shape() != [from] {
+            return Err(Error::model(format!("the bias {} does not fit", operand(bias))));
+        }
     }
-    let [q, k, v] = &parts;
-    one(attend(node, c, [q, k, v], node.optional(4), node.optional(5))?)
+    let [q, k, v] = &parts[..] else { return Err(Error::internal("three parts")) };
+    let past = match (node.optional(6), node.optional(7)) {
+        (None, None) => None,
+        (Some(k), Some(v)) => Some([k, v]),
+        _ => return Err(Error::model("`past_key` and `past_value` come together only")),
+    };
+    let mut all = attend(node, c, [q, k, v], node.optional(4), node.optional(5), past)?;
+    all.truncate(3);
+    Ok(all)
 }
 
 /// Like ONNX's own, with the positions before the tables.
@@ -356,61 +533,6 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         int("rotary_embedding_dim", stated),
     ];
     one(c.with("RotaryEmbedding", &[x, cos, sin, &positions], attributes)?)
-}
-
-/// What integers stand for, from their position among the inputs.
-fn real(node: &Node, c: &mut Compose, at: usize) -> Result<Imported> {
-    let inputs = [Some(node.input(at)?), Some(node.input(at + 1)?), node.optional(at + 2)];
-    c.first("DequantizeLinear", &inputs, [])
-}
-
-/// The way back; scale and zero point stand at a position among the inputs.
-fn quantized(
-    node: &Node,
-    c: &mut Compose,
-    x: &Imported,
-    at: usize,
-    like: DType,
-) -> Result<Imported> {
-    let zero = match node.optional(at + 1) {
-        Some(zero) => zero.clone(),
-        None => c.number(like, 0.0)?,
-    };
-    c.op("QuantizeLinear", &[x, node.input(at)?, &zero])
-}
-
-fn qlinear_binary(node: &Node, b: &mut Builder, op: &str) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let (x, y) = (real(node, c, 0)?, real(node, c, 3)?);
-    let z = c.op(op, &[&x, &y])?;
-    one(quantized(node, c, &z, 6, node.input(0)?.dtype())?)
-}
-
-pub(crate) fn qlinear_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let x = real(node, c, 0)?;
-    let y = c.op("Sigmoid", &[&x])?;
-    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
-}
-
-pub(crate) fn qlinear_global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let x = real(node, c, 0)?;
-    let axes: Vec<usize> = match node.flag("channels_last", false)? {
-        true => (1..x.rank().saturating_sub(1)).collect(),
-        false => (2..x.rank()).collect(),
-    };
-    let y = c.reduce("ReduceMean", &x, &axes, true)?;
-    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
-}
-
-pub(crate) fn qlinear_concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let axis = required(node.int("axis")?, "attribute `axis`")?;
-    let parts: Vec<Imported> =
-        (2..node.input_count()).step_by(3).map(|at| real(node, c, at)).collect::<Result<_>>()?;
-    let all = c.with("Concat", &parts.iter().collect::<Vec<_>>(), [int("axis", axis)])?;
-    one(quantized(node, c, &all, 0, node.input(2)?.dtype())?)
 }
 
 /// A product of floats, quantised on the way, with integers.

@@ -10,15 +10,15 @@ use super::{one, text, value};
 use crate::build::Builder;
 use crate::fold;
 use crate::imported::{Imported, operand};
-use crate::node::Node;
-use crate::operator::{Operator, op, texts, until};
+use crate::node::{Node, required};
+use crate::operator::{Operator, moves, op, texts, until};
 use crate::texts::Texts;
 
 /// Those of the domain `ai.onnx.ml`; their versions are those of the domain.
 pub(crate) static ML: &[Operator] = &[
-    until(5, op("ArrayFeatureExtractor", 1, 2, array_feature_extractor)),
+    until(5, moves(op("ArrayFeatureExtractor", 1, 2, array_feature_extractor))),
     until(5, op("Binarizer", 1, 1, binarizer)),
-    until(5, texts(op("LabelEncoder", 2, 1, label_encoder))),
+    until(5, texts(op("LabelEncoder", 1, 1, label_encoder))),
 ];
 
 /// The operators that are imported here.
@@ -94,6 +94,11 @@ fn default_value(node: &Node, values: &Values) -> Result<Values> {
 
 /// The value at the position of the key that an element equals, the last one of equal keys.
 pub(crate) fn label_encoder(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    if node.opset < 2 {
+        let texts = required(node.texts("classes_strings")?, "the attribute `classes_strings`")?;
+        let numbers = (0..texts.len() as i64).collect();
+        return categories(node, b, texts, numbers);
+    }
     let keys = listed(node, ["keys_strings", "keys_int64s", "keys_floats", "keys_tensor"])?;
     let values =
         listed(node, ["values_strings", "values_int64s", "values_floats", "values_tensor"])?;
@@ -102,51 +107,92 @@ pub(crate) fn label_encoder(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     }
     let default = default_value(node, &values)?;
     // Positions among the default value and the values.
-    let (places, shape) = match &keys {
-        Values::Texts(keys) => {
-            let x = text::texts(node, 0)?;
-            let at: HashMap<&String, i64> = keys.values().iter().zip(1..).collect();
-            let found: Vec<i64> =
-                x.values().iter().map(|v| at.get(v).copied().unwrap_or(0)).collect();
-            let places = Imported::Const(Tensor::from_slice(x.shape(), &found)?);
-            (places, Some(x.shape().to_vec()))
-        }
-        Values::Numbers(keys) => {
-            if matches!(values, Values::Texts(_)) {
-                // Strings come about at import only.
-                node.constant(0, "X")?;
-            }
-            (places_of(node, b, keys)?, None)
-        }
+    let places = match &keys {
+        Values::Texts(keys) => places_of_texts(node, b, keys)?,
+        Values::Numbers(keys) => places_of(node, b, node.input(0)?, keys)?,
     };
     match (values, default) {
         (Values::Texts(values), Values::Texts(default)) => {
-            let Some(places) = places.constant() else {
-                return Err(Error::unsupported("strings are known at import only"));
-            };
-            let all: Vec<&String> = default.values().iter().chain(values.values()).collect();
-            let pick = |k| all[places.get_i128(k) as usize].clone();
-            let picked = (0..places.len()).map(pick).collect();
-            let shape = shape.unwrap_or_else(|| places.shape().to_vec());
-            one(Imported::Text(Texts::new(&shape, picked)?))
+            let all: Vec<String> =
+                default.values().iter().chain(values.values()).cloned().collect();
+            one(Imported::chosen(&places, &Texts::new(&[all.len()], all)?)?)
         }
         (Values::Numbers(values), Values::Numbers(default)) => {
             let mut c = Compose::new(node, b);
             let flat = |t: Tensor| t.reshape(&[t.len()]).map(Imported::Const);
             let table = c.concat(&[&flat(default)?, &flat(values)?], 0)?;
-            one(c.with("Gather", &[&table, &places], [int("axis", 0)])?)
+            one(picked(node, b, &places, &table)?)
         }
         _ => Err(Error::internal("a default value of another kind")),
     }
 }
 
+/// Numbers for strings, or strings for numbers.
+pub(crate) fn categories(
+    node: &Node,
+    b: &mut Builder,
+    texts: Vec<String>,
+    numbers: Vec<i64>,
+) -> Result<Vec<Imported>> {
+    let (text, number) =
+        (node.text_or("default_string", "_Unused")?, node.int_or("default_int64", -1)?);
+    if texts.len() != numbers.len() {
+        return Err(Error::model(format!(
+            "{} strings and {} numbers of categories",
+            texts.len(),
+            numbers.len()
+        )));
+    }
+    match node.input(0)? {
+        Imported::Text(_) | Imported::Chosen { .. } => {
+            let places = places_of_texts(node, b, &Texts::new(&[texts.len()], texts)?)?;
+            let all: Vec<i64> = [number].into_iter().chain(numbers).collect();
+            one(picked(node, b, &places, &value::list(&all)?)?)
+        }
+        x => {
+            let keys = Tensor::from_slice(&[numbers.len()], &numbers)?;
+            let places = places_of(node, b, x, &keys)?;
+            let all: Vec<String> = [text.to_owned()].into_iter().chain(texts).collect();
+            one(Imported::chosen(&places, &Texts::new(&[all.len()], all)?)?)
+        }
+    }
+}
+
+/// The elements of a table at some places.
+pub(crate) fn picked(
+    node: &Node,
+    b: &mut Builder,
+    places: &Imported,
+    table: &Imported,
+) -> Result<Imported> {
+    Compose::new(node, b).with("Gather", &[table, places], [int("axis", 0)])
+}
+
+/// For each string of the first input one more than the position of the last key that it equals, or zero.
+pub(crate) fn places_of_texts(node: &Node, b: &mut Builder, keys: &Texts) -> Result<Imported> {
+    let at: HashMap<&String, i64> = keys.values().iter().zip(1..).collect();
+    let find = |x: &Texts| {
+        let found: Vec<i64> = x.values().iter().map(|v| at.get(v).copied().unwrap_or(0)).collect();
+        Tensor::from_slice(x.shape(), &found).map(Imported::Const)
+    };
+    match node.input(0)? {
+        Imported::Chosen { at, of } => picked(node, b, at, &find(of)?),
+        _ => find(text::texts(node, 0)?),
+    }
+}
+
 /// For each number one more than the position of the last key that it equals, or zero.
-fn places_of(node: &Node, b: &mut Builder, keys: &Tensor) -> Result<Imported> {
-    let x = node.input(0)?;
-    if matches!(x, Imported::Text(_)) || x.dtype() != keys.dtype() {
+pub(crate) fn places_of(
+    node: &Node,
+    b: &mut Builder,
+    x: &Imported,
+    keys: &Tensor,
+) -> Result<Imported> {
+    let is_text = matches!(x, Imported::Text(_) | Imported::Chosen { .. });
+    if is_text || x.dtype() != keys.dtype() {
         return Err(Error::model(format!(
             "the input has elements of type {}, the keys are {}",
-            if matches!(x, Imported::Text(_)) { "string".into() } else { x.dtype().to_string() },
+            if is_text { "string".into() } else { x.dtype().to_string() },
             keys.dtype()
         )));
     }

@@ -8,7 +8,7 @@ use tilewright_ir::{DType, Dim, Error, Expr, Result, Tensor, TensorFunc};
 use tilewright_ops::check::Need;
 use tilewright_ops::movement::{self, DepthOrder};
 use tilewright_ops::pad::{self, PadMode};
-use tilewright_ops::{Operand, Scalar, advice, broadcast_shapes, te, unequal};
+use tilewright_ops::{Operand, Scalar, broadcast_shapes, te, unequal};
 
 use super::check::demand;
 use super::one;
@@ -18,26 +18,26 @@ use crate::extents::{check_extents, check_rank, checked_dims};
 use crate::fold::{self, View, row_major};
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes, axes_or_all, axis, axis_or_end, required};
-use crate::operator::{MANY, Operator, op};
+use crate::operator::{MANY, Operator, moves, op};
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     op("Concat", 7, MANY, concat),
     op("DepthToSpace", 7, 1, depth_to_space),
-    op("Expand", 8, 2, expand),
-    op("Flatten", 7, 1, flatten),
+    moves(op("Expand", 8, 2, expand)),
+    moves(op("Flatten", 7, 1, flatten)),
     op("OneHot", 9, 3, one_hot),
     op("Pad", 7, 4, pad),
-    op("Reshape", 7, 2, reshape),
+    moves(op("Reshape", 7, 2, reshape)),
     op("ReverseSequence", 10, 2, reverse_sequence),
-    op("Slice", 7, 5, slice),
+    moves(op("Slice", 7, 5, slice)),
     op("SpaceToDepth", 7, 1, space_to_depth),
     op("Split", 7, 2, split),
-    op("Squeeze", 7, 2, squeeze),
-    op("Tile", 7, 2, tile),
-    op("Transpose", 7, 1, transpose),
+    moves(op("Squeeze", 7, 2, squeeze)),
+    moves(op("Tile", 7, 2, tile)),
+    moves(op("Transpose", 7, 1, transpose)),
     op("Trilu", 14, 2, trilu),
-    op("Unsqueeze", 7, 2, unsqueeze),
+    moves(op("Unsqueeze", 7, 2, unsqueeze)),
 ];
 
 /// Zero keeps an extent (unless `allowzero`), -1 is what remains.
@@ -71,6 +71,13 @@ pub(crate) fn reshape(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         shape[k] = have.floordiv(given);
     }
     let total = product(&shape);
+    let open = have.known().is_none() || total.known().is_none();
+    if total != have && open && (b.depth() > 1 || !b.facts.can_take(have, total)) {
+        // As many elements as there must be, which a run sees to.
+        let flat = reshape_to(b, x, &[have])?;
+        let flat = b.with_shape(&flat, vec![total], None);
+        return one(reshape_to(b, &flat, &shape)?);
+    }
     if total != have {
         return Err(unequal(contradiction(), [(have, total)]));
     }
@@ -131,7 +138,7 @@ pub(crate) fn transpose(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let parts = node.all_inputs()?;
-    let first = parts.first().ok_or_else(|| Error::model("there are no inputs"))?;
+    let first = &parts.first().cloned().ok_or_else(|| Error::model("there are no inputs"))?;
     let at = axis(required(node.int("axis")?, "attribute `axis`")?, first.rank())?;
     for part in &parts {
         let mut like = part.shape();
@@ -163,6 +170,7 @@ pub(crate) fn concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // A part without elements adds nothing.
     let parts: Vec<Imported> = parts.into_iter().filter(|p| p.shape()[at] != 0).collect();
     match parts.as_slice() {
+        [] => one(first.clone()),
         [only] => one(only.clone()),
         parts => {
             let of: Vec<Operand> = parts.iter().map(operand).collect();
@@ -203,28 +211,22 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
                 }
             };
             let each = extent.ceildiv(count.max(1));
-            // An open extent must divide, as a polynomial.
-            let equal = extent.modulo(count.max(1)) == 0;
-            let parts = || -> Result<Vec<Dim>> {
-                let extent = extent.fixed("parts that are not equal")?;
-                let each = extent.div_ceil(count.max(1));
-                let part = |k: usize| extent.saturating_sub(k * each).min(each);
-                Ok((0..count).map(|k| part(k).into()).collect())
-            };
-            let sizes = if equal { vec![each; count] } else { parts()? };
-            if node.opset < 18 && !equal {
-                return Err(Error::model(format!(
+            if node.opset < 18 && each * count != extent {
+                let error = Error::model(format!(
                     "{extent} elements do not split into {count} equal parts"
-                )));
+                ));
+                return Err(unequal(error, [(extent, each * count)]));
             }
-            sizes
+            unequal_parts(extent, each, count)?
         }
     };
     let total = sizes.iter().fold(Dim::from(0), |sum, &d| sum + d);
     if total != extent || sizes.len() != outputs {
-        return Err(Error::model(format!(
+        let error = Error::model(format!(
             "{extent} elements do not split into {outputs} outputs of the sizes {sizes:?}"
-        )));
+        ));
+        let fits = sizes.len() == outputs;
+        return Err(unequal(error, fits.then_some((extent, total))));
     }
     if let (Imported::Const(t), Some(sizes)) = (x, dim::known(&sizes)) {
         let steps = row_major(t.shape());
@@ -241,6 +243,23 @@ pub(crate) fn split(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let of = operand(x);
     let at = at as i64;
     b.call_many("split", &(&of, at, &sizes), [x], || movement::split(&of, at, &sizes))
+}
+
+/// Parts of `each` elements, of which the last ones have what is left.
+fn unequal_parts(extent: Dim, each: Dim, count: usize) -> Result<Vec<Dim>> {
+    let mut parts: Vec<Dim> = Vec::with_capacity(count);
+    let too_long = || Error::model(format!("{extent} elements do not split into {count} parts"));
+    for k in 0..count {
+        let before = parts.iter().fold(Dim::from(0), |sum, d| sum + *d);
+        let left = Integer::from(extent).minus(before);
+        // The last one has the rest; before it, there may be less than a whole one.
+        let part = match k + 1 == count {
+            true => left,
+            false => left.and_then(|left| left.max(0)?.min(each)),
+        };
+        parts.push(part.and_then(Integer::dim).ok_or_else(too_long)?);
+    }
+    Ok(parts)
 }
 
 /// The numbers of an attribute, which are known in any case.
@@ -412,10 +431,11 @@ pub(crate) fn space_to_depth(node: &Node, b: &mut Builder) -> Result<Vec<Importe
             let [n, c, h, w] = x.shape()[..] else {
                 return Err(Error::model(format!("{} is no image", operand(x))));
             };
-            if h.modulo(block) != 0 || w.modulo(block) != 0 {
+            let blocks = |d: Dim| d.floordiv(block) * block;
+            if blocks(h) != h || blocks(w) != w {
                 let error =
                     Error::model(format!("{} does not split into blocks of {block}", operand(x)));
-                return Err(advice(error, &[h, w]));
+                return Err(unequal(error, [(h, blocks(h)), (w, blocks(w))]));
             }
             let (rows, columns, cell) = (h.floordiv(block), w.floordiv(block), block.into());
             let cut = reshape_to(b, x, &[n, c, rows, cell, columns, cell])?;

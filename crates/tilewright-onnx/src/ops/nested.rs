@@ -4,20 +4,24 @@
 //! imported in the place of the node. The shapes of what a loop carries are found by importing its body
 //! again and again: an extent that an iteration changes is a size of the body's own.
 
+use std::sync::Arc;
+
 use tilewright_ir::dim::Integer;
 use tilewright_ir::list::{ListOp, integer};
 use tilewright_ir::{Attrs, DType, Dim, Error, Result, Tensor};
 use tilewright_ops::check::Need;
 
 use crate::build::{LoopGiven, Nested};
+use crate::data;
+use crate::extents::checked_shape;
 use crate::graphs::{Graphs, Misfit, Stop};
-use crate::imported::{Element, Imported, Kind, Like};
+use crate::imported::{Element, Imported, Kind, Like, RanksDiffer};
 use crate::node::{Node, axis};
 use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
-use crate::proto::{GraphProto, TypeValue, ValueInfoProto};
+use crate::proto::{DimensionProto, DimensionValue, GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
 /// The operators that are imported here.
@@ -279,22 +283,139 @@ fn repeat<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Impo
     let n = node.listed().0.saturating_sub(2);
     let carried: Vec<Imported> =
         (2..2 + n).map(|at| node.input(at).cloned()).collect::<Result<_>>()?;
-    looped(importer, Repeat { trip, cond, carried }, |importer, iteration, carried| {
-        // The body runs only where the condition is true.
-        let go = always()?;
-        let inputs: Vec<Imported> =
-            [iteration.clone(), go].into_iter().chain(carried.iter().cloned()).collect();
-        let mut results = importer.graph(graph, &inputs)?;
-        if results.len() <= n {
-            return Err(Stop::Error(Error::model(format!(
-                "the loop carries {n} values, and its body gives {} outputs",
-                results.len()
-            ))));
+    if let Some(name) = never_runs(importer, node)? {
+        return Err(Stop::Fix(vec![name]));
+    }
+    let is_never = |v: &Option<Imported>| {
+        v.as_ref().is_some_and(|v| known(v).is_ok_and(|n| n.is_some_and(|n| n < 1)))
+    };
+    if is_never(&trip) || is_never(&cond) {
+        return without_iterations(node, graph, carried);
+    }
+    let depth = importer.builder().depth();
+    let given = || Repeat { trip: trip.clone(), cond: cond.clone(), carried: carried.clone() };
+    match looped(importer, given(), |importer, at, carried| iterate(importer, graph, at, carried)) {
+        Err(Stop::Error(e)) if e.cause::<RanksDiffer>().is_some() => {
+            importer.builder().drop_bodies(depth);
+            first_apart(importer, node, graph, given())
         }
-        let stacked = results.split_off(n + 1);
-        let next = results.split_off(1);
-        Ok((results.swap_remove(0), next, stacked))
-    })
+        results => results,
+    }
+}
+
+/// An input that says that a `Loop` has no iteration, and is not known yet: what is stacked has another shape
+/// then.
+fn never_runs(importer: &mut dyn Graphs, node: &Node) -> Result<Option<Arc<str>>> {
+    for value in [node.optional(0), node.optional(1)].into_iter().flatten() {
+        if let Some((name, given)) = importer.given(value)
+            && given.len() == 1
+            && integer(&given)? < 1
+        {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// What a `Loop` without any iteration gives: what it starts with, and nothing stacked, as large as the body
+/// declares its parts. An extent that is not declared is zero, and so is all of one without a shape.
+fn without_iterations(
+    node: &Node,
+    graph: &GraphProto,
+    mut results: Vec<Imported>,
+) -> Result<Vec<Imported>, Stop> {
+    let stacked = graph.output.iter().skip(results.len() + 1);
+    for info in stacked.take(node.output_count().saturating_sub(results.len())) {
+        let Some(TypeValue::Tensor(ty)) = info.r#type.as_ref().and_then(|t| t.value.as_ref())
+        else {
+            let error = format!("the body does not declare the type of `{}`", info.name);
+            return Err(Error::model(error).into());
+        };
+        let dims = ty.shape.iter().flat_map(|shape| &shape.dim);
+        let extent = |d: &DimensionProto| match d.value {
+            Some(DimensionValue::Value(n)) => n,
+            _ => 0,
+        };
+        let shape: Vec<i64> = [0].into_iter().chain(dims.map(extent)).collect();
+        let shape = checked_shape(&shape)?;
+        let empty = Tensor::zeros(data::element_type(ty.elem_type)?, &shape)?;
+        results.push(Imported::Const(empty));
+    }
+    Ok(results)
+}
+
+/// One iteration of the body of a `Loop`.
+fn iterate<'a>(
+    importer: &mut dyn Graphs<'a>,
+    graph: &'a GraphProto,
+    iteration: &Imported,
+    carried: &[Imported],
+) -> Result<Given, Stop> {
+    // The body runs only where the condition is true.
+    let go = always()?;
+    let n = carried.len();
+    let inputs: Vec<Imported> =
+        [iteration.clone(), go].into_iter().chain(carried.iter().cloned()).collect();
+    let mut results = importer.graph(graph, &inputs)?;
+    if results.len() <= n {
+        return Err(Stop::Error(Error::model(format!(
+            "the loop carries {n} values, and its body gives {} outputs",
+            results.len()
+        ))));
+    }
+    let stacked = results.split_off(n + 1);
+    let next = results.split_off(1);
+    Ok((results.swap_remove(0), next, stacked))
+}
+
+/// A `Loop` whose first iteration gives values of another number of dimensions than those that it starts
+/// with: that iteration by itself, and a loop of the others. A run without any iteration ends, since the
+/// results would have another number of dimensions.
+fn first_apart<'a>(
+    importer: &mut dyn Graphs<'a>,
+    node: &Node<'a>,
+    graph: &'a GraphProto,
+    given: Repeat,
+) -> Result<Vec<Imported>, Stop> {
+    let Repeat { trip, cond, carried } = given;
+    let n = carried.len();
+    let one = |at: i64| Tensor::from_slice(&[], &[at]).map(Imported::Const);
+    let least = |least: i64, most: i64| Need::Within(vec![(least.into(), most.into())]);
+    let trip = match trip {
+        None => None,
+        Some(trip) => {
+            let what = "number of iterations";
+            let trip = demand(node, importer.builder(), what, &trip, &least(1, i64::MAX))?;
+            Some(Compose::new(node, importer.builder()).op("Sub", &[&trip, &one(1)?])?)
+        }
+    };
+    let (go, mut next, first) = iterate(importer, graph, &one(0)?, &carried)?;
+    let mut go = scalar(importer, &go, DType::BOOL, "condition")?;
+    let mut c = Compose::new(node, importer.builder());
+    if let Some(cond) = cond.filter(|c| !matches!(known(c), Ok(Some(1)))) {
+        let cond = c.cast(&cond, DType::I64)?;
+        let cond = demand(node, c.b, "condition of the first iteration", &cond, &least(1, 1))?;
+        let cond = c.cast(&cond, DType::BOOL)?;
+        go = c.op("And", &[&go, &cond])?;
+    }
+    let front = Imported::Const(Tensor::from_slice(&[1], &[0i64])?);
+    let first = first.iter().map(|v| c.op("Unsqueeze", &[v, &front]));
+    let first = first.collect::<Result<Vec<_>>>()?;
+    if known(&go)? == Some(0) {
+        next.extend(first);
+        return Ok(next);
+    }
+    let given = Repeat { trip, cond: Some(go), carried: next };
+    let mut results = looped(importer, given, |importer, iteration, carried| {
+        let mut c = Compose::new(node, importer.builder());
+        let iteration = c.op("Add", &[iteration, &one(1)?])?;
+        iterate(importer, graph, &iteration, carried)
+    })?;
+    let mut c = Compose::new(node, importer.builder());
+    for (first, rest) in first.iter().zip(&mut results[n..]) {
+        *rest = c.concat(&[first, rest], 0)?;
+    }
+    Ok(results)
 }
 
 /// A list of attributes with one number for each of `count` values.

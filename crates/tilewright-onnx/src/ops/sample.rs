@@ -1,6 +1,6 @@
 //! Images looked up at positions that data say: grids, regions, deformed windows.
 
-use tilewright_ir::{Error, Result, dim};
+use tilewright_ir::{Dim, Error, Result, dim};
 use tilewright_ops::matrix;
 use tilewright_ops::pool::{self, Blocks};
 use tilewright_ops::regions::{self, RoiAlign};
@@ -13,6 +13,7 @@ use crate::extents;
 use crate::imported::{Imported, operand};
 use crate::node::{Node, axes_or_all, required};
 use crate::operator::{Operator, op};
+use crate::sizes;
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
@@ -146,11 +147,10 @@ pub(crate) fn deform_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
 
 pub(crate) fn col2im(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let x = node.input(0)?;
-    let shape = |at, what: &str| {
-        let list = node.constant_ints(at, what)?;
-        extents::checked_shape(&list.unwrap_or_default())
-    };
-    let (image, block) = (shape(1, "image_shape")?, shape(2, "block_shape")?);
+    let image = node.integers(1, "image_shape")?.unwrap_or_default();
+    let image = extents::checked_dims(&image)?;
+    let block = node.constant_ints(2, "block_shape")?.unwrap_or_default();
+    let block = extents::checked_shape(&block)?;
     let n = image.len();
     let (pads_begin, pads_end) = window::pads(node, n)?;
     let params = Blocks {
@@ -206,29 +206,29 @@ pub(crate) fn max_unpool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> 
 pub(crate) fn center_crop_pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
-    let wanted = required(node.constant_ints(1, "shape")?, "the input `shape`")?;
-    let wanted = extents::checked_shape(&wanted)?;
+    let wanted = required(node.integers(1, "shape")?, "the input `shape`")?;
+    let wanted = extents::checked_dims(&wanted)?;
     let along = axes_or_all(node.ints("axes")?, x.rank())?;
     if along.len() != wanted.len() {
         return Err(Error::model(format!("{} extents for {} axes", wanted.len(), along.len())));
     }
     let mut y = x.clone();
-    let (mut before, mut after) = (vec![0i64; x.rank()], vec![0i64; x.rank()]);
+    let none = Dim::from(0);
+    let (mut before, mut after) = (vec![none; x.rank()], vec![none; x.rank()]);
     for (&a, &d) in along.iter().zip(&wanted) {
-        let have = x.shape()[a].fixed(node.op())?;
-        if d < have {
-            let from = (have - d) / 2;
-            y = c.slice(&y, a, from, from + d)?;
-        } else {
-            before[a] = ((d - have) / 2) as i64;
-            after[a] = (d - have) as i64 - before[a];
-        }
+        let have = x.shape()[a];
+        // One of both is zero.
+        let (less, more) = (d.max(have) - d, d.max(have) - have);
+        let from = less.floordiv(2);
+        y = c.slice(&y, a, from, from + d.min(have))?;
+        before[a] = more.floordiv(2);
+        after[a] = more - before[a];
     }
-    if before.iter().chain(&after).all(|&v| v == 0) {
+    if before.iter().chain(&after).all(|d| *d == 0) {
         return one(y);
     }
-    let pads: Vec<i64> = before.into_iter().chain(after).collect();
-    one(c.op("Pad", &[&y, &value::list(&pads)?])?)
+    let pads = [before, after].concat();
+    one(c.op("Pad", &[&y, &sizes::list(&pads)?])?)
 }
 
 pub(crate) fn det(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

@@ -6,7 +6,7 @@
 
 use std::f64::consts::PI;
 
-use tilewright_ir::{DType, Error, Result, Tensor, dim};
+use tilewright_ir::{DType, Dim, Error, Result, dim};
 
 use super::compose::{Compose, int};
 use super::{one, value};
@@ -50,18 +50,20 @@ fn spectrum(
     inverse: bool,
     factor: f64,
 ) -> Result<Imported> {
-    let [rows, _, parts] = dim::fixed(&x.shape(), "a Fourier transform")?[..] else {
+    let [rows, _, parts] = x.shape()[..] else {
         return Err(Error::internal("a transform of rows"));
     };
+    let parts = parts.fixed("a Fourier transform")?;
     let divisor = (2..=points.isqrt()).rev().find(|d| points.is_multiple_of(*d));
     if let (Some(first), true) = (divisor, points > DIRECT) {
         let second = points / first;
-        let of = |x: &Imported, c: &mut Compose, shape: [usize; 4], turned: [usize; 2]| {
-            let x = c.reshape(x, &shape)?;
+        let of = |x: &Imported, c: &mut Compose, shape: [usize; 3], turned: [usize; 2]| {
+            let [a, b, parts] = shape.map(Dim::from);
+            let x = c.reshape(x, &[rows, a, b, parts])?;
             let x = c.transpose(&x, &[0, 2, 1, 3])?;
-            c.reshape(&x, &[rows * turned[0], turned[1], shape[3]])
+            c.reshape(&x, &[rows * turned[0], turned[1].into(), parts])
         };
-        let columns = of(x, c, [rows, first, second, parts], [second, first])?;
+        let columns = of(x, c, [first, second, parts], [second, first])?;
         let columns = spectrum(c, &columns, first, first, inverse, 1.0)?;
         // The factors between: one for each point.
         let (mut cosines, mut sines) = (vec![0.0; points], vec![0.0; points]);
@@ -73,7 +75,7 @@ fn spectrum(
         let dtype = x.dtype();
         let cosines = value::constant(dtype, &[1, second, first, 1], &cosines)?;
         let sines = value::constant(dtype, &[1, second, first, 1], &sines)?;
-        let columns = c.reshape(&columns, &[rows, second, first, 2])?;
+        let columns = c.reshape(&columns, &[rows, second.into(), first.into(), 2.into()])?;
         let real = c.slice(&columns, 3, 0, 1)?;
         let imaginary = c.slice(&columns, 3, 1, 2)?;
         let mut pair = |x: &Imported, y: &Imported, op: &str| {
@@ -83,9 +85,9 @@ fn spectrum(
         };
         let (re, im) = (pair(&real, &imaginary, "Sub")?, pair(&imaginary, &real, "Add")?);
         let turned = c.concat(&[&re, &im], 3)?;
-        let lines = of(&turned, c, [rows, second, first, 2], [first, second])?;
+        let lines = of(&turned, c, [second, first, 2], [first, second])?;
         let lines = spectrum(c, &lines, second, second, inverse, 1.0)?;
-        let all = of(&lines, c, [rows, first, second, 2], [1, points])?;
+        let all = of(&lines, c, [first, second, 2], [1, points])?;
         return c.slice(&all, 1, 0, bins);
     }
     let (height, width) = (points * parts, bins * 2);
@@ -109,16 +111,17 @@ fn spectrum(
         }
     }
     let matrix = value::constant(x.dtype(), &[height, width], &matrix)?;
-    let flat = c.reshape(x, &[rows, height])?;
+    let flat = c.reshape(x, &[rows, height.into()])?;
     let y = c.op("MatMul", &[&flat, &matrix])?;
-    c.reshape(&y, &[rows, bins, 2])
+    c.reshape(&y, &[rows, bins.into(), 2.into()])
 }
 
 /// The real signal of `points` points whose spectrum's first half is given: `[rows, bins, 2]` to
 /// `[rows, points, 1]`.
 fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported> {
-    let [rows, bins, 2] = dim::fixed(&x.shape(), "a Fourier transform")?[..] else {
-        return Err(Error::model(format!("{} is no spectrum of complex numbers", operand(x))));
+    let (rows, bins) = match x.shape()[..] {
+        [rows, bins, parts] if parts == 2 => (rows, bins.fixed("a Fourier transform")?),
+        _ => return Err(Error::model(format!("{} is no spectrum of complex numbers", operand(x)))),
     };
     if (bins * 2).saturating_mul(points) > MATRIX {
         return Err(Error::unsupported(format!(
@@ -136,9 +139,9 @@ fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported>
         }
     }
     let matrix = value::constant(x.dtype(), &[bins * 2, points], &matrix)?;
-    let flat = c.reshape(x, &[rows, bins * 2])?;
+    let flat = c.reshape(x, &[rows, (bins * 2).into()])?;
     let y = c.op("MatMul", &[&flat, &matrix])?;
-    c.reshape(&y, &[rows, points, 1])
+    c.reshape(&y, &[rows, points.into(), 1.into()])
 }
 
 fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
@@ -158,15 +161,15 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (inverse, onesided) = (node.flag("inverse", false)?, node.flag("onesided", false)?);
     let rank = x.rank();
     let at = axis(at, rank)?;
-    let extents = x.fixed(node)?;
-    if at + 1 == rank || !matches!(extents.last(), Some(1 | 2)) {
+    let extents = x.shape();
+    if at + 1 == rank || !extents.last().is_some_and(|d| *d == 1 || *d == 2) {
         return Err(Error::model(format!(
             "{} has no complex numbers behind axis {at}",
             operand(x)
         )));
     }
     let to_real = inverse && onesided;
-    let have = extents[at];
+    let have = extents[at].fixed(node.op())?;
     let points = match known_size(node, 1, "dft_length")? {
         Some(points) => points,
         None if to_real => 2 * have.saturating_sub(1),
@@ -179,9 +182,9 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let mut order: Vec<usize> = (0..rank - 1).filter(|&a| a != at).collect();
     order.extend([at, rank - 1]);
     let turned = c.transpose(x, &order)?;
-    let lead = turned.fixed(node)?[..rank - 2].to_vec();
-    let rows: usize = lead.iter().product();
-    let flat = c.reshape(&turned, &[rows, have, extents[rank - 1]])?;
+    let lead = turned.shape()[..rank - 2].to_vec();
+    let rows = dim::product(lead.iter().copied());
+    let flat = c.reshape(&turned, &[rows, have.into(), extents[rank - 1]])?;
     let wanted = if to_real { points / 2 + 1 } else { points };
     let fitted = match wanted.checked_sub(have) {
         None => c.slice(&flat, 1, 0, wanted)?,
@@ -199,7 +202,7 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             spectrum(c, &fitted, points, bins, inverse, factor)?
         }
     };
-    let shape = [&lead[..], &y.fixed(node)?[1..]].concat();
+    let shape = [&lead[..], &y.shape()[1..]].concat();
     let y = c.reshape(&y, &shape)?;
     let mut back = vec![0; rank];
     for (new, &old) in order.iter().enumerate() {
@@ -212,20 +215,22 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let (signal, window) = (node.input(0)?, node.optional(2));
-    let signal = match signal.fixed(node)?[..] {
-        [batch, length] => c.reshape(signal, &[batch, length, 1])?,
+    let signal = match signal.shape()[..] {
+        [batch, length] => c.reshape(signal, &[batch, length, 1.into()])?,
         _ => signal.clone(),
     };
-    let [batch, length, parts @ (1 | 2)] = signal.fixed(node)?[..] else {
-        return Err(Error::model(format!("{} is no signal", operand(&signal))));
+    let (batch, length, parts) = match signal.shape()[..] {
+        [batch, length, parts] if parts == 1 || parts == 2 => (batch, length, parts),
+        _ => return Err(Error::model(format!("{} is no signal", operand(&signal)))),
     };
     let step = known_size(node, 1, "frame_step")?.unwrap_or(0);
     let points = match (known_size(node, 3, "frame_length")?, window) {
         (Some(points), _) => points,
         (None, Some(window)) => window.fixed(node)?.first().copied().unwrap_or(0),
-        (None, None) => length,
+        (None, None) => length.fixed(node.op())?,
     };
-    if step == 0 || points == 0 || points > length {
+    let too_long = length.known().is_some_and(|length| points > length);
+    if step == 0 || points == 0 || too_long {
         return Err(Error::model(format!(
             "frames of {points} elements, one every {step}, of a signal of {length}"
         )));
@@ -235,21 +240,24 @@ pub(crate) fn stft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     {
         return Err(Error::model(format!("the window {} for {points} points", operand(window))));
     }
-    let frames = (length - points) / step + 1;
-    check_extents(&dim::shape(&[batch, frames, points, 2]))?;
-    let places: Vec<i64> =
-        (0..frames * points).map(|i| ((i / points) * step + i % points) as i64).collect();
-    let places = Imported::Const(Tensor::from_slice(&[frames, points], &places)?);
+    let frames = (length - points).floordiv(step) + 1;
+    check_extents(&[batch, frames, points.into(), 2.into()])?;
+    let starts = c.positions(frames)?;
+    let starts = c.op("Mul", &[&starts, &value::list(&[step as i64])?])?;
+    let starts = c.reshape(&starts, &[frames, 1.into()])?;
+    let within = c.positions(points)?;
+    let places = c.op("Add", &[&starts, &within])?;
     let mut pieces = c.with("Gather", &[&signal, &places], [int("axis", 1)])?;
     if let Some(window) = window {
         let window = c.reshape(window, &[points, 1])?;
         pieces = c.op("Mul", &[&pieces, &window])?;
     }
     let onesided = node.flag("onesided", true)? && parts == 1;
+    let points_of = Dim::from(points);
     let bins = if onesided { points / 2 + 1 } else { points };
-    let rows = c.reshape(&pieces, &[batch * frames, points, parts])?;
+    let rows = c.reshape(&pieces, &[batch * frames, points_of, parts])?;
     let y = spectrum(c, &rows, points, bins, false, 1.0)?;
-    one(c.reshape(&y, &[batch, frames, bins, 2])?)
+    one(c.reshape(&y, &[batch, frames, bins.into(), 2.into()])?)
 }
 
 /// The element type that the attribute of a generated tensor names.

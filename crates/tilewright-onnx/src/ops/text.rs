@@ -45,6 +45,9 @@ fn limited(count: Option<usize>, bytes: usize) -> Result<usize> {
 pub(crate) fn texts<'n>(node: &'n Node, at: usize) -> Result<&'n Texts> {
     match node.input(at)? {
         Imported::Text(texts) => Ok(texts),
+        Imported::Chosen { .. } => Err(Error::unsupported(
+            "strings are known at import only, and here they would be values of a run",
+        )),
         other => Err(Error::model(format!(
             "input {at} has elements of type {}, and strings are needed",
             other.dtype()

@@ -9,6 +9,7 @@ use crate::extents::check_rank;
 use crate::fold::{self, View, row_major};
 use crate::imported::{Element, Imported, Kind, operand};
 use crate::model::ValueKind;
+use crate::texts::Texts;
 
 /// The element of a tensor with one element.
 pub(crate) fn scalar(t: &Tensor) -> Scalar {
@@ -97,6 +98,12 @@ pub(crate) fn transpose_by(b: &mut Builder, x: &Imported, order: &[usize]) -> Re
         return Ok(made);
     }
     b.call_on("transpose", [x], order, |[x]| movement::transpose(x, order))
+}
+
+/// The bytes of strings that stand at some positions of a list, along one more axis.
+pub(crate) fn bytes_of(b: &mut Builder, at: &Imported, of: &Texts) -> Result<Imported> {
+    let table = Imported::Const(of.to_bytes()?);
+    b.call_on("texts", [&table, at], (), |[table, at]| movement::gather(table, at, 0))
 }
 
 /// A view of a constant as a constant.

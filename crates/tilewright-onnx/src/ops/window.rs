@@ -74,6 +74,23 @@ pub(crate) fn pads(node: &Node, count: usize) -> Result<(Vec<usize>, Vec<usize>)
     Ok((begin, end))
 }
 
+/// [`pads`] that may be negative: a transposed convolution adds zeros to its result there.
+pub(crate) fn signed_pads(node: &Node, count: usize) -> Result<(Vec<i64>, Vec<i64>)> {
+    let Some(mut begin) = node.ints("pads")? else { return Ok((vec![0; count], vec![0; count])) };
+    if begin.len() != 2 * count {
+        return Err(Error::model(format!(
+            "attribute `pads` has {} numbers where {} are needed",
+            begin.len(),
+            2 * count
+        )));
+    }
+    if let Some(v) = begin.iter().find(|v| i32::try_from(**v).is_err()) {
+        return Err(node.unsupported_value("pads", v, "numbers of 32 bits"));
+    }
+    let end = begin.split_off(count);
+    Ok((begin, end))
+}
+
 /// Splits a padding of `total` cells.
 pub(crate) fn halves(total: i64, odd_at_end: bool) -> (i64, i64) {
     let less = total.div_euclid(2);

@@ -197,6 +197,38 @@ fn a_loop_carries_what_grows_and_stacks_the_rest() {
 }
 
 #[test]
+fn the_first_iteration_may_change_the_number_of_dimensions() {
+    let body = model()
+        .typed_input("i", DataType::Int64, [0i64; 0])
+        .typed_input("go", DataType::Bool, [0i64; 0])
+        .input("h", [0i64; 0])
+        .ints("to", &[1, 1])
+        .node("Reshape", &["h", "to"], &["r"])
+        .node("Add", &["r", "r"], &["h2"])
+        .node("Identity", &["go"], &["go2"])
+        .node("Identity", &["h2"], &["s"])
+        .output("go2")
+        .output("h2")
+        .output("s");
+    let m = model()
+        .input("x", [0i64; 0])
+        .typed_input("trip", DataType::Int64, [0i64; 0])
+        .node_with("Loop", &["trip", "", "x"], &["y", "all"], [graph("body", body)])
+        .output("y")
+        .output("all");
+    let x = Tensor::from_slice(&[], &[1.5f32]).expect("a tensor");
+    for trip in [1i64, 3] {
+        let out = run(&m, &[x.clone(), longs(&[], &[trip])]);
+        assert_eq!(out[0].shape(), [1, 1]);
+        assert_eq!(out[0].as_slice(), Some(&[1.5f32 * 2f32.powi(trip as i32)][..]));
+        assert_eq!(out[1].shape(), [trip as usize, 1, 1]);
+    }
+    let module = m.import().expect("it is fine");
+    let said = run_module(&module, "main", &[x, longs(&[], &[0])]).expect_err("no iteration");
+    assert!(said.render().contains("the number of iterations 0"), "{}", said.render());
+}
+
+#[test]
 fn a_scan_goes_both_ways() {
     let body = || {
         model()

@@ -44,6 +44,46 @@ fn vector(values: &[f32]) -> Tensor {
 }
 
 #[test]
+fn the_last_version_of_a_domain_counts() {
+    let file = |versions: [u8; 2]| {
+        let [first, second] = versions;
+        vec![0x08, 8, 0x3a, 0, 0x42, 2, 0x10, first, 0x42, 2, 0x10, second]
+    };
+    for (versions, expected) in [([13, 13], 13), ([11, 13], 13), ([13, 11], 11)] {
+        let model = Model::decode("f", file(versions)).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(model.opset(), expected);
+    }
+    // `ai.onnx` is another name of the same domain.
+    let mut named = file([13, 11]);
+    named[9] = 11;
+    named.extend([0x0a, 7]);
+    named.extend(b"ai.onnx");
+    let model = Model::decode("f", named).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(model.opset(), 11);
+}
+
+#[test]
+fn nodes_need_not_be_in_order() {
+    // Also where only a graph inside of a node reads what stands behind it.
+    let then = model().node("Neg", &["late"], &["t"]).output("t");
+    let or = model().node("Abs", &["late"], &["o"]).output("o");
+    let m = model()
+        .input("x", [2])
+        .constant(TensorProto {
+            name: "c".into(),
+            data_type: DataType::Bool as i32,
+            int32_data: vec![1],
+            ..Default::default()
+        })
+        .node_with("If", &["c"], &["z"], [graph("then_branch", then), graph("else_branch", or)])
+        .node("Mul", &["late", "late"], &["late too"])
+        .node("Add", &["x", "x"], &["late"])
+        .node("Add", &["late too", "z"], &["y"])
+        .output("y");
+    assert_eq!(floats_of(&m, &[vector(&[1.0, 3.0])]), [2.0, 30.0]);
+}
+
+#[test]
 fn the_module_has_the_names_of_the_model() -> Result<()> {
     let m = model()
         .input("the input/0", [2, 3])
@@ -502,6 +542,9 @@ fn transposed_convolutions_take_an_output_shape() {
     assert_eq!(run(vec![ints("output_shape", &[8])]), all[1..]);
     assert_eq!(run(vec![upper]), all);
     assert_eq!(run(vec![ints("pads", &[1, 2]), ints("output_padding", &[1])]), all[1..8]);
+    let wide = [&[0.0], &all[..], &[0.0, 0.0]].concat();
+    assert_eq!(run(vec![ints("pads", &[-1, -2])]), wide);
+    assert_eq!(run(vec![ints("pads", &[2, -1])]), wide[3..11]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one binary.
 
+mod classical;
 mod common;
 mod control;
 mod digits;
@@ -8,4 +9,5 @@ mod import;
 mod narrow;
 mod open;
 mod refused;
+mod size_arithmetic;
 mod values;

@@ -5,12 +5,12 @@ use prost::Message;
 use tilewright_interp::run_module;
 use tilewright_ir::{Attr, DType, Tensor, well_formed};
 use tilewright_onnx::proto::{
-    AttributeProto, AttributeType, DataType, ElementTypeProto, ModelProto, OperatorSetId,
-    TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
+    DataType, ElementTypeProto, ModelProto, TensorProto, TensorTypeProto, TypeProto, TypeValue,
+    ValueInfoProto,
 };
 use tilewright_onnx::{ImportOptions, import_bytes};
 
-use super::common::{M, float, graph, int, ints, model, text};
+use super::common::{M, float, foreign, graph, int, ints, model, text, texts};
 
 fn floats(values: &[f32]) -> Tensor {
     Tensor::from_slice(&[values.len()], values).expect("a tensor")
@@ -56,6 +56,26 @@ fn run(m: &M, values: &[(&str, Tensor)]) -> Vec<Tensor> {
         .map(|p| values.iter().find(|(name, _)| **name == **p.name()).expect("given").1.clone())
         .collect();
     run_module(&module, "main", &taken).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+fn numbers(t: &Tensor) -> Vec<f64> {
+    (0..t.len()).map(|k| t.get_f64(k)).collect()
+}
+
+#[test]
+fn nan_is_one_element_among_others_and_the_last() {
+    let m = model().opset(11).input("x", [5]).node("Unique", &["x"], &["y", "i", "r", "n"]);
+    let m = ["y", "i", "r", "n"].into_iter().fold(m, |m, name| m.output(name));
+    let outputs = run(&m, &[("x", floats(&[f32::NAN, 5.0, 1.0, f32::NAN, 1.0]))]);
+    let all: Vec<Vec<f64>> = outputs.iter().map(numbers).collect();
+    assert_eq!(all[0][..2], [1.0, 5.0]);
+    assert!(all[0].len() == 3 && all[0][2].is_nan(), "{all:?}");
+    assert_eq!(all[1..], [vec![2.0, 1.0, 0.0], vec![2.0, 1.0, 0.0, 2.0, 0.0], vec![2.0, 1.0, 2.0]]);
+    // In the order of the list.
+    let m =
+        model().opset(11).input("x", [3]).node_with("Unique", &["x"], &["y"], [int("sorted", 0)]);
+    let outputs = run(&m.output("y"), &[("x", floats(&[f32::NAN, 2.0, f32::NAN]))]);
+    assert!(outputs[0].get_f64(0).is_nan() && numbers(&outputs[0])[1..] == [2.0]);
 }
 
 #[test]
@@ -107,6 +127,11 @@ fn a_sequence_may_be_an_output() {
     m.graph.input.push(map);
     let said = m.node("Identity", &["m"], &["y"]).output("y").refused();
     assert!(said.contains("it is a map; only dense tensors, sequences of them"), "{said}");
+    let maps = TypeProto { value: Some(TypeValue::Map(Default::default())) };
+    let mut m = model().input("x", [3]).node("ZipMap", &["x"], &["s"]);
+    m.graph.output.push(typed("s", TypeValue::Sequence(of(maps))));
+    let said = m.refused();
+    assert!(said.contains("export the model without it: with skl2onnx"), "{said}");
 }
 
 /// Strings as a model is given them.
@@ -117,15 +142,6 @@ fn bytes(shape: &[usize], words: &[&str]) -> Tensor {
         to[..word.len()].copy_from_slice(word.as_bytes());
     }
     Tensor::from_slice(&[shape, &[width]].concat(), &all).expect("a tensor")
-}
-
-fn texts(name: &str, words: &[&str]) -> AttributeProto {
-    AttributeProto {
-        name: name.into(),
-        r#type: AttributeType::Strings as i32,
-        strings: words.iter().map(|w| w.as_bytes().to_vec().into()).collect(),
-        ..Default::default()
-    }
 }
 
 fn of_texts(shape: [i64; 1]) -> M {
@@ -185,23 +201,6 @@ fn stop_words_go() {
     assert_eq!((outputs[0].shape(), outputs[0].bytes()), (&[1, 1][..], &[0u8][..]));
 }
 
-/// A model of one node of another domain.
-fn foreign(domain: &str, m: &M, versions: &[(&str, i64)]) -> Vec<u8> {
-    let mut graph = m.graph.clone();
-    graph.node.iter_mut().for_each(|node| node.domain = domain.into());
-    let opset = |(domain, version): &(&str, i64)| OperatorSetId {
-        domain: (*domain).into(),
-        version: *version,
-    };
-    ModelProto {
-        ir_version: 8,
-        opset_import: versions.iter().map(opset).collect(),
-        graph: Some(graph),
-        ..Default::default()
-    }
-    .encode_to_vec()
-}
-
 #[test]
 fn operators_of_other_domains_have_versions_of_their_own() {
     let m = model().input("x", [3]).node_with(
@@ -226,8 +225,8 @@ fn operators_of_other_domains_have_versions_of_their_own() {
     };
     let missing = said(&[("", 13)]);
     assert!(missing.contains("which version of the operators of `ai.onnx.ml`"), "{missing}");
-    let old = said(&[("ai.onnx.ml", 1)]);
-    assert!(old.contains("it is in opsets 2 to 5"), "{old}");
+    let new = said(&[("ai.onnx.ml", 6)]);
+    assert!(new.contains("it is in opsets 1 to 5"), "{new}");
     let m = model().input("x", [1]).node("Binarizer", &["x"], &["y"]).output("y");
     let bytes = foreign("elsewhere", &m, &[("", 13)]);
     let said = import_bytes("m", bytes, &none).map_or_else(|e| e.render(), |_| String::new());

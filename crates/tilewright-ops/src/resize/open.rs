@@ -3,13 +3,21 @@
 use tilewright_ir::{DType, Dim, Error, Expr, Intrin, Result};
 
 use super::parameters::{
-    Coordinates, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
+    Coordinates, HALF_WIDTH, Interpolation, Nearest, Resize, TABLE_LIMIT, Tables, tap_range,
 };
 use crate::operand::{call, float_size, working};
 use crate::te::{self, Reducer};
 
 fn number(v: f64) -> Expr {
     Expr::float(v, DType::F64)
+}
+
+/// The type in which coordinates are computed: see [`Resize::coordinate`].
+fn coordinate_type(p: &Resize) -> DType {
+    match p.mode {
+        Interpolation::Nearest(_) => DType::F32,
+        _ => DType::F64,
+    }
 }
 
 /// The tables of an axis. A scale that is not a number is the quotient of the sizes.
@@ -20,19 +28,15 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let element = |at: Expr| at.max(number(0.0)).min(last.clone()).cast(DType::I32);
     if let Interpolation::Nearest(nearest) = p.mode {
         let index = te::compute(format!("index_{axis}"), &[length], |i| {
-            element(neighbour(nearest, coordinate(p, axis, &i[0])))
+            element(neighbour(nearest, coordinate(p, axis, &i[0]).cast(DType::F64)))
         });
         return Ok(Tables { index, weight: None });
     }
-    let squeeze = p.squeeze(axis);
-    let taps = tap_range(squeeze, p.reach());
-    let count = (taps.end - taps.start) as usize;
-    if count as f64 > TABLE_LIMIT.sqrt() {
-        let scale = p.scales[axis];
-        return Err(Error::input(format!("resize: axis {axis}: the scale {scale:e} is too small")));
-    }
-    let shape = [length, Dim::from(count)];
-    let tap = |t: &Expr| t.clone().cast(DType::F64) + number(taps.start as f64);
+    let (count, squeeze) = taps(p, axis)?;
+    let shape = [length, count];
+    // Half of them are above the coordinate.
+    let first = number(1.0) - float_size(count.floordiv(2), DType::F64);
+    let tap = |t: &Expr| t.clone().cast(DType::F64) + first.clone();
     let index = te::compute(format!("index_{axis}"), &shape, |i| {
         element(call(Intrin::Floor, coordinate(p, axis, &i[0])) + tap(&i[1]))
     });
@@ -45,7 +49,7 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     let mut weight = te::compute(name, &shape, |i| {
         let x = coordinate(p, axis, &i[0]);
         let base = call(Intrin::Floor, x.clone());
-        let weight = filter(p, (tap(&i[1]) - (x - &base)) * number(squeeze));
+        let weight = filter(p, (tap(&i[1]) - (x - &base)) * squeeze.clone());
         let at = base + tap(&i[1]);
         let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
         match p.exclude_outside {
@@ -68,15 +72,36 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     Ok(Tables { index, weight: Some(weight) })
 }
 
+/// How many taps a coordinate has, and how far the filter is widened, as [`tap_range`] and
+/// [`Resize::squeeze`] say it.
+fn taps(p: &Resize, axis: usize) -> Result<(Dim, Expr)> {
+    let (extent, length, scale) = (p.x.shape[axis], p.sizes[axis], p.scales[axis]);
+    if p.antialias && scale.is_nan() {
+        // The reach is a whole number, and shrinking widens it.
+        let reach = p.reach() as usize;
+        let half = (extent * reach).ceildiv(length).max(reach);
+        let ratio = float_size(length, DType::F64) / float_size(extent, DType::F64);
+        return Ok((half * 2, ratio.min(number(1.0))));
+    }
+    let squeeze = p.squeeze(axis);
+    let taps = tap_range(squeeze, p.reach());
+    let count = (taps.end - taps.start) as usize;
+    if count as f64 > TABLE_LIMIT.sqrt() {
+        return Err(Error::input(format!("resize: axis {axis}: the scale {scale:e} is too small")));
+    }
+    Ok((count.into(), number(squeeze)))
+}
+
 /// [`Resize::coordinate`] as an expression.
 fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
-    let (extent, length) =
-        (float_size(p.x.shape[axis], DType::F64), float_size(p.sizes[axis], DType::F64));
+    let dtype = coordinate_type(p);
+    let number = |v: f64| Expr::float(v, dtype);
+    let (extent, length) = (float_size(p.x.shape[axis], dtype), float_size(p.sizes[axis], dtype));
     let scale = match p.scales[axis] {
         s if s.is_nan() => length.clone() / extent.clone(),
         s => number(s),
     };
-    let o = o.clone().cast(DType::F64);
+    let o = o.clone().cast(dtype);
     let half = (o.clone() + number(0.5)) / scale.clone() - number(0.5);
     let width = scale.clone() * extent.clone();
     let one = length.clone().less_equal(number(1.0));
@@ -84,7 +109,7 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
         Coordinates::HalfPixel => half,
         Coordinates::PytorchHalfPixel => Expr::select(one, number(0.0), half),
         Coordinates::HalfPixelSymmetric => {
-            half + extent / number(2.0) * (number(1.0) - length / width)
+            extent / number(2.0) * (number(1.0) - length / width) + half
         }
         Coordinates::AlignCorners => {
             let flat = one.or(width.clone().equal(number(1.0)));
@@ -98,8 +123,8 @@ fn coordinate(p: &Resize, axis: usize, o: &Expr) -> Expr {
 /// [`Nearest::of`] as an expression.
 fn neighbour(nearest: Nearest, x: Expr) -> Expr {
     match nearest {
-        Nearest::RoundPreferFloor => call(Intrin::Ceil, x - number(0.5)),
-        Nearest::RoundPreferCeil => call(Intrin::Floor, x + number(0.5)),
+        Nearest::RoundPreferFloor => call(Intrin::Ceil, x - number(0.5 + HALF_WIDTH)),
+        Nearest::RoundPreferCeil => call(Intrin::Floor, x + number(0.5 + HALF_WIDTH)),
         Nearest::Floor => call(Intrin::Floor, x),
         Nearest::Ceil => call(Intrin::Ceil, x),
     }

@@ -98,6 +98,10 @@ pub fn ratio(size: Dim, extent: Dim) -> f64 {
     }
 }
 
+/// By how much a coordinate in `float32` may miss the middle of two neighbours and still count as equally
+/// close to both: what ONNX Runtime takes.
+pub(super) const HALF_WIDTH: f64 = 1e-6;
+
 /// Entries of a table above which a resize is refused.
 pub(super) const TABLE_LIMIT: f64 = (1u64 << 24) as f64;
 

@@ -17,3 +17,4 @@ mod resize;
 mod sample;
 mod te;
 mod text;
+mod trees;

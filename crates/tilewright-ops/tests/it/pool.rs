@@ -58,6 +58,21 @@ fn cases() -> Vec<Pool> {
         Pool::new(f(&[1, 1, 4, 5, 3]), &[2, 3, 2]),
         Pool { pads_begin: vec![1], ..Pool::new(f(&[1, 1, 1]), &[2]) },
         Pool { pads_begin: vec![1], pads_end: vec![1], ..Pool::new(f(&[1, 1, 1]), &[3]) },
+        // One window that is larger than the data, with and without padding, and with gaps.
+        Pool { strides: vec![9], ceil_mode: true, ..Pool::new(f(&[1, 2, 6]), &[9]) },
+        Pool {
+            strides: vec![5],
+            pads_begin: vec![2],
+            pads_end: vec![1],
+            ceil_mode: true,
+            ..Pool::new(f(&[1, 1, 3]), &[8])
+        },
+        Pool {
+            strides: vec![4, 2],
+            dilations: vec![2, 3],
+            ceil_mode: true,
+            ..Pool::new(f(&[1, 1, 3, 7]), &[3, 2])
+        },
     ];
     for (kernel, strides, dilations, begin, end) in [
         ([3, 2], [2, 2], [1, 1], [0, 0], [0, 0]),

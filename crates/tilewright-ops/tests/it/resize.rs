@@ -30,6 +30,24 @@ fn coordinate(p: &Resize, a: usize, o: usize) -> f64 {
     }
 }
 
+/// The same in `float32`, which decides what is nearest.
+fn narrow(p: &Resize, a: usize, o: usize) -> f32 {
+    let (o, scale) = (o as f32, p.scales[a] as f32);
+    let (extent, size) = (p.x.shape[a].count() as f32, p.sizes[a].count() as f32);
+    let half = (o + 0.5) / scale - 0.5;
+    match p.coordinates {
+        Coordinates::HalfPixel => half,
+        Coordinates::HalfPixelSymmetric => {
+            let adjustment = size / (scale * extent);
+            extent / 2.0 * (1.0 - adjustment) + half
+        }
+        Coordinates::PytorchHalfPixel | Coordinates::AlignCorners if size == 1.0 => 0.0,
+        Coordinates::PytorchHalfPixel => half,
+        Coordinates::AlignCorners => o * (extent - 1.0) / (scale * extent - 1.0),
+        Coordinates::Asymmetric => o / scale,
+    }
+}
+
 /// Weights of the elements along an axis for a coordinate: the whole sum, with no tables or taps.
 fn weights(p: &Resize, a: usize, x: f64) -> Vec<f64> {
     let extent = p.x.shape[a].count() as i64;
@@ -55,8 +73,8 @@ fn weights(p: &Resize, a: usize, x: f64) -> Vec<f64> {
                 let at = match n {
                     Nearest::Floor => x.floor(),
                     Nearest::Ceil => x.ceil(),
-                    Nearest::RoundPreferFloor if x - x.floor() == 0.5 => x.floor(),
-                    Nearest::RoundPreferCeil if x - x.floor() == 0.5 => x.ceil(),
+                    Nearest::RoundPreferFloor if (x - x.floor() - 0.5).abs() < 1e-6 => x.floor(),
+                    Nearest::RoundPreferCeil if (x - x.floor() - 0.5).abs() < 1e-6 => x.ceil(),
                     _ => x.round(),
                 };
                 f64::from(k as f64 == at)
@@ -82,7 +100,11 @@ fn reference(p: &Resize, x: &Nd) -> Nd {
                 at[a] = k;
                 w * value.at(&at)
             };
-            weights(p, a, coordinate(p, a, i[a])).iter().enumerate().map(element).sum()
+            let x = match p.mode {
+                Interpolation::Nearest(_) => narrow(p, a, i[a]).into(),
+                _ => coordinate(p, a, i[a]),
+            };
+            weights(p, a, x).iter().enumerate().map(element).sum()
         });
     }
     value
@@ -143,6 +165,29 @@ fn every_mode_at_every_coordinate() {
             }
         }
     }
+}
+
+#[test]
+fn nearest_neighbours_are_found_in_float32() {
+    // By hand: 0.6 is a little more in `float32`, and the quotient is rounded to what is meant.
+    let picked = |extent: usize, scale: f64, mode: Nearest| {
+        let size = (extent as f32 * scale as f32) as usize;
+        let p = Resize::new(Operand::f32(&[extent]), &[size]);
+        let mode = Interpolation::Nearest(mode);
+        let coordinates = Coordinates::Asymmetric;
+        let scales = vec![f64::from(scale as f32)];
+        let (func, tables) = resize(&Resize { scales, mode, coordinates, ..p }).expect("fits");
+        let x = Nd::build(&[extent], |i| i[0] as f64);
+        let inputs: Vec<Tensor> = [x.f32()].into_iter().chain(tables).collect();
+        let results = crate::nd::run(Ok(func), &inputs);
+        (0..size).map(|k| results[0].get_f64(k) as usize).collect::<Vec<_>>()
+    };
+    assert_eq!(picked(25, 0.6, Nearest::Floor)[12], 20);
+    assert_eq!(picked(25, 0.6, Nearest::Ceil)[12], 20);
+    // 9 / 1.2 is the middle between two but for its last bit.
+    assert_eq!(picked(20, 1.2, Nearest::RoundPreferCeil)[9], 8);
+    assert_eq!(picked(20, 1.2, Nearest::RoundPreferFloor)[9], 7);
+    assert_eq!(picked(20, 1.2, Nearest::RoundPreferCeil)[10], 8);
 }
 
 #[test]

@@ -65,8 +65,7 @@ fn grids_are_looked_up() {
                         };
                         edges[a] = if align_corners { (0.0, d - 1.0) } else { (-0.5, d - 0.5) };
                         at[a] = match outside {
-                            Outside::Zeros => at[a],
-                            Outside::Border => at[a].clamp(0.0, d - 1.0),
+                            Outside::Zeros | Outside::Border => at[a],
                             Outside::Reflection => mirror(at[a], edges[a].0, edges[a].1),
                         };
                     }
@@ -302,7 +301,7 @@ fn blocks_are_added_up() {
     }
     let p = Blocks {
         x: Operand::f32(&x.shape),
-        image: image.to_vec(),
+        image: image.iter().map(|n| (*n).into()).collect(),
         block: block.to_vec(),
         strides: strides.to_vec(),
         dilations: dilations.to_vec(),

@@ -408,7 +408,7 @@ fn results_stay() {
         let same = std::panic::AssertUnwindSafe(|| same_results(x, y));
         if let Err(e) = std::panic::catch_unwind(same) {
             let why = e.downcast_ref::<String>().cloned().unwrap_or_default();
-            let after = tilewright_script::print_module(sch.module());
+            let after = tilewright_tvmscript::print_module(sch.module());
             prop_assert!(false, "{why}\n{source}\n{}\n{after}", sch.trace());
         }
         Ok(())

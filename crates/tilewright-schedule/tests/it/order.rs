@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use crate::common::{module, same_results, text};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
-use tilewright_analysis::at_once;
-use tilewright_interp::symbolic;
 use tilewright_interp::{Arg, RunOptions, run_func};
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children};
 use tilewright_ir::{Expr, Fold, ForKind, Module, Result, Stmt, StmtKind, Tensor, TensorFunc};
+use tilewright_polyhedral::at_once;
 use tilewright_schedule::value::{Lambda, LambdaItem, LoopRef};
 use tilewright_schedule::{Permissions, Schedule};
 
@@ -244,8 +243,8 @@ fn run(f: &TensorFunc) -> Result<Vec<Tensor>> {
     Ok(out.outputs.into_iter().map(|o| o.tensor).collect())
 }
 
-fn verify(m: &Module) -> Result<symbolic::Verdict> {
-    symbolic::functions(m, "main", m, "main", &symbolic::VerifyOptions::default())
+fn verify(m: &Module) -> Result<tilewright_verify::Verdict> {
+    tilewright_verify::functions(m, "main", m, "main", &tilewright_verify::VerifyOptions::default())
 }
 
 #[test]
@@ -269,7 +268,7 @@ fn a_broken_promise_is_found() {
                 count[1] += 1;
                 let what = e.render();
                 prop_assert!(what.contains("which one of them writes"), "{what}\n{source}");
-                let found = !matches!(proved, Ok(symbolic::Verdict::Equal(_)));
+                let found = !matches!(proved, Ok(tilewright_verify::Verdict::Equal(_)));
                 prop_assert!(found, "not found on symbols: {what}\n{source}");
             }
         }

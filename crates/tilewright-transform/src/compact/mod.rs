@@ -31,15 +31,15 @@ mod reach;
 use std::cell::OnceCell;
 
 use tilewright_analysis::footprint::{Cells, Footprint, in_range, reads_own_writes, touches};
-use tilewright_analysis::index;
 use tilewright_ir::data;
+use tilewright_ir::index;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessRelation, Domain, Engine, Set};
+use tilewright_polyhedral::{AccessRelation, Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
 

@@ -4,7 +4,7 @@
 //! `w // 4 * 2 - w // 12 * 6` is between 0 and 4, since `w // 12` is `w // 4 // 3`. Quotients of one
 //! number, up to what is added to it, are taken together here.
 
-use tilewright_analysis::index;
+use tilewright_ir::index;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::{BinOp, Expr, Range, Var};

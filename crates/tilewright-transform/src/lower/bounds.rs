@@ -31,12 +31,12 @@ use tilewright_ir::{
     BinOp, Buffer, DType, Dim, Error, Expr, ExprKind, Fold, Param, Range, Result, Span, Stmt,
     StmtKind, TensorFunc, TypeKind, Var, dim,
 };
-use tilewright_sets::Proof;
+use tilewright_polyhedral::Proof;
 
 use hoist::{Check, flush};
 use known::Known;
 use tilewright_analysis::lane::lane_of;
-use tilewright_analysis::scope::Scope;
+use tilewright_polyhedral::scope::Scope;
 
 /// Most nodes that are visited in one function; parts that are shared under different conditions
 /// count each time.
@@ -616,7 +616,21 @@ fn capacity(b: &Buffer) -> Option<Dim> {
     if b.const_shape().is_none() && b.strides.is_empty() && b.elem_offset.is_none() {
         return Some(dim::product(dim::of_shape(&b.shape)?) * element);
     }
-    fixed_capacity(b).and_then(|n| usize::try_from(n).ok()).map(Dim::from)
+    let fixed = fixed_capacity(b).and_then(|n| usize::try_from(n).ok()).map(Dim::from);
+    fixed.or_else(|| Some(open_span(b)? * element))
+}
+
+/// The elements from the first to the last one of a buffer with strides that has elements at every size.
+fn open_span(b: &Buffer) -> Option<Dim> {
+    if b.elem_offset.is_some() || b.strides.is_empty() {
+        return None;
+    }
+    let (shape, strides) = (dim::of_shape(&b.shape)?, dim::of_shape(&b.strides)?);
+    if !shape.iter().all(|extent| extent.at_least(1)) {
+        return None;
+    }
+    let last = shape.into_iter().zip(strides).map(|(extent, stride)| (extent - 1) * stride);
+    Some(last.fold(Dim::from(1), |span, step| span + step))
 }
 
 /// [`capacity`] of a buffer of constant size.

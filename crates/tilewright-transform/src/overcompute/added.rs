@@ -11,10 +11,10 @@ use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
     StmtKind, Visit,
 };
-use tilewright_sets::{Access, AccessRelation, Domain, Proof};
+use tilewright_polyhedral::{Access, AccessRelation, Domain, Proof};
 
-use tilewright_analysis::flow::cell;
-use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt};
+use tilewright_polyhedral::flow::cell;
+use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt};
 
 /// The instances that a statement has more.
 pub(super) struct Added {
@@ -217,7 +217,9 @@ fn widen(
         let (Some((Some(lo), Some(hi))), Some(min), Some(extent)) =
             (bounds, min.as_int(), extent.as_int())
         else {
-            return Err(refuse());
+            let range = open_range(domain, value, &iter.domain, iter.var.dtype());
+            wider.push((stmt.place, number, range.ok_or_else(refuse)?));
+            continue;
         };
         // The initialisation depends on the first value of a reduction.
         if lo < min && iter.kind == IterKind::Reduce {
@@ -228,6 +230,21 @@ fn widen(
         wider.push((stmt.place, number, range.ok_or_else(refuse)?));
     }
     Ok(())
+}
+
+/// The values of a variable with those that it would get as well, where its range is open: behind its end, as far
+/// as sizes say (`0..(n + 7) // 8 * 8` for `0..n`). `None` where some would be before it.
+fn open_range(domain: &Domain, value: &Expr, old: &Range, dtype: DType) -> Option<Range> {
+    let min = old.min.clone().cast(value.dtype());
+    let extent = old.extent.clone().cast(value.dtype());
+    if !domain.proves(&value.clone().greater_equal(min.clone())) {
+        return None;
+    }
+    let last = domain.tight_bounds(&(value.clone() - &min), &[]).ok()?.max;
+    let padded = domain.engine().domain().simplify(&(last + 1));
+    let grows = domain.proves(&padded.clone().greater_equal(extent.clone()));
+    let extent = if grows { padded } else { padded.max(extent) };
+    Some(Range { min: old.min.clone(), extent: extent.cast(dtype) })
 }
 
 /// Whether added instances leave the iterations of the parallel loops around them independent.

@@ -23,13 +23,13 @@ use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
     Buffer, Error, Expr, ExprKind, Fold, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
 };
-use tilewright_sets::{AccessRelation, Known, Set, Uninitialised};
+use tilewright_polyhedral::{AccessRelation, Known, Set, Uninitialised};
 
 use super::guard::OvercomputeOptions;
 use super::trial::without;
 use crate::pass::{self, Pass};
-use tilewright_analysis::flow::{Run, Unwritten, is_constant};
-use tilewright_analysis::scop::{Act, Scop, ScopStmt, rewrite};
+use tilewright_polyhedral::flow::{Run, Unwritten, is_constant};
+use tilewright_polyhedral::scop::{Act, Scop, ScopStmt, rewrite};
 
 /// `remove_overcompute_through_branching` by name.
 pub const PASS: Pass = Pass {

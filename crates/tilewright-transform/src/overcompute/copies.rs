@@ -5,11 +5,11 @@
 //! that it writes. Where an added instance uses a cell that was copied, the cell that it came from
 //! must have been written, or be one that the function uses anyway.
 
-use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
-use tilewright_analysis::index::is_index;
-use tilewright_analysis::scop::{Act, ScopStmt};
+use tilewright_ir::index::is_index;
 use tilewright_ir::{Buffer, Expr, ExprKind};
-use tilewright_sets::{Known, Reason, Statement};
+use tilewright_polyhedral::flow::{MemoryFlow, Run, Unwritten, Who};
+use tilewright_polyhedral::scop::{Act, ScopStmt};
+use tilewright_polyhedral::{Known, Reason, Statement};
 
 use super::trial::{Leaks, Trial};
 

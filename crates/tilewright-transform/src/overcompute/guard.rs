@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tilewright_analysis::index;
 use tilewright_analysis::neutral::Floats;
-use tilewright_analysis::scop::{GuardId, Scop};
+use tilewright_ir::index;
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::{BinOp, Expr, ExprKind, ForKind, Result, Span, Stmt, StmtKind, TensorFunc};
+use tilewright_polyhedral::scop::{GuardId, Scop};
 
 /// What to try.
 #[derive(Clone, Copy, Debug, Default)]

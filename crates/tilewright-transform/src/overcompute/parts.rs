@@ -11,7 +11,7 @@ use tilewright_ir::{Error, Expr, Remarks, Result, Span, Stmt, StmtKind, TensorFu
 
 use super::guard::{Analysed, OvercomputeOptions, guards};
 use super::trial::without;
-use tilewright_analysis::scop::{GuardId, rewrite};
+use tilewright_polyhedral::scop::{GuardId, rewrite};
 
 /// Takes out of guards what they do not need.
 pub(super) fn remove_parts(

@@ -21,9 +21,9 @@ use super::added::{Added, more};
 use super::guard::{Analysed, Guard, OvercomputeOptions};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use tilewright_analysis::flow::same_at_once;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
-use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
+use tilewright_polyhedral::flow::same_at_once;
+use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
 /// Removes sides, outermost ones first, as long as there are such.
 pub(super) fn one_side(

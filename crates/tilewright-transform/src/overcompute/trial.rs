@@ -17,16 +17,16 @@ use tilewright_ir::{
     Block, Buffer, DType, Error, Expr, Range, Region, Remarks, Result, Stmt, StmtKind, TensorFunc,
     Var,
 };
-use tilewright_sets::{Access, AccessRelation, Domain, Known, Unknown, is_before};
+use tilewright_polyhedral::{Access, AccessRelation, Domain, Known, Unknown, is_before};
 
 use super::added::{Added, Wider, Wrap, Wrapped, between, more};
 use tilewright_analysis::neutral::Floats;
 
 use super::guard::{Guard, OvercomputeOptions, guards};
 use super::unchanged::{Knowledge, Read};
-use tilewright_analysis::flow::{MemoryFlow, Run, Unwritten, Who};
 use tilewright_analysis::regions::{infer, same_region};
-use tilewright_analysis::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
+use tilewright_polyhedral::flow::{MemoryFlow, Run, Unwritten, Who};
+use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
 
 /// The instances that a statement has more without its guard.
 pub(super) struct Extra {

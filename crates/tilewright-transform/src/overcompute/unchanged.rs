@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::{Buffer, Expr, ExprKind};
-use tilewright_sets::{Access, AccessId, Domain, Known, Set};
+use tilewright_polyhedral::{Access, AccessId, Domain, Known, Set};
 
 use super::added::Added;
-use tilewright_analysis::flow::{MemoryFlow, Run, Who, is_constant, same, same_constant};
 use tilewright_analysis::neutral::{Floats, reduced};
-use tilewright_analysis::scop::{Act, Scop};
+use tilewright_polyhedral::flow::{MemoryFlow, Run, Who, is_constant, same, same_constant};
+use tilewright_polyhedral::scop::{Act, Scop};
 
 /// What memory holds where added instances look at it, in the program as it is: found out when it
 /// is asked for, for one statement and one memory at a time.

@@ -18,7 +18,7 @@
 //! runs, the [`same`](tilewright_analysis::equivalence).
 
 use tilewright_ir::{Error, Expr, Stmt, StmtKind, equal};
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
 use super::Simplify;
 use tilewright_analysis::equivalence::same_on;

@@ -7,7 +7,7 @@
 
 use tilewright_ir::extent::holds;
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin};
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
 use super::Simplify;
 

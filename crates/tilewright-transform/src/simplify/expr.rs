@@ -3,11 +3,11 @@
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{BinOp, Expr, ExprKind, Fold};
-use tilewright_sets::{Domain, cost};
+use tilewright_polyhedral::{Domain, cost};
 
 use super::{Simplest, Simplify, data};
 use tilewright_analysis::equivalence::same_value;
-use tilewright_analysis::traits::{Expand, overflows};
+use tilewright_polyhedral::traits::{Expand, overflows};
 
 /// How many forms are remembered at a place: an element is often read and written.
 const REMEMBERED: usize = 16;

@@ -3,7 +3,7 @@
 //! Known are the ranges of loops and block iteration variables, the conditions that guard a place,
 //! let bindings, assumptions and assertions that came before, that extents are not negative, and
 //! what memory holds ([`tilewright_analysis::facts`]). Under that, the exact sets of
-//! [`tilewright_sets`] simplify indices and conditions:
+//! [`tilewright_polyhedral`] simplify indices and conditions:
 //!
 //! * a branch whose condition is decided becomes one of its sides; two sides that do the same
 //!   become one; branches that ask the same or the opposite become one;
@@ -50,15 +50,15 @@ use tilewright_ir::{
     BinOp, Block, Buffer, Error, Expr, ExprKind, Fold, ForKind, Range, Remarks, Result, Stmt,
     StmtKind, TensorFunc, Var, data::variables, equal,
 };
-use tilewright_sets::Domain;
+use tilewright_polyhedral::Domain;
 
 use crate::pass::{Flag, Pass, Run};
 use crate::settle::without_nothing;
 pub use indices::{PASS as RENORMALIZE, indices};
-use tilewright_analysis::domain::sizes;
 use tilewright_analysis::facts::Facts;
-use tilewright_analysis::place::first;
-use tilewright_analysis::points::Points;
+use tilewright_polyhedral::place::first;
+use tilewright_polyhedral::points::Points;
+use tilewright_polyhedral::sizes::sizes;
 
 /// Whether what memory holds decides conditions.
 const CONDITIONS: Flag = Flag {
@@ -438,7 +438,7 @@ impl Fold for Simplify<'_> {
 mod tests {
     use super::*;
     use tilewright_ir::{CallTarget, DType, IterKind, IterVar, Param};
-    use tilewright_sets::budget;
+    use tilewright_polyhedral::budget;
 
     fn run(params: &[&Buffer], body: Stmt) -> Stmt {
         let params = params.iter().map(|b| Param::tensor(b)).collect();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tilewright_ir::{Source, TensorFunc};
-use tilewright_script::parse_module;
 use tilewright_tune::Scope;
+use tilewright_tvmscript::parse_module;
 
 fn func(text: &str) -> Arc<TensorFunc> {
     let module = parse_module(&Source::new("f.py", text.to_owned())).expect("a module");

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use tilewright_ir::{Dim, Error, OpenPort, Result, Var};
+use tilewright_ir::{Dim, Error, Result, Var};
+use tilewright_runtime::OpenPort;
 
 use super::{Writer, array, number, type_of};
 use crate::entry::{self, Planned};

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use tilewright_ir::plan::program::{Block, Register};
-use tilewright_ir::{Dim, OpenPort, Result};
+use tilewright_ir::{Dim, Result};
+use tilewright_runtime::OpenPort;
+use tilewright_runtime::plan::program::{Block, Register};
 
 use super::{Writer, is_decided, number, type_of};
 

@@ -233,3 +233,30 @@ pub fn distance(a: &Tensor, b: &Tensor) -> f64 {
 }
 
 pub const F32: DType = DType::F32;
+
+/// A model of one node of another domain.
+pub fn foreign(domain: &str, m: &M, versions: &[(&str, i64)]) -> Vec<u8> {
+    let mut graph = m.graph.clone();
+    graph.node.iter_mut().for_each(|node| node.domain = domain.into());
+    let opset = |(domain, version): &(&str, i64)| OperatorSetId {
+        domain: (*domain).into(),
+        version: *version,
+    };
+    ModelProto {
+        ir_version: 8,
+        opset_import: versions.iter().map(opset).collect(),
+        graph: Some(graph),
+        ..Default::default()
+    }
+    .encode_to_vec()
+}
+
+/// A list of texts.
+pub fn texts(name: &str, words: &[&str]) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        r#type: AttributeType::Strings as i32,
+        strings: words.iter().map(|w| w.as_bytes().to_vec().into()).collect(),
+        ..Default::default()
+    }
+}

@@ -50,10 +50,6 @@ fn files_that_are_no_models() {
         decode(&[0x08, 8, 0x3a, 0]),
         "`f`: the file does not say which version of ONNX's operators it uses"
     );
-    assert_eq!(
-        decode(&[0x08, 8, 0x3a, 0, 0x42, 2, 0x10, 13, 0x42, 2, 0x10, 14]),
-        "`f`: the file gives the version of ONNX's operators twice"
-    );
 }
 
 #[test]
@@ -79,7 +75,13 @@ fn files_that_cannot_be_read() -> std::io::Result<()> {
     assert!(said.starts_with("cannot read `") && said.contains("none.onnx"), "{said}");
     let folder_itself = import_path(folder.path(), &ImportOptions::default());
     let said = folder_itself.map_or_else(|e| e.to_string(), |_| String::new());
-    assert!(said.ends_with("it is not a plain file"), "{said}");
+    assert!(said.ends_with("it is a directory, not a plain file"), "{said}");
+    // Larger than any message of protobuf.
+    let large = folder.path().join("large.onnx");
+    std::fs::File::create(&large)?.set_len(3 << 30)?;
+    let said = import_path(&large, &ImportOptions::default());
+    let said = said.map_or_else(|e| e.to_string(), |_| String::new());
+    assert!(said.contains("a model has less than 2147483648"), "{said}");
     Ok(())
 }
 
@@ -164,17 +166,14 @@ fn graphs_that_contradict_themselves() {
     let m = model()
         .input("x", [1])
         .node("Relu", &["y"], &["z"])
-        .node("Relu", &["x"], &["y"])
+        .node("Add", &["x", "z"], &["y"])
         .output("z");
     says(
         &m,
-        "node 0 (Relu, opset 13): input 0, `y`, is computed only by node 1 (Relu, opset 13): the nodes are not in order, or form a cycle",
+        "2 nodes form a cycle, in which each reads what the next one computes: node 0 (Relu, opset 13), node 1 (Add, opset 13)",
     );
     let m = model().input("x", [1]).node("Add", &["x", "z"], &["z"]).output("z");
-    says(
-        &m,
-        "node 0 (Add, opset 13): input 1, `z`, is computed only by node 0 (Add, opset 13): the nodes are not in order, or form a cycle",
-    );
+    says(&m, "node 0 (Add, opset 13) reads what it computes");
     let m = model().input("x", [1]).node("Add", &["x", "nothing"], &["z"]).output("z");
     says(&m, "node 0 (Add, opset 13): input 1, `nothing`, is defined nowhere");
     let mut m = relu();

@@ -4,7 +4,7 @@
 use tilewright_interp::{Arg, Fill, RunOptions, Uninitialised, run_func};
 use tilewright_ir::{DType, Module, Source, Tensor, TensorFunc};
 use tilewright_schedule::{Permissions, Schedule};
-use tilewright_script::{parse_module, print_module};
+use tilewright_tvmscript::{parse_module, print_module};
 
 /// The module of a text.
 #[track_caller]

@@ -7,11 +7,11 @@ use tilewright_ir::{
     Buffer, DType, Error, Expr, Fold, Module, Param, Result, Source, StmtKind, Tensor, TensorFunc,
     Var, visit,
 };
-use tilewright_schedule::index_map::IndexMap;
+use tilewright_layout::index_map::IndexMap;
+use tilewright_polyhedral::evaluate;
 use tilewright_schedule::value::{BlockRef, Lambda, LambdaBody, LambdaItem, Value};
 use tilewright_schedule::{Permissions, Schedule};
-use tilewright_script::{parse_module, print_module};
-use tilewright_sets::evaluate;
+use tilewright_tvmscript::{parse_module, print_module};
 
 /// A function called `main`.
 pub fn parse(text: &str) -> Module {

@@ -208,12 +208,12 @@ def main(A: T.Buffer((5, 14), "int32"), B: T.Buffer((5, 14), "int32")):
 
 fn loops(sch: &tilewright_schedule::Schedule, names: &[&str]) -> Vec<LoopRef> {
     let func = sch.func("main").unwrap();
-    let all = tilewright_schedule::cursor::find(&func.body, |s| {
-        tilewright_schedule::cursor::as_loop(s).is_some()
+    let all = tilewright_transform::cursor::find(&func.body, |s| {
+        tilewright_transform::cursor::as_loop(s).is_some()
     });
     let named = |name: &&str| {
         let found = all.iter().find_map(|s| {
-            let (v, ..) = tilewright_schedule::cursor::as_loop(&s.stmt)?;
+            let (v, ..) = tilewright_transform::cursor::as_loop(&s.stmt)?;
             (&**v.name() == *name).then(|| v.clone())
         });
         LoopRef { func: "main".into(), var: found.unwrap() }

@@ -14,8 +14,8 @@ use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
 use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var};
 
-use tilewright_analysis::index::{divided, is_index_type, linear};
-use tilewright_analysis::scope::likely;
+use tilewright_ir::index::{divided, is_index_type, linear};
+use tilewright_polyhedral::scope::likely;
 
 /// Facts that one proof may use, one after the other.
 const STEPS: usize = 3;

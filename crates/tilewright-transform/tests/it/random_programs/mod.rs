@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestError, TestRunner};
-use tilewright_interp::{Arg, Fill, RunOptions, Scalar, State, Uninitialised, run_func, symbolic};
+use tilewright_interp::{Arg, Fill, RunOptions, Scalar, State, Uninitialised, run_func};
 use tilewright_ir::visit::{Subst, walk_stmt};
 use tilewright_ir::well_formed::check_tensor;
 use tilewright_ir::{
     DType, Expr, Fold, Module, Param, Remarks, Result, Stmt, StmtKind, Tensor, TensorFunc, Visit,
     equal,
 };
-use tilewright_script::print_module;
 use tilewright_transform::PASSES;
 use tilewright_transform::partition::partition_loop;
 use tilewright_transform::pass::{self, Config};
+use tilewright_tvmscript::print_module;
 
 use make::{Program, SIZE, SIZES, USED, program};
 
@@ -285,12 +285,17 @@ impl Given {
         }
         if self.rest.is_nan() {
             let (steps, uninitialised) = (200_000, Uninitialised::Undef);
-            let options = symbolic::VerifyOptions { steps, uninitialised, ..Default::default() };
+            let options =
+                tilewright_verify::VerifyOptions { steps, uninitialised, ..Default::default() };
             // What is promised of the arguments stays true where a pass drops it.
             let now = fixed(&after, n, &self.program.promise);
-            match symbolic::functions(&self.fixed, "main", &now, "main", &options) {
-                Ok(symbolic::Verdict::Differ(d)) => return wrong(format!("{d:?}"), &after),
-                Ok(symbolic::Verdict::Equal(_) | symbolic::Verdict::Undecided(_)) => {}
+            match tilewright_verify::functions(&self.fixed, "main", &now, "main", &options) {
+                Ok(tilewright_verify::Verdict::Differ(d)) => {
+                    return wrong(format!("{d:?}"), &after);
+                }
+                Ok(
+                    tilewright_verify::Verdict::Equal(_) | tilewright_verify::Verdict::Undecided(_),
+                ) => {}
                 Err(e) => return wrong(e.render(), &after),
             }
         }

@@ -1,0 +1,364 @@
+//! Elimination of divisions that merely exist.
+//!
+//! * An equality gives it: with coefficient 1 it is substituted; with a larger one, after Euclid's
+//!   steps between the unknowns of the equality, it is an explicit division and the equality says
+//!   that something is divisible.
+//! * Where all its lower (or all its upper) bounds have coefficient 1, combining each lower with each
+//!   upper bound is exact (Fourier and Motzkin).
+//! * Where no other such unknown is near, it may be taken to be the largest of its lower bounds, and
+//!   is a different explicit division in each of a few pieces: `exists e` is a union over the bounds
+//!   `a e >= l` of the same constraints with `e = ceil(l / a)`.
+//! * Else Pugh's Omega test: the dark shadow, and for each lower bound the few planes
+//!   `a e = l + k` that it leaves out, which are equalities again.
+//!
+//! [`lazily`] does what is cheap and keeps the rest as it is: emptiness and intersections need no
+//! more. [`explicit`] goes to the end, as negation and printing need.
+
+use crate::basic::Basic;
+use crate::matrix::{Matrix, combine, substitute};
+use crate::num::{Budget, Int, Res, add, add_mul, floor_div, mul, neg, round_div};
+use crate::tableau::{Tableau, exact};
+
+/// Most rows that a cheap elimination may add.
+const FEW_ROWS: isize = 2;
+
+/// The conjunction after cheap eliminations.
+pub(crate) fn lazily(mut basic: Basic, budget: &Budget) -> Res<Basic> {
+    loop {
+        basic.normalize()?;
+        if basic.void || basic.all_explicit() {
+            return Ok(basic);
+        }
+        let mut next = basic.clone();
+        relax(&mut next)?;
+        if !by_equality(&mut next, budget)?
+            && !by_strip(&mut next, budget)?
+            && !by_shadow(&mut next, Some(FEW_ROWS), budget)?
+        {
+            return Ok(basic);
+        }
+        basic = next;
+    }
+}
+
+/// A union of conjunctions with explicit divisions only.
+pub(crate) fn explicit(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
+    let mut done = Vec::new();
+    let mut open = vec![basic.clone()];
+    while let Some(mut basic) = open.pop() {
+        budget.charge(1)?;
+        basic.normalize()?;
+        if basic.void {
+            continue;
+        }
+        if basic.all_explicit() {
+            done.push(basic);
+            continue;
+        }
+        relax(&mut basic)?;
+        if by_equality(&mut basic, budget)?
+            || by_strip(&mut basic, budget)?
+            || by_shadow(&mut basic, Some(FEW_ROWS), budget)?
+        {
+            open.push(basic);
+            continue;
+        }
+        remove_redundant(&mut basic, budget)?;
+        if basic.void {
+            continue;
+        }
+        if by_shadow(&mut basic, None, budget)? {
+            open.push(basic);
+            continue;
+        }
+        match by_bounds(&basic, budget)? {
+            Some(pieces) => open.extend(pieces),
+            None => open.extend(by_omega(&basic, budget)?),
+        }
+    }
+    Ok(done)
+}
+
+/// Explicit divisions of what merely exists exist too, and come last.
+pub(crate) fn relax(basic: &mut Basic) -> Res<()> {
+    for div in 0..basic.divs.len() {
+        let def = basic.divs.row(div);
+        if def[0] != 0 && (0..div).any(|o| def[1 + basic.div_col(o)] != 0 && !basic.is_explicit(o))
+        {
+            basic.forget_div(div)?;
+        }
+    }
+    let (mut order, exists): (Vec<usize>, Vec<usize>) =
+        (0..basic.divs.len()).partition(|d| basic.is_explicit(*d));
+    order.extend(exists);
+    basic.reorder_divs(&order);
+    Ok(())
+}
+
+/// The columns of what merely exists, which come last.
+fn unknowns(basic: &Basic) -> std::ops::Range<usize> {
+    let first = (0..basic.divs.len()).find(|d| !basic.is_explicit(*d));
+    first.map_or(basic.width(), |d| basic.div_col(d))..basic.width()
+}
+
+/// Uses an equality that has an unknown; whether there was one.
+fn by_equality(basic: &mut Basic, budget: &Budget) -> Res<bool> {
+    let unknowns = unknowns(basic);
+    let has = |row: &[Int]| row[unknowns.clone()].iter().any(|v| *v != 0);
+    let Some(at) = (0..basic.eqs.len()).find(|at| has(basic.eqs.row(*at))) else {
+        return Ok(false);
+    };
+    loop {
+        budget.charge(1)?;
+        let row = basic.eqs.row(at);
+        let live = || unknowns.clone().filter(|k| row[*k] != 0);
+        let Some(k) = live().min_by_key(|k| row[*k].abs()) else { return Ok(true) };
+        let size = row[k].abs();
+        if size == 1 {
+            basic.drop_by(at, k)?;
+            return Ok(true);
+        }
+        if live().count() == 1 {
+            let mut num = row.to_vec();
+            num[k] = 0;
+            if row[k] > 0 {
+                crate::matrix::negate(&mut num)?;
+            }
+            let div = k - 1 - basic.dims;
+            basic.set_def(div, size, &num);
+            let mut order: Vec<usize> = (0..basic.divs.len()).filter(|d| *d != div).collect();
+            order.insert(unknowns.start - 1 - basic.dims, div);
+            basic.reorder_divs(&order);
+            return Ok(true);
+        }
+        let mut expr = vec![0; row.len()];
+        expr[k] = 1;
+        for j in live().filter(|j| *j != k) {
+            expr[j] = neg(round_div(row[j], size))? * row[k].signum();
+        }
+        for row in basic.eqs.rows_mut().chain(basic.ineqs.rows_mut()) {
+            substitute(row, k, &expr)?;
+        }
+    }
+}
+
+/// Finds `0 <= f - g * u <= r` with `r < g`, where `u` is a sum of unknowns and `f` has none: then
+/// `u = floor(f / g)`, an equality, which is used. Whether there was one; no equality has unknowns.
+fn by_strip(basic: &mut Basic, budget: &Budget) -> Res<bool> {
+    let unknowns = unknowns(basic);
+    for at in 0..basic.ineqs.len() {
+        let row = basic.ineqs.row(at);
+        let g = crate::matrix::content(&row[unknowns.clone()]);
+        if g < 2 {
+            continue;
+        }
+        let opposite = basic.ineqs.rows().any(|other| {
+            other[1..].iter().zip(&row[1..]).all(|(x, y)| *x == -*y)
+                && other[0].checked_add(row[0]).is_some_and(|r| r < g)
+        });
+        if !opposite {
+            continue;
+        }
+        let mut num = row.to_vec();
+        let mut eq = vec![0; row.len()];
+        for k in unknowns.clone() {
+            eq[k] = std::mem::take(&mut num[k]) / g;
+        }
+        // The row says that f - g u is not negative, which is implied from now on.
+        basic.ineqs.remove(at);
+        basic.add_div();
+        let div = basic.divs.len() - 1;
+        num.push(0);
+        eq.push(1);
+        basic.set_def(div, g, &num);
+        basic.eqs.push(&eq);
+        let mut order: Vec<usize> = (0..div).collect();
+        order.insert(unknowns.start - 1 - basic.dims, div);
+        basic.reorder_divs(&order);
+        return by_equality(basic, budget);
+    }
+    Ok(false)
+}
+
+/// The rows in which a column is bounded from below, and from above.
+fn bounds(rows: &Matrix, col: usize) -> (Vec<usize>, Vec<usize>) {
+    let with = |sign: Int| (0..rows.len()).filter(move |r| rows.row(*r)[col].signum() == sign);
+    (with(1).collect(), with(-1).collect())
+}
+
+/// Eliminates an unknown exactly by combining its bounds, if that adds few rows; whether it did.
+fn by_shadow(basic: &mut Basic, most: Option<isize>, budget: &Budget) -> Res<bool> {
+    let mut best: Option<(isize, usize)> = None;
+    for col in unknowns(basic) {
+        if basic.eqs.rows().any(|r| r[col] != 0) {
+            continue;
+        }
+        let (low, high) = bounds(&basic.ineqs, col);
+        let unit = |rows: &[usize]| rows.iter().all(|r| basic.ineqs.row(*r)[col].abs() == 1);
+        if !low.is_empty() && !high.is_empty() && !unit(&low) && !unit(&high) {
+            continue;
+        }
+        let (l, h) = (low.len() as isize, high.len() as isize);
+        let growth = l * h - l - h;
+        if most.is_none_or(|most| growth <= most) && best.is_none_or(|(g, _)| growth < g) {
+            best = Some((growth, col));
+        }
+    }
+    let Some((_, col)) = best else { return Ok(false) };
+    shadow(basic, col, false, budget)?;
+    Ok(true)
+}
+
+/// Combines the lower and upper bounds of an unknown, which goes. In the dark shadow there is an
+/// integer between each two.
+fn shadow(basic: &mut Basic, col: usize, dark: bool, budget: &Budget) -> Res<()> {
+    let (low, high) = bounds(&basic.ineqs, col);
+    budget.charge(1 + low.len() * high.len() / 4)?;
+    let mut rows = Matrix::new(basic.width());
+    basic.ineqs.rows().filter(|r| r[col] == 0).for_each(|r| rows.push(r));
+    for l in &low {
+        for h in &high {
+            let (l, h) = (basic.ineqs.row(*l), basic.ineqs.row(*h));
+            let (a, b) = (l[col], neg(h[col])?);
+            let mut row = l.to_vec();
+            combine(&mut row, b, h, a)?;
+            if dark {
+                row[0] = add(row[0], neg(mul(a - 1, b - 1)?)?)?;
+            }
+            rows.push(&row);
+        }
+    }
+    basic.ineqs = rows;
+    basic.remove_div(col - 1 - basic.dims);
+    Ok(())
+}
+
+/// Drops inequalities that follow from the others over the rationals; whether one did.
+pub(crate) fn remove_redundant(basic: &mut Basic, budget: &Budget) -> Res<bool> {
+    if basic.ineqs.len() < 2 {
+        return Ok(false);
+    }
+    let kept = exact!(|N| needed::<N>(basic, budget))?;
+    let Some(kept) = kept else {
+        *basic = Basic { void: true, ..Basic::universe(basic.dims) };
+        return Ok(true);
+    };
+    let before = basic.ineqs.len();
+    let mut at = 0;
+    basic.ineqs.retain(|_| {
+        at += 1;
+        kept[at - 1]
+    });
+    Ok(basic.ineqs.len() < before)
+}
+
+/// Which inequalities are needed; `None` without a rational point.
+fn needed<N: crate::tableau::Num>(basic: &Basic, budget: &Budget) -> Res<Option<Vec<bool>>> {
+    let mut t = Tableau::<N>::new(basic.width() - 1, budget);
+    for row in basic.eqs.rows() {
+        let mut row = row.to_vec();
+        t.add(&row)?;
+        crate::matrix::negate(&mut row)?;
+        t.add(&row)?;
+    }
+    for div in 0..basic.divs.len() {
+        if basic.is_explicit(div) {
+            for row in basic.div_rows(div)? {
+                t.add(&row)?;
+            }
+        }
+    }
+    let mut ids = Vec::with_capacity(basic.ineqs.len());
+    for row in basic.ineqs.rows() {
+        ids.push(t.add(row)?);
+    }
+    if t.is_empty() {
+        return Ok(None);
+    }
+    // The busiest are the first to go.
+    let mut kept = vec![true; ids.len()];
+    let weight = |at: &usize| basic.ineqs.row(*at)[1..].iter().filter(|v| **v != 0).count();
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(weight(at)));
+    for at in order {
+        kept[at] = !t.drop_redundant(ids[at])?;
+    }
+    Ok(Some(kept))
+}
+
+/// The pieces in which an unknown is one of its lower (or upper) bounds; `None` where each unknown
+/// is bound to others.
+fn by_bounds(basic: &Basic, budget: &Budget) -> Res<Option<Vec<Basic>>> {
+    let unknowns = unknowns(basic);
+    let mut best: Option<(usize, usize, bool)> = None;
+    for col in unknowns.clone() {
+        let alone =
+            |row: &[Int]| row[col] == 0 || unknowns.clone().all(|k| k == col || row[k] == 0);
+        if !basic.eqs.rows().chain(basic.ineqs.rows()).all(alone) {
+            continue;
+        }
+        let (low, high) = bounds(&basic.ineqs, col);
+        for (rows, is_low) in [(low, true), (high, false)] {
+            if best.is_none_or(|(n, ..)| rows.len() < n) {
+                best = Some((rows.len(), col, is_low));
+            }
+        }
+    }
+    let Some((_, col, is_low)) = best else { return Ok(None) };
+    let (low, high) = bounds(&basic.ineqs, col);
+    let mut pieces = Vec::new();
+    for at in if is_low { low } else { high } {
+        budget.charge(1)?;
+        let mut piece = basic.clone();
+        fix_at(&mut piece, col, at, unknowns.start)?;
+        pieces.push(piece);
+    }
+    Ok(Some(pieces))
+}
+
+/// Makes an unknown the least (or greatest) integer that inequality `at` allows. Its place is then
+/// `front`, the first of the unknowns.
+pub(crate) fn fix_at(basic: &mut Basic, col: usize, at: usize, front: usize) -> Res<()> {
+    let mut num = basic.ineqs.row(at).to_vec();
+    let c = std::mem::take(&mut num[col]);
+    if c > 0 {
+        // c e >= -num: e = floor((-num + c - 1) / c)
+        crate::matrix::negate(&mut num)?;
+        num[0] = add(num[0], c - 1)?;
+    }
+    let div = col - 1 - basic.dims;
+    basic.set_def(div, c.abs(), &num);
+    let mut order: Vec<usize> = (0..basic.divs.len()).filter(|d| *d != div).collect();
+    order.insert(front - 1 - basic.dims, div);
+    basic.reorder_divs(&order);
+    Ok(())
+}
+
+/// The dark shadow of the unknown with the fewest bounds, and what it leaves out.
+fn by_omega(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
+    let size = |col: &usize| {
+        let (low, high) = bounds(&basic.ineqs, *col);
+        low.len() * high.len()
+    };
+    let Some(col) = unknowns(basic).min_by_key(size) else { return Ok(Vec::new()) };
+    let (low, high) = bounds(&basic.ineqs, col);
+    let most = high.iter().map(|r| -basic.ineqs.row(*r)[col]).max().unwrap_or(1);
+    let mut pieces = Vec::new();
+    for at in low {
+        let row = basic.ineqs.row(at);
+        let a = row[col];
+        let last = floor_div(add_mul(neg(add(a, most)?)?, a, most)?, most);
+        for k in 0..=last {
+            budget.charge(2)?;
+            let mut plane = basic.clone();
+            let mut eq = row.to_vec();
+            eq[0] = add(eq[0], -k)?;
+            plane.eqs.push(&eq);
+            pieces.push(plane);
+        }
+    }
+    let mut dark = basic.clone();
+    shadow(&mut dark, col, true, budget)?;
+    pieces.push(dark);
+    Ok(pieces)
+}

@@ -1,0 +1,183 @@
+//! Axes: iteration variables of a stage, fused where every access allows it.
+//!
+//! Two neighbouring variables `a` (outer) and `b` (inner) of one kind act as one longer variable
+//! `a * extent(b) + b` if each access moves along `a` by exactly `extent(b)` steps of `b`. So a
+//! 1x1 convolution sees one axis of pixels, and an elementwise function one axis in all.
+
+use std::collections::HashSet;
+
+use tilewright_ir::visit::{Visit, free_vars, walk_expr};
+use tilewright_ir::{Buffer, DType, Dim, Expr, ExprKind, IterKind, Var};
+
+use tilewright_analysis::Stage;
+use tilewright_ir::index::affine::{Affine, is_flat};
+
+/// One or several iteration variables that act as one.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The fused variables with their extents, outermost first.
+    pub parts: Vec<(Var, Dim)>,
+    /// Product of the extents.
+    pub extent: Dim,
+    /// Spatial or reduction.
+    pub kind: IterKind,
+}
+
+impl Axis {
+    /// By how much an access moves with one step along the axis; `None` where it does not move
+    /// evenly.
+    pub fn step(&self, access: &Affine) -> Option<i64> {
+        self.parts.last().and_then(|(v, _)| access.coefficient(v))
+    }
+}
+
+/// Every access of some expressions: its buffer, its indices and, where it has one, its affine
+/// offset.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// The indices.
+    pub indices: Vec<Expr>,
+    /// The flat offset.
+    pub offset: Option<Affine>,
+}
+
+impl Access {
+    /// An access at indices.
+    pub fn new(buffer: &Buffer, indices: &[Expr]) -> Access {
+        let offset = Affine::of_access(buffer, indices);
+        Access { buffer: buffer.clone(), indices: indices.to_vec(), offset }
+    }
+
+    /// Every load in an expression.
+    pub fn loads(e: &Expr) -> Vec<Access> {
+        struct Loads(Vec<Access>);
+        impl Visit for Loads {
+            fn expr(&mut self, e: &Expr) {
+                if let ExprKind::Load(b, indices) = e.kind() {
+                    self.0.push(Access::new(b, indices));
+                }
+                walk_expr(self, e);
+            }
+        }
+        let mut loads = Loads(Vec::new());
+        loads.expr(e);
+        loads.0
+    }
+}
+
+/// Variables whose values an expression uses directly, not only to say where it loads from.
+pub fn loose_vars(e: &Expr) -> HashSet<Var> {
+    let mut loose = HashSet::new();
+    e.for_each(|e| {
+        loose.extend(e.as_var().cloned());
+        !matches!(e.kind(), ExprKind::Load(b, indices) if Affine::of_access(b, indices).is_some())
+    });
+    loose
+}
+
+/// Variables that decide which of two values an expression has, or whether it is computed.
+pub fn deciding_vars(e: &Expr) -> HashSet<Var> {
+    let mut deciding = HashSet::new();
+    e.for_each(|e| {
+        if let ExprKind::IfThenElse(cond, ..) | ExprKind::Select(cond, ..) = e.kind() {
+            deciding.extend(loose_vars(cond));
+        }
+        true
+    });
+    deciding
+}
+
+/// Groups iteration variables (outermost first, with extents and kinds) into axes. Variables of
+/// extent one are part of no axis.
+pub fn fuse(
+    iters: &[(Var, Dim, IterKind)],
+    accesses: &[Access],
+    loose: &HashSet<Var>,
+) -> Vec<Axis> {
+    let mut pinned = loose.clone();
+    for access in accesses {
+        match &access.offset {
+            Some(a) if is_flat(&access.buffer) => {
+                pinned.extend(a.opaque().flat_map(|(e, _)| free_vars(e)))
+            }
+            _ => pinned.extend(access.indices.iter().flat_map(free_vars)),
+        }
+    }
+    let joins = |outer: &(Var, Dim), inner: &(Var, Dim)| {
+        !pinned.contains(&outer.0)
+            && !pinned.contains(&inner.0)
+            && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
+                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1.number()?));
+                step.is_some() && step == a.coefficient(&outer.0)
+            })
+    };
+    let mut axes: Vec<Axis> = Vec::new();
+    for (var, extent, kind) in iters {
+        if *extent == 1 {
+            continue;
+        }
+        let part = (var.clone(), *extent);
+        let joined = axes.last_mut().filter(|axis| {
+            axis.kind == *kind
+                && axis.parts.last().is_some_and(|p| joins(p, &part))
+                && (axis.extent * *extent).fits_int32()
+        });
+        match joined {
+            Some(axis) => {
+                axis.extent = axis.extent * *extent;
+                axis.parts.push(part);
+            }
+            None => axes.push(Axis { parts: vec![part], extent: *extent, kind: *kind }),
+        }
+    }
+    axes
+}
+
+/// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
+/// `None` where its elements cannot be shuffled in registers.
+pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
+    let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
+    // A condition of single elements is no condition of vectors.
+    let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
+    let (_, loads) = accesses.split_last()?;
+    let own = loads.iter().any(|a| a.buffer == stage.buffer);
+    let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
+    let kinds = || accesses.iter().map(|a| a.buffer.dtype());
+    let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
+    kinds().map(DType::bytes).max().filter(|_| fits)
+}
+
+/// The largest number up to `max` for the parts that `total` is cut into evenly.
+pub(crate) fn balanced(total: i64, max: i64) -> i64 {
+    let parts = (total as u64).div_ceil(max.max(1) as u64).max(1);
+    (total as u64).div_ceil(parts) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewright_ir::dim;
+
+    #[test]
+    fn pixels_fuse_and_channels_stay() {
+        let [c, h, w] = ["c", "h", "w"].map(Var::index);
+        let b = Buffer::with_extents("B", &[4, 5, 6], DType::F32);
+        let bias = Buffer::with_extents("bias", &[4], DType::F32);
+        let value = b.load([c.expr(), h.expr(), w.expr()]) + bias.load([c.expr()]);
+        let iters = [(c, 4), (h, 5), (w, 6)].map(|(v, n)| (v, Dim::from(n), IterKind::Spatial));
+        let axes = fuse(&iters, &Access::loads(&value), &loose_vars(&value));
+        assert_eq!(axes.iter().map(|a| a.extent).collect::<Vec<_>>(), dim::shape(&[4, 30]));
+    }
+
+    #[test]
+    fn a_variable_in_a_condition_is_not_fused() {
+        let [h, w] = ["h", "w"].map(Var::index);
+        let b = Buffer::with_extents("B", &[5, 6], DType::F32);
+        let inside = b.load([h.expr(), w.expr()]);
+        let value = Expr::if_then_else(w.expr().less(3), inside.clone(), inside);
+        let iters = [(h, 5), (w, 6)].map(|(v, n)| (v, Dim::from(n), IterKind::Spatial));
+        assert_eq!(fuse(&iters, &Access::loads(&value), &loose_vars(&value)).len(), 2);
+    }
+}

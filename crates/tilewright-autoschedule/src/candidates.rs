@@ -1,0 +1,275 @@
+//! The tiles that a contraction may get, the cheapest first.
+//!
+//! A tile of rows and columns that registers hold has a price ([`crate::tile`]). Of all tiles whose loops are made in
+//! one way the cheapest counts; where a primitive refuses it, the best one of another way is made.
+//!
+//! Open sizes are taken to be of a usual size, which says nothing about a run. So tiles along an open axis
+//! are narrow, and only where no other axis gives vectors; and rows are not those of an open axis, as a
+//! batch often is, where others lie closer together.
+
+use std::cmp::Ordering;
+
+use tilewright_ir::IterKind;
+use tilewright_target::Target;
+
+use crate::contraction::Contraction;
+use crate::tile::{FEWEST, Source, Tile, price};
+
+/// The largest part of the price that packing in a run may be: where an operand is hardly used
+/// again, copying it costs more than reading it as it lies.
+const PACKING: f64 = 0.25;
+/// The most vectors of a tile along an open axis.
+const WIDEST_OPEN: i64 = 2;
+/// The fewest steps of a reduction, and of products in all, for which tiles pay.
+const WORK: (i64, i64) = (4, 1 << 12);
+
+/// The tiles that a contraction may get, the cheapest first: of those whose loops are made in one way the
+/// best, for its axes as they are and merged. None where no axis can be vectorised, or tiles do not pay.
+pub(crate) fn candidates(c: Contraction, target: &Target) -> Vec<(Contraction, Tile)> {
+    let merged = c.merged();
+    let mut all = Vec::new();
+    for c in [Some(c), merged].into_iter().flatten() {
+        let Some(c) = c.grouped(target) else { continue };
+        all.extend(best(&c, target).into_iter().map(|tile| (c.clone(), tile)));
+    }
+    // Of two equal ones the first.
+    all.sort_by(|a, b| a.1.price.total_cmp(&b.1.price));
+    all
+}
+
+/// How the loops of a tile are made, apart from its sizes: what a primitive refuses of one tile it may refuse
+/// of all that are made so.
+#[derive(PartialEq)]
+struct Way {
+    vector: usize,
+    vector_axis: usize,
+    row_axis: Option<usize>,
+    source: Source,
+    along: bool,
+    /// Whether a tile has several rows, and whether rows and columns are left over.
+    several: bool,
+    left: [bool; 2],
+}
+
+impl Way {
+    fn of(c: &Contraction, t: &Tile) -> Way {
+        let rows = t.row_axis.map(|r| &c.axes[r]);
+        Way {
+            vector: t.vector,
+            vector_axis: t.vector_axis,
+            row_axis: t.row_axis,
+            source: t.source,
+            along: t.along.is_some(),
+            several: t.rows > 1,
+            left: [
+                rows.is_some_and(|r| t.rows > 1 && (r.is_open() || r.extent % t.rows != 0)),
+                t.columns(c).1 != 0,
+            ],
+        }
+    }
+}
+
+/// The best tile of each way for the axes of a contraction as they are, the cheapest first.
+fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
+    let all: Vec<usize> = (0..c.axes.len()).collect();
+    let steps = c.count(&c.axes_where(IterKind::Reduce, |_| true));
+    let mut found: Vec<(Way, Tile)> = Vec::new();
+    if steps < WORK.0 || c.count(&all) < WORK.1 {
+        return Vec::new();
+    }
+    // Of two equal ones that whose rows lie closer together.
+    let key = |t: &Tile| (t.price, row_step(c, t));
+    for vector in [0, 1] {
+        let broadcast = 1 - vector;
+        if c.group.as_ref().is_some_and(|g| g.instructions[vector].is_none()) {
+            continue;
+        }
+        let moves = |operand: usize, k: usize| c.operands[operand].steps[k] != 0;
+        // What is read in vectors along an open axis is packed with room for whole tiles.
+        let columns = c.axes_where(IterKind::Spatial, |k| {
+            moves(vector, k)
+                && match c.axes[k].is_open() {
+                    true => c.operands[broadcast].steps[k] == 0 && all_open(c),
+                    false => {
+                        matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
+                    }
+                }
+        });
+        let alone = |operand: usize| {
+            c.axes_where(IterKind::Spatial, |k| moves(operand, k) && !moves(1 - operand, k))
+        };
+        let (rows, others) = (alone(broadcast), alone(vector));
+        for v in columns {
+            // Else rows of a window that slides over the vectors read what other rows read.
+            let slide = |r: &usize| *r != v && !moves(broadcast, v) && slides(c, vector, *r);
+            let rows: Vec<usize> = match rows.is_empty() {
+                true => others.iter().copied().filter(slide).collect(),
+                false => rows.clone(),
+            };
+            let rows = nearest(c, rows);
+            let rows: Vec<Option<usize>> = match rows.is_empty() {
+                true => vec![None],
+                false => rows.into_iter().map(Some).collect(),
+            };
+            for source in sources(c, vector, v) {
+                for &r in &rows {
+                    for tile in tiles(c, target, vector, v, r, source) {
+                        let way = Way::of(c, &tile);
+                        match found.iter_mut().find(|(other, _)| *other == way) {
+                            Some((_, best)) if key(&tile) < key(best) => *best = tile,
+                            Some(_) => {}
+                            None => found.push((way, tile)),
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let mut best: Vec<Tile> = found.into_iter().map(|(_, tile)| tile).collect();
+    best.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
+    best
+}
+
+/// The axes along which a tile may have rows, without open ones beside which others lie closer: what an open
+/// extent is taken for says nothing, and a batch is often one.
+fn nearest(c: &Contraction, rows: Vec<usize>) -> Vec<usize> {
+    let step = |k: usize| c.operands.iter().map(|o| o.steps[k].abs()).max();
+    let closer = |k: usize| {
+        rows.iter().any(|other| step(*other) < step(k) && c.axes[*other].extent >= FEWEST)
+    };
+    rows.iter().copied().filter(|k| !c.axes[*k].is_open() || !closer(*k)).collect()
+}
+
+/// Whether all axes that move one operand alone are open, so that no other axis gives vectors: along an open
+/// one, which may have one value, any number of lanes may be for nothing.
+fn all_open(c: &Contraction) -> bool {
+    let one = |k: usize| (c.operands[0].steps[k] == 0) != (c.operands[1].steps[k] == 0);
+    c.axes_where(IterKind::Spatial, |k| one(k) && c.axes[k].extent > 1)
+        .into_iter()
+        .all(|k| c.axes[k].is_open())
+}
+
+/// Whether an operand is read at the same cells for different places along an axis, in other steps of
+/// the reduction.
+fn slides(c: &Contraction, operand: usize, r: usize) -> bool {
+    let steps = &c.operands[operand].steps;
+    c.axes_where(IterKind::Reduce, |k| steps[k] != 0).into_iter().any(|k| {
+        steps[r] % steps[k] == 0 && (1..c.axes[k].extent).contains(&(steps[r] / steps[k]).abs())
+    })
+}
+
+/// By how many cells the broadcast operand moves from row to row.
+fn row_step(c: &Contraction, t: &Tile) -> i64 {
+    t.row_axis.map_or(0, |r| c.operands[1 - t.vector].steps[r].abs())
+}
+
+/// The ways in which an operand can give vectors along an axis.
+fn sources(c: &Contraction, operand: usize, v: usize) -> Vec<Source> {
+    let o = &c.operands[operand];
+    let mut all = Vec::new();
+    if o.steps[v] == 1 && c.group.is_none() && !c.axes[v].is_open() {
+        all.push(Source::Direct);
+    }
+    // What is packed is used again: nothing is where both operands move.
+    let again = c.operands[1 - operand].steps[v] == 0;
+    let packed = c.whole(operand, v).filter(|_| again);
+    all.extend(packed.map(|axis| Source::Packed { axis }));
+    all
+}
+
+/// Tiles of all sizes that the registers hold.
+fn tiles(
+    c: &Contraction,
+    target: &Target,
+    vector: usize,
+    v: usize,
+    r: Option<usize>,
+    source: Source,
+) -> Vec<Tile> {
+    let lanes = target.vectors.lanes(c.bytes);
+    let registers = target.vectors.registers as i64;
+    // What LLVM loads early where it has many: unrolled steps of 9 x 3 vectors spill one of 32
+    // otherwise, and those of 4 x 3 none of 16.
+    let ahead = (registers - 16).max(0) / 8;
+    let n = c.axes[v].extent;
+    let m = r.map_or(1, |r| c.axes[r].extent);
+    let both = c.operands[1 - vector].steps[v] != 0;
+    let padded = both && [0, 1].iter().all(|o| c.whole(*o, v).is_some());
+    let mut all = Vec::new();
+    // Where nothing is used again, what lies as it does is better read once, in its own order.
+    if n < lanes || (m == 1 && source == Source::Direct) {
+        return all;
+    }
+    for vectors in 1..=8 {
+        let width = vectors * lanes;
+        // Narrower tiles have the same price, and pad less; of an open axis a wide one may be padding alone.
+        if vectors > 1 && width >= n + lanes || c.axes[v].is_open() && vectors > WIDEST_OPEN {
+            break;
+        }
+        // Cells beyond the last one are read as zeros, where the axis alone says where they lie.
+        let divides = n % width == 0 && !c.axes[v].is_open();
+        let to = (n as u64).next_multiple_of(width as u64) as i64;
+        // A whole tile comes before the one that is read beyond the last value.
+        let fits = n > width && c.out[v] == Some(1) && !both;
+        let beyond = || fits && c.stretched(vector, v, to).is_some();
+        let mut tile = Tile {
+            row_axis: r,
+            rows: 1,
+            vector_axis: v,
+            width,
+            vectors,
+            vector,
+            source,
+            along: None,
+            price: 0.0,
+        };
+        let apart = padded || tile.exact(c);
+        if !divides && source == Source::Direct && !apart && !beyond() {
+            continue;
+        }
+        let most = (registers - ahead - 1 - vectors) / vectors;
+        // Where arithmetic takes no operand from memory, but a lane of a register, LLVM loads a register for
+        // each row (tiles of 8 x 3 vectors spill, those of 6 x 4 do not).
+        let lanes_of_rows = (registers + ahead - vectors) / (vectors + 1);
+        let by_lane = ahead > 0 && !target.vectors.broadcasts;
+        let most = if by_lane { most.min(lanes_of_rows) } else { most }.min(m);
+        if most < 1 {
+            break;
+        }
+        for rows in 1..=most {
+            tile.rows = rows;
+            // What is left over of the columns may be computed in another way; where results lie apart,
+            // only where it is all that is left over.
+            let whole = n / width > 0 && n % lanes > 0;
+            let whole = whole && (c.out[v] == Some(1) || n % width < lanes);
+            let along = reduction_axis(c, &tile, lanes).filter(|_| whole);
+            for along in [None].into_iter().chain(along.map(Some)) {
+                tile.along = along;
+                let Some((work, pack)) = price(c, target, &tile) else { continue };
+                tile.price = work + pack;
+                if pack <= tile.price * PACKING {
+                    all.push(tile);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The axis of the reduction along which few columns can be computed in vectors: the operand that
+/// tiles broadcast lies so, and the other one can be packed so. The longest one of several.
+fn reduction_axis(c: &Contraction, tile: &Tile, lanes: i64) -> Option<usize> {
+    let Source::Packed { .. } = tile.source else { return None };
+    let steps = &c.operands[1 - tile.vector].steps;
+    let open = tile.row_axis.is_none_or(|r| c.axes[r].is_open());
+    let open = open || c.axes[tile.vector_axis].is_open();
+    let along = c.axes_where(IterKind::Reduce, |k| {
+        let axis = &c.axes[k];
+        steps[k] == 1
+            && !axis.is_open()
+            && axis.extent >= lanes
+            && c.whole(tile.vector, k).is_some()
+    });
+    let plain = c.group.is_none() && !tile.both(c) && !open;
+    along.into_iter().filter(|_| plain).max_by_key(|k| c.axes[*k].extent)
+}

@@ -1,0 +1,338 @@
+//! Contractions, recognised from their accesses.
+//!
+//! A contraction is a stage `out[s] += a[..] * b[..]` of floats, or of integers of 8 or 16 bits that
+//! are summed up in `int32`, whose loads are affine in the iteration variables. What an operator is called, and how many axes it has, does not matter; all
+//! that a schedule needs is by how many cells each access moves along each axis:
+//!
+//! | | `a` | `b` | out |
+//! |---|---|---|---|
+//! | batch | moves | moves | moves |
+//! | rows of `a` | moves | stays | moves |
+//! | columns of `b` | stays | moves | moves |
+//! | reduction | moves | moves | stays |
+//!
+//! Integers are multiplied by dot-product instructions of the target, which take several neighbours
+//! along an axis of the reduction at once ([`Group`]).
+//!
+//! A matrix product has one axis of each of the last three kinds, a convolution has pixels as rows
+//! and output channels as columns, whatever the order of axes in memory.
+
+use std::sync::Arc;
+
+use tilewright_analysis::Stage;
+use tilewright_ir::index::affine::Affine;
+use tilewright_ir::{
+    Attr, BinOp, Buffer, DType, Dim, Expr, ExprKind, IterKind, TensorFunc, Var, dim,
+};
+use tilewright_layout::marks::FREE_LAYOUT;
+use tilewright_target::{Target, TensorInstruction};
+
+/// An axis of a contraction: an iteration variable of its block, or several that all accesses walk
+/// as if they were one.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The block's variable; the last one of several.
+    pub var: Var,
+    /// The positions of its iteration variables in the block, the slowest first, and their extents.
+    pub iters: Vec<(usize, i64)>,
+    /// The number of its values, which start at zero; for decisions, where it is open.
+    pub extent: i64,
+    /// The same, exactly.
+    pub dim: Dim,
+    /// Spatial or reduction.
+    pub kind: IterKind,
+}
+
+impl Axis {
+    /// The axis of the `k`-th iteration variable of a block.
+    pub fn new(k: usize, var: &Var, dim: Dim, kind: IterKind) -> Axis {
+        let extent = dim.estimate();
+        Axis { var: var.clone(), iters: vec![(k, extent)], extent, dim, kind }
+    }
+
+    /// Whether its extent is known only when the function runs.
+    pub fn is_open(&self) -> bool {
+        self.dim.known().is_none()
+    }
+}
+
+/// A factor of the product.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// The buffer that is read.
+    pub buffer: Buffer,
+    /// Where, in terms of the axes.
+    pub indices: Vec<Expr>,
+    /// By how many cells it moves along each axis.
+    pub steps: Vec<i64>,
+    /// Whether its layout is free: it is the same in every run, and may be stored as the kernel
+    /// reads it.
+    pub free: bool,
+    /// Whether a stage of the function computes it, such as its padding, so that its rows may be
+    /// made longer.
+    pub made: bool,
+}
+
+/// Elements along an axis of the reduction that one instruction multiplies and adds up.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The axis, which counts groups.
+    pub axis: usize,
+    /// How many elements a group has.
+    pub size: i64,
+    /// How many elements there are in all.
+    pub extent: i64,
+    /// The index of each operand that runs along the axis.
+    pub dims: [usize; 2],
+    /// The instruction, where the first operand is read in vectors, and where the second is.
+    pub instructions: [Option<&'static TensorInstruction>; 2],
+}
+
+impl Group {
+    /// Whether the elements of each group of an operand lie beside one another, and no group is
+    /// smaller than others.
+    pub fn lies_so(&self, operand: usize, of: &Operand) -> bool {
+        self.dims[operand] + 1 == of.indices.len() && self.extent % self.size == 0
+    }
+}
+
+/// A contraction.
+#[derive(Clone, Debug)]
+pub struct Contraction {
+    /// The name of its block.
+    pub block: Arc<str>,
+    /// Iteration variables in the order of the loops, spatial ones first.
+    pub axes: Vec<Axis>,
+    /// The factors.
+    pub operands: [Operand; 2],
+    /// For each axis of the buffer of sums the position of the iteration variable that runs along it,
+    /// where its extent is not one.
+    pub dims: Vec<Option<usize>>,
+    /// By how many cells the place of the finished value moves along each axis; `None` where that is
+    /// not even.
+    pub out: Vec<Option<i64>>,
+    /// The type of a sum.
+    pub dtype: DType,
+    /// Bytes of a sum, and of what is multiplied in one lane: an element, or a group of them.
+    pub bytes: usize,
+    /// What an instruction adds up at once.
+    pub group: Option<Group>,
+}
+
+impl Contraction {
+    /// The contraction that a stage is, if it is one. `is_free` says which buffers have a free layout.
+    pub fn of(stage: &Stage, is_free: impl Fn(&Buffer) -> bool) -> Option<Contraction> {
+        let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
+        let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
+        let dtype = stage.buffer.dtype();
+        let zero = |e: &Expr| match dtype {
+            DType::I32 => e.as_int() == Some(0),
+            _ => dtype.is_float() && e.as_float() == Some(0.0),
+        };
+        stage.init.as_ref().filter(|e| zero(e))?;
+        let axes: Vec<Axis> = stage
+            .dims()
+            .enumerate()
+            .map(|(k, (var, extent, kind))| Axis::new(k, var, extent, kind))
+            .collect();
+        let operand = |e: &Expr| {
+            let (e, widened) = match e.kind() {
+                ExprKind::Cast(narrow) if matches!(dtype, DType::I32 | DType::F32) => {
+                    (narrow, true)
+                }
+                _ => (e, false),
+            };
+            let ExprKind::Load(buffer, indices) = e.kind() else { return None };
+            let fits = match dtype {
+                DType::I32 => matches!(buffer.dtype(), DType::I8 | DType::U8 | DType::I16),
+                DType::F32 if widened => buffer.dtype() == DType::BF16,
+                _ => !widened && buffer.dtype() == dtype,
+            };
+            let steps = steps(buffer, indices, &axes)?;
+            let (buffer, indices) = (buffer.clone(), indices.clone());
+            let free = is_free(&buffer);
+            fits.then_some(Operand { buffer, indices, steps, free, made: false })
+        };
+        let operands = [operand(a)?, operand(b)?];
+        let wide = operands.each_ref().map(|o| o.buffer.dtype() == dtype);
+        if operands[0].buffer == operands[1].buffer || wide[0] != wide[1] {
+            return None;
+        }
+        let out = steps(&stage.buffer, &stage.indices, &axes)?;
+        let position = |v: Option<Var>| v.and_then(|v| axes.iter().position(|a| a.var == v));
+        let dims = stage.covers_buffer()?.into_iter().map(position).collect();
+        Some(Contraction {
+            block: stage.name().clone(),
+            operands,
+            dims,
+            out: out.into_iter().map(Some).collect(),
+            dtype,
+            bytes: dtype.bytes(),
+            group: None,
+            axes,
+        })
+    }
+
+    /// Whether its factors have fewer bits than its sums, and only dot-product instructions multiply
+    /// them: integers, and `bfloat16`.
+    pub fn is_widened(&self) -> bool {
+        self.operands[0].buffer.dtype() != self.dtype
+    }
+
+    /// The same contraction by groups of what a dot-product instruction of a target takes; as it is
+    /// where factors have the type of sums, and `None` where the target has no such instruction for these types, or no axis of
+    /// the reduction runs along a whole axis of both operands.
+    pub fn grouped(mut self, target: &Target) -> Option<Contraction> {
+        if !self.is_widened() {
+            return Some(self);
+        }
+        let lanes = target.vectors.lanes(self.bytes);
+        let types = [0, 1].map(|o| self.operands[o].buffer.dtype());
+        let instructions = [0, 1].map(|vector| {
+            target.tensor_instructions().find(|i| {
+                let fits = i.is_dot() && i.c.columns == lanes && i.c.dtype == self.dtype;
+                fits && (i.a.dtype, i.b.dtype) == (types[1 - vector], types[vector])
+            })
+        });
+        let size = instructions.iter().flatten().next()?.b.group;
+        let dim = |o: usize, k: usize| self.whole(o, k);
+        let axes = self.axes_where(IterKind::Reduce, |k| {
+            !self.axes[k].is_open() && dim(0, k).is_some() && dim(1, k).is_some()
+        });
+        let axis = axes.into_iter().max_by_key(|k| self.axes[*k].extent)?;
+        let extent = self.axes[axis].extent;
+        let dims = [dim(0, axis)?, dim(1, axis)?];
+        let count = (extent as u64).div_ceil(size as u64);
+        self.axes[axis].extent = count as i64;
+        self.axes[axis].dim = Dim::from(count as usize);
+        // Steps are counted in groups, as what is packed lies.
+        for o in &mut self.operands {
+            let in_groups = |s: &mut i64| *s = s.signum() * (s.abs() / size).max(s.abs().min(1));
+            o.steps.iter_mut().for_each(in_groups);
+        }
+        self.group = Some(Group { axis, size, extent, dims, instructions });
+        Some(self)
+    }
+
+    /// The index of an operand that an axis runs along as a whole and alone; a window that slides
+    /// reads cells at places that depend on two axes.
+    pub fn whole(&self, operand: usize, k: usize) -> Option<usize> {
+        let (o, axis) = (&self.operands[operand], &self.axes[k]);
+        let alone = o.indices.iter().position(|i| i.as_var() == Some(&axis.var));
+        let once = o.indices.iter().filter(|i| i.mentions(&axis.var)).count() == 1;
+        alone.filter(|d| once && Dim::of(&o.buffer.shape[*d]) == Some(axis.dim))
+    }
+
+    /// How long the halves of an operand's rows have to be so that vectors along an axis can be read up
+    /// to a value behind its last one: the innermost index is the axis and a place in a window, and rows
+    /// of two such halves have room for all of them. `None` where the operand cannot be made so.
+    pub fn stretched(&self, operand: usize, k: usize, to: i64) -> Option<i64> {
+        let (o, axis) = (&self.operands[operand], &self.axes[k]);
+        let (last, others) = o.indices.split_last()?;
+        let along = Affine::of(last)?.coefficient(&axis.var) == Some(1);
+        let alone = !others.iter().any(|i| i.mentions(&axis.var)) && axis.iters.len() == 1;
+        let row = *o.buffer.const_shape()?.last()?;
+        let half = (row + to - axis.extent + 1) / 2;
+        (o.made && along && alone && !axis.is_open() && half < row).then_some(half)
+    }
+
+    /// The same contraction with fewer axes: where all accesses walk two of them as one, they are one.
+    /// A convolution by a window of one pixel so has all its pixels in one axis. `None` where there is
+    /// nothing to merge.
+    pub fn merged(&self) -> Option<Contraction> {
+        let mut c = self.clone();
+        while let Some((slow, fast)) = c.mergeable() {
+            let axis = c.axes[slow].clone();
+            let into = &mut c.axes[fast];
+            into.extent *= axis.extent;
+            into.dim = axis.dim * into.dim;
+            into.iters.splice(0..0, axis.iters);
+            c.axes.remove(slow);
+            c.out.remove(slow);
+            c.operands.iter_mut().for_each(|o| {
+                o.steps.remove(slow);
+            });
+        }
+        (c.axes.len() < self.axes.len()).then_some(c)
+    }
+
+    /// Two axes that one operand and the result walk as one, and the other operand stays along.
+    fn mergeable(&self) -> Option<(usize, usize)> {
+        let spatial = self.axes_where(IterKind::Spatial, |k| self.axes[k].extent > 1);
+        let as_one = |slow: i64, fast: i64, extent: i64| fast.checked_mul(extent) == Some(slow);
+        let pairs = spatial.iter().flat_map(|s| spatial.iter().map(move |f| (*s, *f)));
+        pairs.into_iter().find(|&(slow, fast)| {
+            let n = self.axes[fast].extent;
+            let moving = self.operands.iter().filter(|o| o.steps[fast] != 0).count();
+            slow != fast
+                && moving == 1
+                && !self.axes[fast].is_open()
+                && self.operands.iter().all(|o| as_one(o.steps[slow], o.steps[fast], n))
+                && self.out[slow].zip(self.out[fast]).is_some_and(|(s, f)| as_one(s, f, n))
+        })
+    }
+
+    /// The axes of a kind that satisfy a condition, by their position.
+    pub fn axes_where(&self, kind: IterKind, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
+        (0..self.axes.len()).filter(|k| self.axes[*k].kind == kind && wanted(*k)).collect()
+    }
+
+    /// The axes of the reduction in the order in which an operand lies, the innermost last; axes of
+    /// one step are outside.
+    pub fn reduction(&self, operand: usize) -> Vec<usize> {
+        let mut axes = self.axes_where(IterKind::Reduce, |_| true);
+        let steps = &self.operands[operand].steps;
+        axes.sort_by_key(|k| (self.axes[*k].extent > 1, std::cmp::Reverse(steps[*k].abs())));
+        axes
+    }
+
+    /// Whether windows slide over an operand: an index of it depends on a spatial axis and one of the
+    /// reduction.
+    pub fn slides(&self, operand: usize) -> bool {
+        let has = |e: &Expr, kind| self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var));
+        let both = |e: &Expr| has(e, IterKind::Spatial) && has(e, IterKind::Reduce);
+        self.operands[operand].indices.iter().any(both)
+    }
+
+    /// How many iteration variables its block has.
+    pub fn rank(&self) -> usize {
+        self.axes.iter().map(|a| a.iters.len()).sum()
+    }
+
+    /// The product of the extents of some axes.
+    pub fn count(&self, axes: &[usize]) -> i64 {
+        axes.iter().map(|k| self.axes[*k].extent).fold(1, i64::saturating_mul)
+    }
+
+    /// Bytes that an operand has in all, for decisions.
+    pub fn size(&self, operand: usize) -> i64 {
+        let shape = dim::of_shape(&self.operands[operand].buffer.shape).unwrap_or_default();
+        (dim::product(shape) * self.operands[operand].buffer.dtype().bytes()).estimate()
+    }
+}
+
+/// A step of an open number of cells, which is taken to be longer than any other.
+const OPEN_STEP: i64 = 1 << 40;
+
+/// By how many cells an access moves along each axis; `None` where that is not even.
+pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
+    let offset = Affine::of_access(buffer, indices)?;
+    let even = |i: &Expr, v: &Var| Affine::of(i).is_some_and(|i| i.coefficient(v).is_some());
+    let step = |a: &Axis| match offset.coefficient(&a.var) {
+        // It moves indices evenly, along which cells are an open number apart.
+        None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
+            Some(OPEN_STEP)
+        }
+        step => step,
+    };
+    axes.iter().map(step).collect()
+}
+
+/// Whether a buffer is an argument whose layout is free.
+pub(crate) fn is_free(func: &TensorFunc, buffer: &Buffer) -> bool {
+    let Some(Attr::List(free)) = func.attrs.get(FREE_LAYOUT) else { return false };
+    let at = func.params.iter().position(|p| p.buffer() == Some(buffer));
+    at.is_some_and(|at| {
+        free.iter().any(|f| matches!(f, Attr::Int(k) if usize::try_from(*k) == Ok(at)))
+    })
+}

@@ -1,0 +1,665 @@
+//! The trace of a contraction: primitives that make its register tiles.
+//!
+//! ```text
+//! pack the vector operand, padded to whole tiles              pad_einsum, cache_read,
+//!                                                              transform_layout
+//! for other axes, tiles of columns, tiles of rows:             split, reorder
+//!     sums = 0                                                 set_scope, decompose_reduction
+//!     for the reduction:
+//!         for rows, lanes: sums += a * b                       unroll, vectorize or tensorize
+//!     for rows, lanes: out = what follows of sums              reverse_compute_at
+//! ```
+//!
+//! Sums of products of integers are made by dot-product instructions: both operands then lie with the
+//! elements that an instruction multiplies beside one another, and the loops over lanes and these
+//! elements are tensorised.
+//!
+//! Where the lanes of a tile do not lie beside one another in the result, the sums leave the
+//! registers first, to a copy from which the result is made cell by cell (`cache_read`).
+//!
+//! The last tiles of rows and of columns are made apart where they are smaller (`loop_partition`), so
+//! that nothing is guarded inside of the reduction, and no lane of a whole tile where it is stored.
+//! Sums of the last columns that nothing reads are no code. Vectors that are read where they lie may
+//! end behind their row: what makes the operand makes its rows longer (`transform_layout`), the last
+//! tile computes all lanes (`remove_branching_through_overcompute`), and stores those that there are.
+//! Where both operands are read in vectors, it has as many lanes as there are columns left ([`Tile::exact`]).
+//! Columns that whole vectors leave over may be vectors along the reduction (`columns`). An open
+//! number of rows leaves an open number over, which runs in tiles of 1, 2, 4, ... rows, of each one at
+//! most.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Attr, DType, Dim, Error, Expr, ExprKind, Result};
+use tilewright_schedule::compute::Position;
+use tilewright_schedule::value::{Lambda, Value};
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
+use tilewright_target::Target;
+
+use crate::columns::Columns;
+use crate::contraction::{Contraction, Group};
+use crate::order::{Order, Outer};
+use crate::parallel::Parallel;
+use crate::partial::begun;
+use crate::parts::{
+    self, TileBlocks, as_one, block, blocks, computed_at, copied, copies, lay_out, no_unroll,
+    number, packed, partition, remainders, split, vectors, written,
+};
+use crate::tile::{Source, Tile};
+
+/// Makes the tiles of a contraction. `epilogue` is the block that alone maps its result point by
+/// point, `apart` are blocks that copy its operands, which are read where they lie instead.
+///
+/// # Errors
+/// Those of the primitives: the function then is not to be used.
+pub fn tiled(
+    sch: &mut Schedule,
+    func: &Arc<str>,
+    c: &Contraction,
+    tile: &Tile,
+    epilogue: Option<&str>,
+    apart: &[Arc<str>],
+    target: &Target,
+) -> Result<()> {
+    let block = sch.get_block(&c.block, func)?;
+    let finish = pack(sch, &block, c, tile, epilogue, apart)?;
+    let order = Order::of(c, tile, target);
+    let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
+    let sums = digits(c, tile, &order, c.dims.len(), dim, &[], Some(tile.width));
+    let merged = merge(sch, &block, &finish, c)?;
+    // Then the vector axis is guarded where it ends, and not padded.
+    let guarded = tile.guarded(c);
+    if !guarded {
+        lay_out(sch, &block, &sums)?;
+    }
+    let lanes = (!guarded).then_some(tile.width);
+    let iters = digits(c, tile, &order, c.rank(), Some, &order.reduce, lanes);
+    sch.transform_block_layout(&block, &iters)?;
+    if let Some(map) = merged {
+        sch.transform_block_layout(&finish, &map)?;
+    }
+
+    let columns = order.outer.iter().position(|o| matches!(o, Outer::Columns));
+    let (outer, reduce) = nest(sch, &block, c, tile, &order, columns.filter(|_| guarded))?;
+    let (Some(innermost), Some(first)) = (outer.last(), reduce.first()) else {
+        return Err(Error::internal("a tile has no loop around it"));
+    };
+    sch.reverse_compute_at(&finish, innermost, false, Position::default())?;
+    if guarded {
+        lay_out(sch, &block, &sums)?;
+    }
+    let (whole, rest) = tile.columns(c);
+    let mut last = Vec::new();
+    let mut head = None;
+    if let (Some(along), Some(axis), Some(at)) = (tile.along, tile.packed(), columns) {
+        let few = Columns { c, tile, target, along, outer: outer.len() };
+        last = few.apart(sch, &block, &finish, at)?;
+        few.pack(sch, &block, &last, tiles_outermost(c, tile, axis))?;
+        unread(sch, func, apart)?;
+        head = Some(few.tiled(sch, &last)?);
+    }
+    let direct = c.out[tile.vector_axis] == Some(1);
+    let result = written(sch, &finish)?;
+    let mut kinds = vec![TileBlock::Init, TileBlock::Update];
+    let mut copy = None;
+    if !direct {
+        let sums = BufferArg::Name(written(sch, &block)?);
+        let only = head.iter().map(|_| finish.clone()).collect::<Vec<_>>();
+        copy = Some(sch.cache_read(&finish, sums, "local", &only)?);
+        kinds.push(TileBlock::Copy);
+    }
+    kinds.push(TileBlock::Finish);
+    let init = sch.decompose_reduction(&block, first)?;
+    let update = sch.latest(block);
+    let banded = order.shared > 0 && band(sch, c, tile, &update, order.shared - 1, target)?;
+    let mut parts =
+        vec![TileBlocks::whole([init, update].into_iter().chain(copy).chain([finish]).collect())];
+    // The last tile of columns is apart where it is smaller: it alone has fewer lanes to store, and
+    // no sums that nothing reads.
+    let cut = columns.filter(|_| whole > 0 && rest > 0);
+    if let Some(at) = cut.filter(|_| head.is_none()) {
+        let axis = &c.axes[tile.vector_axis];
+        let sizes = match axis.is_open() {
+            true => [Some(axis.dim.floordiv(tile.width as usize).typed(DType::I32)), None],
+            false => [number(whole), number(1)],
+        };
+        partition(sch, &mut parts, at, &sizes)?;
+        for p in &mut parts {
+            p.last = std::mem::take(&mut p.ragged);
+        }
+    }
+    let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).chain(head);
+    let heads: Vec<BlockRef> = heads.collect();
+    let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
+    let left = |r: &usize| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0);
+    let ragged = tile.row_axis.filter(left);
+    if let Some(r) = ragged {
+        let full = match open {
+            true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
+            false => [number(c.axes[r].extent / tile.rows), number(1)],
+        };
+        partition(sch, &mut parts, outer.len() - 1, &full)?;
+    }
+    for [sums, finish] in last.into_iter().filter_map(|l| l.vectors) {
+        parts.push(vectors_of_columns(sch, sums, finish, outer.len())?);
+    }
+    trim(sch, &parts, &kinds, c, tile)?;
+    let inside = Inside { c, tile, target, outer: outer.len(), reduce: reduce.len() };
+    parts.iter().try_for_each(|part| inside.part(sch, part, &kinds))?;
+    Parallel {
+        c,
+        tile,
+        order: &order,
+        heads: &heads,
+        result: &result,
+        cut,
+        ragged: ragged.is_some(),
+        nested: if banded { order.shared } else { outer.len() },
+    }
+    .run(sch)
+}
+
+/// The blocks of whole vectors in a last tile of columns, under so many loops.
+fn vectors_of_columns(
+    sch: &mut Schedule,
+    sums: BlockRef,
+    finish: BlockRef,
+    outer: usize,
+) -> Result<TileBlocks> {
+    let [init, update] = begun(sch, &sums, outer)?;
+    Ok(TileBlocks::whole(vec![init, update, finish]))
+}
+
+/// Has the last tile of columns compute only the lanes that there are, or, where vectors may end behind
+/// their row, all lanes without a branch.
+fn trim(
+    sch: &mut Schedule,
+    parts: &[TileBlocks],
+    kinds: &[TileBlock],
+    c: &Contraction,
+    tile: &Tile,
+) -> Result<()> {
+    let (beyond, exact, (_, rest)) = (tile.beyond(c), tile.exact(c), tile.columns(c));
+    for part in parts.iter().filter(|p| exact && p.last) {
+        for block in &part.blocks {
+            let Some(lane) = sch.get_loops(block)?.pop() else { continue };
+            sch.loop_partition(&lane, Some(&[number(rest), number(tile.width - rest)]))?;
+        }
+    }
+    for part in parts.iter().filter(|p| beyond && p.last) {
+        let sums = part.blocks.iter().zip(kinds);
+        sums.filter(|(_, kind)| matches!(kind, TileBlock::Init | TileBlock::Update))
+            .try_for_each(|(b, _)| sch.remove_branching_through_overcompute(b, false, false))?;
+    }
+    Ok(())
+}
+
+/// Makes tiles of the loops around the sums: all that are around a tile, the reduction, rows, lanes, and the
+/// elements that an instruction multiplies. `guarded` is the place of the tiles of columns where the vector axis
+/// is still one loop. Returns the loops around a tile, and those of the reduction.
+fn nest(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    c: &Contraction,
+    tile: &Tile,
+    order: &Order,
+    guarded: Option<usize>,
+) -> Result<(Vec<LoopRef>, Vec<LoopRef>)> {
+    let mut loops = sch.get_loops(block)?;
+    let around = order.outer.len();
+    if let Some(columns) = guarded {
+        // The last tile has lanes that are guarded, and computed nevertheless or not there.
+        let lane = loops.remove(around - 1);
+        let split = split(sch, &lane, None, tile.width)?;
+        [columns, around].into_iter().zip(split).for_each(|(at, part)| loops.insert(at, part));
+    }
+    let (mut outer, lane) = (loops[..around].to_vec(), loops[around].clone());
+    let last = loops.len() - usize::from(c.group.is_some());
+    let reduce = loops[around + 1..last].to_vec();
+    let mut inner = reduce.clone();
+    if tile.row_axis.is_some()
+        && let Some(rows) = outer.pop()
+    {
+        let [tiles, row] = split(sch, &rows, None, tile.rows)?;
+        outer.push(tiles);
+        inner.push(row);
+    }
+    inner.push(lane);
+    inner.extend_from_slice(&loops[last..]);
+    sch.reorder(&[&outer[..], &inner].concat())?;
+    Ok((outer, reduce))
+}
+
+/// The loops inside of tiles: rows and vectors become statements.
+struct Inside<'a> {
+    c: &'a Contraction,
+    tile: &'a Tile,
+    target: &'a Target,
+    /// How many loops are around a tile, and how many the reduction has.
+    outer: usize,
+    reduce: usize,
+}
+
+impl Inside<'_> {
+    /// Those of all blocks of a part, which are of these kinds.
+    fn part(&self, sch: &mut Schedule, part: &TileBlocks, kinds: &[TileBlock]) -> Result<()> {
+        // An open number of rows is left: tiles of fewer rows have their sums in registers.
+        let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
+        let apart = open.filter(|_| part.ragged);
+        let around = |kind: TileBlock| match kind {
+            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
+            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
+        };
+        let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
+        for (block, kind) in part.blocks.iter().zip(kinds) {
+            match apart.filter(|_| *kind == TileBlock::Update) {
+                Some(rows) => {
+                    let lanes = 1 + usize::from(self.c.group.is_some());
+                    let made = remainders(sch, block, self.outer, rows.dim, self.tile, lanes)?;
+                    work.extend(made.into_iter().map(|(block, rows)| (block, *kind, rows)));
+                }
+                None => work.push((block.clone(), *kind, 1)),
+            }
+        }
+        work.iter().try_for_each(|(block, kind, rows)| {
+            let counted = apart.is_none() || *rows > 1;
+            self.block(sch, block, *kind, around(*kind), part.last, counted)
+        })
+    }
+
+    /// Those of a block under so many loops, in the `last` tile of columns or in others. Rows become statements
+    /// where their number is `counted`, and not open.
+    fn block(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        kind: TileBlock,
+        around: usize,
+        last: bool,
+        counted: bool,
+    ) -> Result<()> {
+        let (c, tile) = (self.c, self.tile);
+        let instruction = c.group.as_ref().and_then(|g| g.instructions[tile.vector]);
+        let instruction = instruction.filter(|_| kind == TileBlock::Update);
+        let loops = sch.get_loops(block)?;
+        let inside = loops.get(around..loops.len() - usize::from(instruction.is_some()));
+        let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { return Ok(()) };
+        let direct = c.out[tile.vector_axis] == Some(1);
+        let columns = &c.axes[tile.vector_axis];
+        if kind == TileBlock::Finish && direct && last && columns.is_open() {
+            self.open_lanes(sch, block, lane, columns.dim)?;
+            return rows.iter().filter(|_| counted).try_for_each(|l| sch.unroll(l));
+        }
+        // Only constant places in the tile keep it in registers.
+        if kind != TileBlock::Finish || direct {
+            // One vector of the machine at a time: LLVM takes others apart, some of them cell by cell.
+            let lanes = self.target.vectors.lanes(c.bytes);
+            let short = tile.exact(c) && last && tile.columns(c).1 <= lanes;
+            let width = if short { 1 } else { tile.width };
+            let (lane, vectors) = vectors(sch, lane, width, lanes)?;
+            match instruction {
+                Some(i) => sch.tensorize(&lane, i.name)?,
+                None => sch.vectorize(&lane)?,
+            }
+            let rows = rows.iter().filter(|_| counted);
+            rows.chain(&vectors).try_for_each(|l| sch.unroll(l))?;
+        }
+        match kind {
+            TileBlock::Update => {
+                let how = match tile.unrolled(c) {
+                    1 => ("pragma_no_unroll", 1),
+                    count => ("pragma_unroll_count", count),
+                };
+                sch.annotate(&loops[around - 1], how.0, Attr::Int(how.1))
+            }
+            // Places that vary keep the copy in memory.
+            TileBlock::Finish if !direct => no_unroll(sch, &loops[around]),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Inside<'_> {
+    /// Stores the lanes of a last tile that an open number of columns leaves over: whole vectors, then one by
+    /// one. The others are no code.
+    fn open_lanes(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        lane: &LoopRef,
+        columns: Dim,
+    ) -> Result<()> {
+        let lanes = self.target.vectors.lanes(self.c.bytes) as usize;
+        let left = columns.modulo(self.tile.width as usize);
+        let whole = left.floordiv(lanes) * Dim::from(lanes);
+        let sizes = [whole, left.modulo(lanes)].map(|d| Some(d.typed(DType::I32)));
+        if self.tile.vectors == 1 {
+            let sizes = [sizes[1].clone(), None];
+            return copies(sch, &block.func, lane, &sizes).map(drop);
+        }
+        let [whole, single] = sizes;
+        copies(sch, &block.func, lane, &[whole, single, None])?;
+        let [vectors, lane] = split(sch, lane, None, lanes as i64)?;
+        sch.vectorize(&lane)?;
+        no_unroll(sch, &vectors)
+    }
+}
+
+/// Computes what a stage of the function gives an operand, such as its padding, in the loop at a
+/// depth around the tiles, for what they read there: it then comes from a near cache, and lies in the
+/// order in which it is read. Stages for which that is refused stay where
+/// they are. Says whether there is one for which it is not.
+fn band(
+    sch: &mut Schedule,
+    c: &Contraction,
+    tile: &Tile,
+    update: &BlockRef,
+    depth: usize,
+    target: &Target,
+) -> Result<bool> {
+    let lanes = target.vectors.lanes(c.bytes);
+    let mut any = false;
+    let moves = |o: usize| c.operands[o].steps[tile.vector_axis] != 0 && c.slides(o);
+    for data in [0, 1].into_iter().filter(|o| moves(*o)) {
+        let buffer = &c.operands[data].buffer;
+        let all = blocks(sch, &update.func)?;
+        let Some(made) = all.iter().find(|b| accessed(&b.body).1.contains(buffer)) else {
+            continue;
+        };
+        let made = sch.get_block(&made.name, &update.func)?;
+        let Some(around) = sch.get_loops(update)?.into_iter().nth(depth) else { continue };
+        let Some(copies) = computed_at(sch, &made, &around, depth)? else { continue };
+        any = true;
+        for copy in copies.iter().filter(|_| tile.both(c)) {
+            let Some(lane) = sch.get_loops(copy)?.pop() else { continue };
+            let mut trial = sch.clone();
+            let (lane, _) = vectors(&mut trial, &lane, tile.width, lanes)?;
+            if trial.vectorize(&lane).is_ok() {
+                *sch = trial;
+            }
+        }
+    }
+    Ok(any)
+}
+
+/// What a block of a tile does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TileBlock {
+    /// Sets the sums to zero.
+    Init,
+    /// Adds products to them.
+    Update,
+    /// Moves them out of the registers, to where the next block reads them one by one.
+    Copy,
+    /// Writes the result.
+    Finish,
+}
+
+/// The index map from iteration variables to the loops of tiles: what is outside in its order, the
+/// lanes, and what comes last. `place` says which of `rank` indices an iteration variable of the
+/// contraction is; indices that are none come first. Without a number of `lanes` the vector axis stays
+/// whole.
+fn digits(
+    c: &Contraction,
+    tile: &Tile,
+    order: &Order,
+    rank: usize,
+    place: impl Fn(usize) -> Option<usize>,
+    last: &[usize],
+    lanes: Option<i64>,
+) -> Lambda {
+    #[derive(Clone)]
+    enum Digit {
+        Whole(Vec<(usize, i64)>),
+        /// Which tile, or which group.
+        Quotient(Vec<(usize, i64)>, i64),
+        /// Where in it.
+        Remainder(Vec<(usize, i64)>, i64),
+    }
+    let places = |k: usize| -> Option<Vec<(usize, i64)>> {
+        let iters = c.axes[k].iters.iter();
+        let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
+        (!all.is_empty()).then_some(all)
+    };
+    let mut list: Vec<Digit> = Vec::new();
+    for o in &order.outer {
+        list.extend(match o {
+            Outer::Axis(k) => places(*k).map(Digit::Whole),
+            Outer::Columns => {
+                places(tile.vector_axis).zip(lanes).map(|(p, n)| Digit::Quotient(p, n))
+            }
+            Outer::Rows => tile.row_axis.and_then(places).map(Digit::Whole),
+        });
+    }
+    list.extend(places(tile.vector_axis).map(|p| match lanes {
+        Some(lanes) => Digit::Remainder(p, lanes),
+        None => Digit::Whole(p),
+    }));
+    let group = |k: usize| c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size);
+    list.extend(last.iter().filter_map(|k| {
+        let places = places(*k)?;
+        Some(match group(*k) {
+            Some(size) => Digit::Quotient(places, size),
+            None => Digit::Whole(places),
+        })
+    }));
+    let within = last.iter().find_map(|k| Some((places(*k)?, group(*k)?)));
+    list.extend(within.map(|(places, size)| Digit::Remainder(places, size)));
+    let used = |d: usize| {
+        list.iter().any(|x| match x {
+            Digit::Whole(p) | Digit::Quotient(p, _) | Digit::Remainder(p, _) => {
+                p.iter().any(|(at, _)| *at == d)
+            }
+        })
+    };
+    let units: Vec<Digit> =
+        (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
+    let list = [units, list].concat();
+    Lambda::over_indices(rank, move |at| {
+        let item = |d: &Digit| match d {
+            Digit::Whole(p) => as_one(at, p),
+            Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
+            Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
+        };
+        list.iter().map(item).collect()
+    })
+}
+
+/// The map that makes the merged axes of a contraction one loop each in the block that reads its sums,
+/// which lie as the contraction has them; `None` where nothing is merged.
+fn merge(
+    sch: &Schedule,
+    block: &BlockRef,
+    finish: &BlockRef,
+    c: &Contraction,
+) -> Result<Option<Lambda>> {
+    if c.axes.iter().all(|a| a.iters.len() == 1) {
+        return Ok(None);
+    }
+    let sums = written(sch, block)?;
+    let reader = self::block(sch, finish)?;
+    let mut at = None;
+    reader.body.any_expr(|e| {
+        if let ExprKind::Load(b, indices) = e.kind()
+            && b.name == sums
+        {
+            at = Some(indices.to_vec());
+        }
+        at.is_some()
+    });
+    let at = at.ok_or_else(|| Error::internal("a block does not read the sums"))?;
+    let place = |iter: usize| {
+        let dim = c.dims.iter().position(|d| *d == Some(iter))?;
+        reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
+    };
+    let mut groups: Vec<Vec<(usize, i64)>> = c
+        .axes
+        .iter()
+        .map(|a| a.iters.iter())
+        .map(|iters| iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect())
+        .collect();
+    groups.retain(|g| g.len() > 1);
+    let rank = reader.iters.len();
+    let alone = (0..rank).filter(|d| groups.iter().all(|g| g.iter().all(|(at, _)| at != d)));
+    let mut all: Vec<Vec<(usize, i64)>> = alone.map(|d| vec![(d, 1)]).collect();
+    all.extend(groups);
+    all.sort();
+    Ok(Some(parts::in_groups(rank, all)))
+}
+
+/// Gives the vector operand its layout and the sums their place. Returns the block that makes the
+/// result of the sums.
+fn pack(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    c: &Contraction,
+    tile: &Tile,
+    epilogue: Option<&str>,
+    apart: &[Arc<str>],
+) -> Result<BlockRef> {
+    let func = &block.func;
+    let operand = &c.operands[tile.vector];
+    if tile.beyond(c) {
+        stretch(sch, func, c, tile)?;
+    }
+    let mut finish = epilogue.map(|name| sch.get_block(name, func)).transpose()?;
+    let ragged = tile.columns(c).1 != 0 && !tile.guarded(c);
+    let ragged_group = c.group.as_ref().filter(|g| g.extent % g.size != 0);
+    let mut copies = Vec::new();
+    let mut other = None;
+    if ragged || ragged_group.is_some() {
+        let before = blocks(sch, func)?;
+        // An axis that is padded has one iteration variable.
+        let mut padding = vec![1; c.rank()];
+        let mut pad = |axis: usize, multiple: i64| {
+            let first = c.axes[axis].iters.first().and_then(|(k, _)| padding.get_mut(*k));
+            first.into_iter().for_each(|p| *p = multiple);
+        };
+        if ragged {
+            pad(tile.vector_axis, tile.width);
+        }
+        if let Some(group) = ragged_group {
+            pad(group.axis, group.size);
+        }
+        sch.pad_einsum(block, &padding)?;
+        for b in blocks(sch, func)? {
+            if before.iter().any(|x| x.name == b.name) {
+                continue;
+            }
+            let made = sch.get_block(&b.name, func)?;
+            let reads = accessed(&b.body).0;
+            match c.operands.iter().any(|o| reads.contains(&o.buffer)) {
+                true if c.group.is_some() && !reads.contains(&operand.buffer) => other = Some(made),
+                true => copies.push(made),
+                // What cuts off the padding of the result.
+                false if finish.is_some() => sch.compute_inline(&made)?,
+                false => finish = Some(made),
+            }
+        }
+    }
+    if tile.source == Source::Direct {
+        // Beyond the last column zeros are read, and nothing is copied.
+        copies.drain(..).try_for_each(|copy| sch.compute_inline(&copy))?;
+        unread(sch, func, apart)?;
+    }
+    // What is left over of the columns has a layout of its own: they are packed when they are apart.
+    if let Some(axis) = tile.packed().filter(|_| tile.along.is_none()) {
+        let copy = match copies.pop() {
+            Some(copy) => copy,
+            None => copied(sch, block, &operand.buffer)?,
+        };
+        unread(sch, func, apart)?;
+        packed(sch, &copy, &tiles_outermost(c, tile, axis), operand.free)?;
+    }
+    if let Some(group) = &c.group {
+        in_groups(sch, block, c, group, 1 - tile.vector, other)?;
+    }
+    match finish {
+        Some(finish) => {
+            sch.set_scope(block, 0usize, "local")?;
+            Ok(finish)
+        }
+        None => sch.cache_write(block, 0usize, "local", &[]),
+    }
+}
+
+/// Lets blocks that copy operands apart be read where they lie.
+fn unread(sch: &mut Schedule, func: &Arc<str>, apart: &[Arc<str>]) -> Result<()> {
+    apart.iter().try_for_each(|name| {
+        let copy = sch.get_block(name, func)?;
+        sch.compute_inline(&copy)
+    })
+}
+
+/// Makes the rows of what is read in vectors as long as tiles are: each is two halves, which lie one
+/// behind the other, of more cells in all than it had.
+fn stretch(sch: &mut Schedule, func: &Arc<str>, c: &Contraction, tile: &Tile) -> Result<()> {
+    let operand = &c.operands[tile.vector];
+    let (whole, _) = tile.columns(c);
+    let half = c.stretched(tile.vector, tile.vector_axis, (whole + 1) * tile.width);
+    let all = blocks(sch, func)?;
+    let made = all.iter().find(|b| accessed(&b.body).1.contains(&operand.buffer));
+    let (Some(half), Some(made)) = (half, made) else {
+        return Err(Error::internal("rows that cannot be made longer"));
+    };
+    let made = sch.get_block(&made.name, func)?;
+    let last = operand.indices.len().saturating_sub(1);
+    let map = Lambda::over_indices(last + 1, move |at| {
+        let halves = [at[last].clone().floordiv(half), at[last].clone().floormod(half)];
+        at[..last].iter().cloned().chain(halves).collect()
+    });
+    sch.transform_layout(&made, ("write", 0usize), &map, &Value::Float(0.0), false)
+}
+
+/// Lets the operand that is the same in all lanes lie with the elements of a group beside one another,
+/// as `padded` where its groups had to be filled up.
+fn in_groups(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    c: &Contraction,
+    group: &Group,
+    broadcast: usize,
+    padded: Option<BlockRef>,
+) -> Result<()> {
+    let (operand, axis) = (&c.operands[broadcast], group.dims[broadcast]);
+    let rank = operand.indices.len();
+    let innermost = axis + 1 == rank;
+    if group.lies_so(broadcast, operand) || innermost && padded.is_some() {
+        return Ok(());
+    }
+    let copy = match padded {
+        Some(copy) => copy,
+        None => copied(sch, block, &operand.buffer)?,
+    };
+    let size = group.size;
+    let map = Lambda::over_indices(rank, move |at| {
+        let index = |d: usize| match d == axis {
+            true => at[d].clone().floordiv(size),
+            false => at[d].clone(),
+        };
+        (0..rank).map(index).chain([at[axis].clone().floormod(size)]).collect()
+    });
+    packed(sch, &copy, &map, operand.free)
+}
+
+/// The layout of a packed operand: batch axes, tiles of the vector axis, all else in its order, and
+/// the lanes of a tile; where an instruction takes groups, each lane has the elements of one.
+fn tiles_outermost(c: &Contraction, tile: &Tile, axis: usize) -> Lambda {
+    let operand = &c.operands[tile.vector];
+    let rank = operand.indices.len();
+    let batch = tile.batch(c);
+    let rest: Vec<usize> = (0..rank).filter(|d| *d != axis && !batch.contains(d)).collect();
+    let width = tile.width;
+    let group = c.group.as_ref().map(|g| (g.dims[tile.vector], g.size));
+    Lambda::over_indices(rank, move |at| {
+        let mut items: Vec<Expr> = batch.iter().map(|d| at[*d].clone()).collect();
+        items.push(at[axis].clone().floordiv(width));
+        items.extend(rest.iter().map(|d| match group {
+            Some((dim, size)) if dim == *d => at[*d].clone().floordiv(size),
+            _ => at[*d].clone(),
+        }));
+        items.push(at[axis].clone().floormod(width));
+        items.extend(group.map(|(dim, size)| at[dim].clone().floormod(size)));
+        items
+    })
+}

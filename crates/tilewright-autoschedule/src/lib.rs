@@ -1,0 +1,338 @@
+//! Automatic schedules: traces of primitives, found from the accesses of a function and a target.
+//!
+//! [`auto_schedule`] looks for contractions in a function in canonical form (see
+//! `tilewright_analysis::stage`), chooses a register tile for each by a cost model, and makes its
+//! loops by the primitives of `tilewright-schedule` alone, as it makes those of other reductions and of
+//! elementwise functions and copies. So a schedule that was found can be printed, edited and replayed
+//! like one that a person wrote. [`contractions`] and [`others`] are the two halves of it.
+//!
+//! * `canonical`: which statements of a function are stages, and which of these follow one another.
+//! * `axes`: iteration variables that all accesses walk as one.
+//! * [`contraction`]: contractions, recognised from their accesses.
+//! * [`integer`]: products of integers, made products of what instructions multiply.
+//! * [`groups`]: contractions in groups, made such that they are recognised.
+//! * [`tile`]: register tiles, and what they cost by a written model.
+//! * `candidates`: the choice of a tile.
+//! * [`generate`]: the trace of a contraction.
+//! * `columns`: the few columns that whole vectors leave over.
+//! * `order`: the loops around a tile.
+//! * `parts`: what loops around a tile are taken apart into.
+//! * `partial`: partial results in lanes, and how they are combined.
+//! * `parallel`: which of its loops run in parallel.
+//! * `transforms`: small linear transforms, computed tile by tile.
+//! * `reduction`: other reductions, windows over padded images among them.
+//! * `spatial`: stages without reduction.
+//! * `padding`: what pads, as a box and a constant.
+//! * `share`: how many loops threads share.
+//! * `digits`: variables taken apart where quotients and remainders of them are.
+//! * `transpose`: tiles of what is copied across.
+//! * [`price`]: what a function costs, to compare layouts.
+//! * [`options`]: the target as options of a pass.
+//!
+//! What an argument that is the same in every run may become is said by the attribute
+//! [`FREE_LAYOUT`](tilewright_layout::marks::FREE_LAYOUT) of the function: the copy that such an argument is packed into is marked, so that
+//! it can be lifted out of the function and made once.
+
+mod axes;
+mod candidates;
+mod canonical;
+mod columns;
+pub mod contraction;
+mod digits;
+pub mod generate;
+pub mod groups;
+pub mod integer;
+pub mod options;
+mod order;
+mod padding;
+mod parallel;
+mod partial;
+mod parts;
+pub mod price;
+mod reduction;
+mod share;
+mod spatial;
+mod subdomains;
+pub mod tile;
+mod transforms;
+mod transpose;
+mod weave;
+
+use std::sync::Arc;
+
+use tilewright_analysis::{Stage, open_stages};
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Attr, Buffer, Error, ExprKind, Fold, Module, Remarks, Result, TensorFunc};
+use tilewright_schedule::{Schedule, Trace};
+use tilewright_target::Target;
+use tilewright_transform::lower::lower;
+use tilewright_transform::names::unique_blocks;
+use tilewright_transform::pass::{Pass, Run};
+
+use crate::canonical::{follows, sole_reader};
+use crate::contraction::{Contraction, is_free, steps};
+use crate::groups::Apart;
+use crate::options::{CPU, FEATURES, TRIPLE, target};
+use crate::parts::alone;
+use crate::price::candidates;
+use crate::tile::Tile;
+
+/// `auto_schedule` by name.
+pub const PASS: Pass = Pass {
+    name: "auto_schedule",
+    summary: "give stages in canonical form loops that suit a processor, by schedule primitives",
+    options: &[&CPU, &FEATURES, &TRIPLE],
+    run: Run::Traced(|module, given, why| {
+        let (module, trace) = auto_schedule(module, &target(given)?, why)?;
+        Ok((module, trace.to_string()))
+    }),
+};
+
+/// `schedule_stages` by name.
+pub const STAGES: Pass = Pass {
+    name: "schedule_stages",
+    summary: "give stages that are no contractions in tiles loops that suit a processor",
+    options: &[&CPU, &FEATURES, &TRIPLE],
+    run: Run::Tensor(|f, given, why| others(f, &target(given)?, why)),
+};
+
+/// The passes that make automatic schedules.
+pub static PASSES: &[&Pass] = &[&PASS, &STAGES, &integer::PASS];
+
+/// Schedules every function for a machine: contractions, other reductions, and what is no reduction. Second, what
+/// was done, as one trace: applied to the same module it gives the same result.
+///
+/// Where a primitive refuses, reductions stay as they are, with a remark, and other stages have fewer
+/// primitives applied. Stages that are marked to be lifted stay as they are.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn auto_schedule(
+    module: &Module,
+    target: &Target,
+    why: &mut Remarks,
+) -> Result<(Module, Trace)> {
+    each(module, why, |name, func| {
+        let Tiled { schedule, mut said, .. } = function(name, func, target);
+        let mut sch = schedule.unwrap_or_else(|| alone(name, func));
+        said.extend(reduction::schedule(&mut sch, name, target));
+        said.extend(spatial::schedule(&mut sch, name, false, target));
+        Tiled { schedule: Some(sch), said, untiled: Vec::new() }
+    })
+}
+
+/// The attribute of a function that says of which contractions a primitive refused every tile, so that
+/// their loops are plain ones, and why: a list of texts.
+pub const UNTILED: &str = "untiled";
+
+/// Schedules the contractions of every function, as [`auto_schedule`] does. A function keeps what was refused
+/// of a contraction without tiles ([`UNTILED`]).
+///
+/// # Errors
+/// As [`auto_schedule`].
+pub fn contractions(
+    module: &Module,
+    target: &Target,
+    why: &mut Remarks,
+) -> Result<(Module, Trace)> {
+    each(module, why, |name, func| function(name, func, target))
+}
+
+/// Gives the stages of a function that have no loops yet such that suit a machine, as [`auto_schedule`] does,
+/// but for contractions in tiles; those that are marked have loops, too.
+///
+/// # Errors
+/// [`Error::Internal`] alone: where a primitive refuses, stages have fewer primitives applied, with a
+/// remark.
+pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<TensorFunc> {
+    let name: Arc<str> = "f".into();
+    // Primitives find blocks by their names.
+    let mut sch = alone(&name, &unique_blocks(func));
+    why.extend(reduction::schedule(&mut sch, &name, target));
+    why.extend(spatial::schedule(&mut sch, &name, true, target));
+    Ok((**sch.func(&name)?).clone())
+}
+
+/// Replaces each function by what a schedule makes of it, and joins the traces.
+fn each(
+    module: &Module,
+    why: &mut Remarks,
+    schedule: impl Fn(&Arc<str>, &TensorFunc) -> Tiled,
+) -> Result<(Module, Trace)> {
+    let mut out = module.clone();
+    let mut trace = Trace::default();
+    for (name, func) in module.tensors() {
+        let Tiled { schedule, said, untiled } = schedule(name, func);
+        why.extend(said);
+        let sch = schedule.filter(|s| !s.trace().instructions.is_empty());
+        let mut made = match &sch {
+            Some(sch) => (**sch.func(name)?).clone(),
+            None if untiled.is_empty() => continue,
+            None => (**func).clone(),
+        };
+        trace.instructions.extend(sch.into_iter().flat_map(|s| s.trace().instructions.clone()));
+        if !untiled.is_empty() {
+            let texts = untiled.into_iter().map(|text| Attr::Str(text.into()));
+            made.attrs.insert(UNTILED.into(), Attr::List(texts.collect()));
+        }
+        out.insert(name.clone(), made);
+    }
+    Ok((out, trace))
+}
+
+/// What became of the contractions of a function.
+#[derive(Default)]
+struct Tiled {
+    /// The schedule; `None` where there is nothing to do.
+    schedule: Option<Schedule>,
+    /// What was refused.
+    said: Vec<Error>,
+    /// The contractions of which every tile was refused, and the reason.
+    untiled: Vec<String>,
+}
+
+/// The schedule of the contractions of a function.
+fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
+    if func.buffers().any(|b| !b.axis_separators.is_empty()) {
+        return Tiled::default();
+    }
+    let mut said = Vec::new();
+    // Groups stay together where one of them gets no tiles.
+    if let Some(apart) = groups::apart(name, func) {
+        let found = tiles(name, apart, target);
+        if found.schedule.is_some() {
+            return found;
+        }
+        said = found.said;
+    }
+    let apart = Apart::none(name, func);
+    match transforms::schedule(&apart.schedule, name, func, target) {
+        Some(Ok(schedule)) => return Tiled { schedule: Some(schedule), said, untiled: Vec::new() },
+        Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
+        None => {}
+    }
+    let mut found = tiles(name, apart, target);
+    found.said.splice(0..0, said);
+    found
+}
+
+/// The tiles of a function; no schedule where there are none, or a contraction that was taken apart has
+/// none.
+fn tiles(name: &Arc<str>, apart: Apart, target: &Target) -> Tiled {
+    let mut sch = apart.schedule.clone();
+    let Ok(func) = sch.func(name).cloned() else { return Tiled::default() };
+    let Some(stages) = open_stages(&func) else { return Tiled::default() };
+    let tiling = Tiling { name, func: &func, stages: &stages, apart: &apart, target };
+    let (mut changed, mut tiled) = (false, Tiled::default());
+    for (k, stage) in stages.iter().enumerate() {
+        let (made, refused) = tiling.of_stage(&sch, k);
+        if let (None, Some(first)) = (&made, refused.first()) {
+            tiled.untiled.push(format!("`{}`: {}", stage.name(), in_a_line(first)));
+        }
+        let refused = refused.into_iter();
+        tiled.said.extend(refused.map(|e| e.context(format_args!("function `{name}`"))));
+        match made {
+            Some(trial) => (sch, changed) = (trial, true),
+            None if apart.blocks.contains(stage.name()) => return tiled,
+            None => {}
+        }
+    }
+    Tiled { schedule: changed.then_some(sch), ..tiled }
+}
+
+/// What an error says, with its notes.
+fn in_a_line(e: &Error) -> String {
+    let d = e.diagnostic();
+    let parts = [d.message.clone()].into_iter().chain(d.notes.iter().cloned());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Most tiles of a contraction that are tried.
+const TRIES: usize = 6;
+
+/// The tiles of a function in the making.
+struct Tiling<'a> {
+    name: &'a Arc<str>,
+    func: &'a TensorFunc,
+    stages: &'a [Stage],
+    apart: &'a Apart,
+    target: &'a Target,
+}
+
+impl Tiling<'_> {
+    /// A schedule with tiles for a stage: the cheapest that no primitive refuses. `None` where there are none.
+    /// Second, what was refused.
+    fn of_stage(&self, sch: &Schedule, k: usize) -> (Option<Schedule>, Vec<Error>) {
+        let is_free = |b: &Buffer| {
+            let from = self.apart.copies.iter().find(|copy| copy.to == b.name);
+            is_free(self.func, from.map_or(b, |copy| &copy.from))
+        };
+        let mut refused = Vec::new();
+        let Some((c, next)) = contraction(self.func, self.stages, k, is_free) else {
+            return (None, refused);
+        };
+        let next = next.map(|e| e.name().clone());
+        for (c, tile) in candidates(c, &self.stages[k], self.target).iter().take(TRIES) {
+            match self.made(sch, c, tile, next.as_deref()) {
+                Ok(trial) => return (Some(trial), refused),
+                Err(e) => refused.push(e.context(tile.text(c))),
+            }
+        }
+        (None, refused)
+    }
+
+    /// A schedule with a tile for a contraction; what a refusal leaves half done is thrown away.
+    fn made(
+        &self,
+        sch: &Schedule,
+        c: &Contraction,
+        tile: &Tile,
+        next: Option<&str>,
+    ) -> Result<Schedule> {
+        let reads = |to: &str| c.operands.iter().any(|o| *o.buffer.name == *to);
+        let copies = self.apart.copies.iter().filter(|copy| reads(&copy.to));
+        let copies: Vec<Arc<str>> = copies.map(|copy| copy.block.clone()).collect();
+        let mut trial = sch.clone();
+        generate::tiled(&mut trial, self.name, c, tile, next, &copies, self.target)?;
+        is_code(trial.func(self.name)?)?;
+        Ok(trial)
+    }
+}
+
+/// Whether code can be made of a function with open sizes, which depends on what is derived from its tiles.
+fn is_code(func: &TensorFunc) -> Result<()> {
+    match func.sizes().is_empty() {
+        true => Ok(()),
+        false => lower(func).map(drop),
+    }
+}
+
+/// The contraction that a stage is, with the stage that alone reads its result, point by point.
+/// `is_free` says which arguments have a free layout.
+fn contraction<'a>(
+    func: &TensorFunc,
+    stages: &'a [Stage],
+    k: usize,
+    is_free: impl Fn(&Buffer) -> bool,
+) -> Option<(Contraction, Option<&'a Stage>)> {
+    let mut c = Contraction::of(&stages[k], is_free)?;
+    let (allocs, _) = func.root_parts();
+    for o in &mut c.operands {
+        // What only moves is read where it comes from.
+        let made =
+            |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
+        o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
+    }
+    let next = sole_reader(allocs, stages, k).filter(|(at, _)| *at == k + 1);
+    let epilogue = next.and_then(|(_, next)| Some((next, follows(&stages[k], next)?)));
+    let (next, map) = epilogue.unzip();
+    if let (Some(next), Some(map)) = (next, map) {
+        let mut rename = Subst::vars(map);
+        let at: Vec<_> = next.indices.iter().map(|i| rename.expr(i)).collect();
+        c.out = match steps(&next.buffer, &at, &c.axes) {
+            Some(steps) => steps.into_iter().map(Some).collect(),
+            None => vec![None; c.axes.len()],
+        };
+    }
+    Some((c, next))
+}

@@ -1,0 +1,146 @@
+//! Which loops around the tiles of a contraction run in parallel: as many of them, from outside, as it
+//! takes to have enough iterations to share.
+//!
+//! Loops that were taken apart on the way, where the last tile of columns or of rows is smaller
+//! ([`crate::generate`]), become one loop again (`join_loops`), with a branch for each tile: so all
+//! tiles of a kernel are shared at once, and none of them waits for others.
+
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Result, StmtKind};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_transform::cursor::{as_loop, find};
+
+use crate::contraction::Contraction;
+use crate::order::{Order, Outer};
+use crate::parts::loop_at;
+use crate::share::{PARALLEL_ITERATIONS, PARALLEL_WORK, fused};
+use crate::tile::Tile;
+
+/// The tiles whose loops are shared.
+pub(crate) struct Parallel<'a> {
+    pub(crate) c: &'a Contraction,
+    pub(crate) tile: &'a Tile,
+    pub(crate) order: &'a Order,
+    /// The first block in each part of the columns.
+    pub(crate) heads: &'a [BlockRef],
+    /// The name of the buffer that the tiles write.
+    pub(crate) result: &'a str,
+    /// The loop over tiles of columns, where it is in two parts.
+    pub(crate) cut: Option<usize>,
+    /// Whether the loop over tiles of rows, the innermost one, is in two parts.
+    pub(crate) ragged: bool,
+    /// How many loops, from outside, have nothing between them but one another.
+    pub(crate) nested: usize,
+}
+
+impl Parallel<'_> {
+    /// Runs the tiles in parallel, where they are enough work.
+    pub(crate) fn run(&self, sch: &mut Schedule) -> Result<()> {
+        let all: Vec<usize> = (0..self.c.axes.len()).collect();
+        if self.c.count(&all) < PARALLEL_WORK {
+            return Ok(());
+        }
+        // What is left over of an open number of rows has no branch that code is made of.
+        let open = self.ragged && self.tile.row_axis.is_some_and(|r| self.c.axes[r].is_open());
+        let nested = self.nested.min(self.order.outer.len() - usize::from(open));
+        let (wanted, whole) = (self.wanted(nested), self.first_part().min(nested));
+        let mut trial = sch.clone();
+        match self.share(&mut trial, wanted) {
+            Ok(()) => *sch = trial,
+            // What cannot be joined stays inside.
+            Err(_) => self.share(sch, wanted.min(whole))?,
+        }
+        Ok(())
+    }
+
+    /// The outermost loop that is in two parts.
+    fn first_part(&self) -> usize {
+        let rows = self.order.outer.len() - usize::from(self.ragged);
+        self.cut.unwrap_or(rows).min(rows)
+    }
+
+    /// How many tiles a loop has, and whether that is open.
+    fn count(&self, o: &Outer) -> (i64, bool) {
+        let tiles = |axis: usize, size: i64| {
+            let a = &self.c.axes[axis];
+            ((a.extent as u64).div_ceil(size as u64) as i64, a.is_open())
+        };
+        match o {
+            Outer::Axis(k) => tiles(*k, 1),
+            Outer::Columns => tiles(self.tile.vector_axis, self.tile.width),
+            Outer::Rows => self.tile.row_axis.map_or((1, false), |r| tiles(r, self.tile.rows)),
+        }
+    }
+
+    /// How many loops it takes, of so many.
+    fn wanted(&self, most: usize) -> usize {
+        let (mut total, mut count) = (1i64, 0);
+        for (k, o) in self.order.outer[..most].iter().enumerate() {
+            let (tiles, open) = self.count(o);
+            // Quotients by open sizes are not linear: only the outermost may be open.
+            if total >= PARALLEL_ITERATIONS || (open && total > 1) {
+                break;
+            }
+            if tiles > 1 || open {
+                count = k + 1;
+            }
+            total = total.saturating_mul(tiles);
+        }
+        count
+    }
+
+    /// Shares the iterations of so many loops.
+    fn share(&self, sch: &mut Schedule, wanted: usize) -> Result<()> {
+        let Some((first, depth)) = self.heads.first().zip(wanted.checked_sub(1)) else {
+            return Ok(());
+        };
+        let mut end = wanted;
+        if self.ragged && end == self.order.outer.len() {
+            self.heads.iter().try_for_each(|head| self.join(sch, head, depth).map(drop))?;
+        }
+        if let Some(cut) = self.cut.filter(|cut| *cut < wanted) {
+            for head in self.heads {
+                self.one(sch, head, cut, wanted)?;
+            }
+            self.join(sch, first, cut)?;
+            end = cut + 1;
+        }
+        let l = self.one(sch, first, 0, end)?;
+        sch.parallel(&l)
+    }
+
+    /// Fuses the loops around a block between two depths.
+    fn one(&self, sch: &mut Schedule, block: &BlockRef, from: usize, to: usize) -> Result<LoopRef> {
+        let loops = sch.get_loops(block)?;
+        fused(sch, &loops[from..to])
+    }
+
+    /// Joins the loop around a block at a depth with the loops behind it that write the result, too.
+    fn join(&self, sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
+        let parts = behind(sch, block, depth, self.result)?;
+        match &parts[..] {
+            [] => loop_at(sch, block, depth),
+            [one] => Ok(one.clone()),
+            _ => sch.join_loops(&parts),
+        }
+    }
+}
+
+/// The loop around a block at a depth, and the loops right behind it that write a buffer of a name, too.
+pub(crate) fn behind(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    depth: usize,
+    result: &str,
+) -> Result<Vec<LoopRef>> {
+    let loops = sch.get_loops(block)?;
+    let first = &loops[depth];
+    let func = sch.func(&block.func)?;
+    let at = find(&func.body, |s| as_loop(s).is_some_and(|(v, ..)| *v == first.var));
+    let parent = at.first().and_then(|c| c.around.last().map(|p| (p.kind(), &c.stmt)));
+    let Some((StmtKind::Seq(list), this)) = parent else { return Ok(vec![first.clone()]) };
+    let from = list.iter().skip_while(|s| !s.ptr_eq(this));
+    let writes = |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *result);
+    let parts = from.take_while(writes).map_while(as_loop);
+    Ok(parts.map(|(var, ..)| LoopRef::new(&block.func, var)).collect())
+}

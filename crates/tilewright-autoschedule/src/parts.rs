@@ -1,0 +1,321 @@
+//! The parts that loops around a tile are taken apart into, and the blocks in them.
+
+use std::sync::Arc;
+
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Attr, Block, Buffer, DType, Dim, Error, Expr, Module, Result, TensorFunc};
+use tilewright_layout::marks::PRE;
+use tilewright_schedule::compute::Position;
+use tilewright_schedule::value::{Lambda, Value};
+use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Permissions, Schedule};
+use tilewright_transform::cursor;
+
+use crate::tile::Tile;
+
+/// How many iterations a part of a loop has, as primitives take it: `None`, for all that are left over, where
+/// `int32` does not hold the number.
+pub(crate) fn number(n: i64) -> Option<Expr> {
+    i32::try_from(n).ok().map(Expr::i32)
+}
+
+/// A schedule of a module with one function.
+pub(crate) fn alone(name: &Arc<str>, func: &TensorFunc) -> Schedule {
+    let mut module = Module::new();
+    module.insert(name.clone(), func.clone());
+    Schedule::new(module, Permissions::default())
+}
+
+/// The loop at a depth around a block.
+pub(crate) fn loop_at(sch: &mut Schedule, block: &BlockRef, depth: usize) -> Result<LoopRef> {
+    let found = sch.get_loops(block)?.into_iter().nth(depth);
+    found.ok_or_else(|| Error::internal("a block has fewer loops around it"))
+}
+
+/// The innermost loop around a block.
+pub(crate) fn innermost(sch: &mut Schedule, block: &BlockRef) -> Result<LoopRef> {
+    sch.get_loops(block)?.pop().ok_or_else(|| Error::internal("a block without loops"))
+}
+
+/// Splits a loop into two, the inner one of so many iterations.
+pub(crate) fn split(
+    sch: &mut Schedule,
+    l: &LoopRef,
+    count: Option<Expr>,
+    size: i64,
+) -> Result<[LoopRef; 2]> {
+    let both = sch.split(l, &[count, number(size)])?;
+    both.try_into().map_err(|_| Error::internal("a loop that was split has other parts"))
+}
+
+/// Makes a loop over so many values one over the lanes of a vector, with one over vectors around it where
+/// there are several. Returns that over lanes first.
+pub(crate) fn vectors(
+    sch: &mut Schedule,
+    lane: &LoopRef,
+    width: i64,
+    lanes: i64,
+) -> Result<(LoopRef, Option<LoopRef>)> {
+    if width <= lanes {
+        return Ok((lane.clone(), None));
+    }
+    let [vectors, lane] = split(sch, lane, None, lanes)?;
+    Ok((lane, Some(vectors)))
+}
+
+/// Has LLVM leave a loop as it is.
+pub(crate) fn no_unroll(sch: &mut Schedule, l: &LoopRef) -> Result<()> {
+    sch.annotate(l, "pragma_no_unroll", Attr::Int(1))
+}
+
+/// Lays out what a block writes.
+pub(crate) fn lay_out(sch: &mut Schedule, block: &BlockRef, map: &Lambda) -> Result<()> {
+    sch.transform_layout(block, ("write", 0usize), map, &Value::None, false)
+}
+
+/// Lets a block read a copy of a buffer. Returns the block that copies.
+pub(crate) fn copied(sch: &mut Schedule, block: &BlockRef, buffer: &Buffer) -> Result<BlockRef> {
+    sch.cache_read(block, BufferArg::Name(buffer.name.clone()), "global", &[])
+}
+
+/// Lays out a copy of an operand. What is `free` is the same in every run, and marked: the copy can be made
+/// once.
+pub(crate) fn packed(sch: &mut Schedule, copy: &BlockRef, map: &Lambda, free: bool) -> Result<()> {
+    lay_out(sch, copy, map)?;
+    match free {
+        true => sch.annotate(copy, PRE, Attr::Str("layout".into())),
+        false => sch.transform_block_layout(copy, map),
+    }
+}
+
+/// Computes a block in a loop at a depth around what reads it, and what pads there apart. Returns the blocks
+/// that it became; `None` where that is refused.
+pub(crate) fn computed_at(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    around: &LoopRef,
+    depth: usize,
+) -> Result<Option<Vec<BlockRef>>> {
+    if sch.compute_at(block, around, false, Position::default()).is_err() {
+        return Ok(None);
+    }
+    let mut all = vec![block.clone()];
+    if let Some(first) = sch.get_loops(block)?.get(depth + 1) {
+        all.extend(sch.decompose_padding(block, first).ok());
+    }
+    Ok(Some(all))
+}
+
+/// Blocks of a tile, in the order of their kinds.
+#[derive(Clone)]
+pub(crate) struct TileBlocks {
+    pub(crate) blocks: Vec<BlockRef>,
+    /// Whether it is what the last partition left over.
+    pub(crate) ragged: bool,
+    /// Whether it has the last tile of columns, which is smaller.
+    pub(crate) last: bool,
+}
+
+impl TileBlocks {
+    /// Blocks of which nothing has been taken apart.
+    pub(crate) fn whole(blocks: Vec<BlockRef>) -> TileBlocks {
+        TileBlocks { blocks, ragged: false, last: false }
+    }
+}
+
+/// Takes a loop of a function apart into parts of so many iterations. Returns the blocks of those behind the
+/// first one, in order: copies of its blocks.
+pub(crate) fn copies(
+    sch: &mut Schedule,
+    func: &str,
+    l: &LoopRef,
+    sizes: &[Option<Expr>],
+) -> Result<Vec<BlockRef>> {
+    let before = blocks(sch, func)?;
+    sch.loop_partition(l, Some(sizes))?;
+    let made = blocks(sch, func)?.into_iter();
+    let made = made.filter(|b| before.iter().all(|x| x.name != b.name));
+    made.map(|b| sch.get_block(&b.name, func)).collect()
+}
+
+/// Takes the loop at a depth of each part apart, the first ones from the last one; what comes of it
+/// are twice as many parts.
+pub(crate) fn partition(
+    sch: &mut Schedule,
+    parts: &mut Vec<TileBlocks>,
+    depth: usize,
+    full: &[Option<Expr>],
+) -> Result<()> {
+    for k in 0..parts.len() {
+        let Some(first) = parts[k].blocks.first().cloned() else { continue };
+        let around = loop_at(sch, &first, depth)?;
+        let mut copies = copies(sch, &first.func, &around, full)?;
+        // What is computed for the tiles comes before them.
+        let Some(others) = copies.len().checked_sub(parts[k].blocks.len()) else {
+            return Err(Error::internal("a part of a loop has other blocks"));
+        };
+        let copies = copies.split_off(others);
+        parts.push(TileBlocks { blocks: copies, ragged: true, last: parts[k].last });
+    }
+    Ok(())
+}
+
+/// Takes the loop around a block at a depth apart into parts of so many iterations. Returns the blocks in
+/// them, in order; the first one is that which is given.
+pub(crate) fn cut(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    depth: usize,
+    sizes: &[Option<Expr>],
+) -> Result<Vec<BlockRef>> {
+    let mut all = vec![block.clone()];
+    if sizes.len() < 2 {
+        return Ok(all);
+    }
+    let around = loop_at(sch, block, depth)?;
+    all.extend(copies(sch, &block.func, &around, sizes)?);
+    match all.len() == sizes.len() {
+        true => Ok(all),
+        false => Err(Error::internal(format!(
+            "{} parts of a loop around `{}` have other blocks",
+            sizes.len(),
+            block.name
+        ))),
+    }
+}
+
+/// Takes the nest around a block apart at the loop of a depth, into a nest for each part of so many
+/// iterations; `outer` loops around stay one. Returns the blocks in them, in order.
+pub(crate) fn apart(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    (outer, depth): (usize, usize),
+    sizes: &[Option<Expr>],
+) -> Result<Vec<BlockRef>> {
+    if sizes.len() < 2 {
+        return Ok(vec![block.clone()]);
+    }
+    let all = cut(sch, block, depth, sizes)?;
+    if outer == depth {
+        return Ok(all);
+    }
+    for l in sch.get_loops(block)?[outer..depth].iter().rev() {
+        // The second one has the variable of the loop.
+        (1..sizes.len()).try_for_each(|_| sch.fission(l, 1).map(drop))?;
+    }
+    Ok(all)
+}
+
+/// The fewest lanes of a vector of what whole ones leave over.
+pub(crate) const FEWEST: i64 = 4;
+
+/// A number of lanes and its halves down to the fewest, and one.
+pub(crate) fn halves(lanes: i64) -> impl Iterator<Item = i64> {
+    let halves = std::iter::successors(Some(lanes), |n| Some(n / 2));
+    halves.take_while(|n| *n >= FEWEST).chain([1])
+}
+
+/// A part of an axis: how many tiles of which width.
+pub(crate) struct Piece {
+    pub(crate) count: i64,
+    pub(crate) width: i64,
+}
+
+/// How many values each piece has.
+pub(crate) fn sizes(all: &[Piece]) -> Vec<Option<Expr>> {
+    all.iter().map(|p| number(p.count * p.width)).collect()
+}
+
+/// An axis in tiles of a width, half of it and so on; what is left is single.
+pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
+    let (mut start, mut all) = (0, Vec::new());
+    for width in halves(width) {
+        let count = (extent - start) / width;
+        if count > 0 {
+            all.push(Piece { count, width });
+            start += count * width;
+        }
+    }
+    all
+}
+
+/// Some of the indices, with their extents, as one, the first the slowest.
+pub(crate) fn as_one(at: &[Expr], places: &[(usize, i64)]) -> Expr {
+    let index = |(d, _): &(usize, i64)| at[*d].clone();
+    let mut all = places.iter();
+    let first = all.next().map(index).unwrap_or_else(|| Expr::i32(0));
+    all.fold(first, |sum, place| sum * place.1 + index(place))
+}
+
+/// The map that makes a variable of each group of indices.
+pub(crate) fn in_groups(rank: usize, all: Vec<Vec<(usize, i64)>>) -> Lambda {
+    Lambda::over_indices(rank, move |at| all.iter().map(|p| as_one(at, p)).collect())
+}
+
+/// The name of the buffer that a block writes.
+pub(crate) fn written(sch: &Schedule, block: &BlockRef) -> Result<Arc<str>> {
+    let (_, writes) = accessed(&self::block(sch, block)?.body);
+    let name = writes.first().map(|b| b.name.clone());
+    name.ok_or_else(|| Error::internal("a block of sums writes nothing"))
+}
+
+/// The block that is meant.
+pub(crate) fn block(sch: &Schedule, block: &BlockRef) -> Result<Arc<Block>> {
+    let found = blocks(sch, &block.func)?.into_iter().find(|b| b.name == block.name);
+    found.ok_or_else(|| Error::internal("a block is gone"))
+}
+
+/// Takes the open number of rows apart that is left behind whole tiles, in the block that adds to their
+/// sums, under so many loops: tiles of fewer rows ([`Tile::remainders`]), each with the reduction
+/// inside; `lanes` loops are inside a row. Returns the blocks, and how many rows each adds to at once.
+pub(crate) fn remainders(
+    sch: &mut Schedule,
+    block: &BlockRef,
+    around: usize,
+    rows: Dim,
+    tile: &Tile,
+    lanes: usize,
+) -> Result<Vec<(BlockRef, i64)>> {
+    let size = |n: i64| usize::try_from(n).unwrap_or(1);
+    let number = |d: Dim| Some(d.typed(DType::I32));
+    let loops = sch.get_loops(block)?;
+    let Some(row) = loops.len().checked_sub(lanes + 1).filter(|row| *row >= around) else {
+        return Err(Error::internal("a tile has fewer loops inside"));
+    };
+    let rest = loops[around..].iter().filter(|l| **l != loops[row]).cloned();
+    let order: Vec<LoopRef> = [loops[row].clone()].into_iter().chain(rest).collect();
+    sch.reorder(&order)?;
+    let all = tile.remainders();
+    if all.len() < 2 {
+        return Ok(vec![(block.clone(), 1)]);
+    }
+    // How many tiles of each size there are. Nothing is left over then.
+    let mut left = rows.modulo(size(tile.rows));
+    let mut counts = Vec::new();
+    for few in &all {
+        counts.push(left.floordiv(size(*few)));
+        left = left.modulo(size(*few));
+    }
+    let parts = counts.iter().zip(&all).map(|(count, few)| number(*count * size(*few)));
+    let parts: Vec<Option<Expr>> = parts.chain([None]).collect();
+    let mut names = vec![block.clone()];
+    names.extend(copies(sch, &block.func, &loops[row], &parts)?);
+    if names.len() != all.len() {
+        return Err(Error::refused("rows are left over that no tile has"));
+    }
+    for ((block, few), count) in
+        names.iter().zip(&all).zip(counts).filter(|((_, few), _)| **few > 1)
+    {
+        let loops = sch.get_loops(block)?;
+        let [tile, row] = split(sch, &loops[around], number(count), *few)?;
+        let (reduce, lane) = loops[around + 1..].split_at(loops.len() - around - 1 - lanes);
+        sch.reorder(&[&[tile], reduce, &[row], lane].concat())?;
+    }
+    Ok(names.into_iter().zip(all).collect())
+}
+
+/// The blocks of a function with iteration variables, in the order of the text.
+pub(crate) fn blocks(sch: &Schedule, func: &str) -> Result<Vec<Arc<Block>>> {
+    let mut all = cursor::blocks(sch.func(func)?);
+    all.retain(|b| !b.iters.is_empty());
+    Ok(all)
+}

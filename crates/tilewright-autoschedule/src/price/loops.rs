@@ -1,0 +1,262 @@
+//! The price of a stage in loops without tiles.
+//!
+//! Its loops walk axes that all accesses walk as one (`crate::axes`), by vectors where they
+//! move by at most one cell along an axis, or by a few: the innermost one, of a reduction any.
+
+use std::collections::HashSet;
+
+use crate::axes::{Access, Axis, fuse, loose_vars};
+use crate::reduction::choice::STRIDES;
+use tilewright_analysis::Stage;
+use tilewright_ir::index::affine::Affine;
+use tilewright_ir::visit::{Visit, walk_expr};
+use tilewright_ir::{BinOp, Buffer, CallTarget, Expr, ExprKind, IterKind};
+use tilewright_target::Target;
+use tilewright_target::costs::{DIVISION, MANY, SMALL};
+
+use super::memory::{Operands, access, bytes, cells};
+use crate::digits::{Digits, digits};
+use crate::padding::iters;
+use crate::spatial::INTERLEAVED;
+use crate::tile::LINE_BYTES;
+use crate::transpose::Tile as Square;
+
+/// Cycles of a stage without tiles, of which so many of the steps of a reduction run.
+pub(super) fn untiled(stage: &Stage, run: f64, target: &Target, operands: &Operands) -> f64 {
+    Loops::of(stage, target).cycles(run, operands)
+}
+
+/// A stage as its loops have it.
+struct Loops<'a> {
+    stage: &'a Stage,
+    target: &'a Target,
+    /// What combines, of a reduction.
+    op: Option<BinOp>,
+    value: Expr,
+    /// The result.
+    store: Access,
+    /// Loads, and the store last.
+    accesses: Vec<Access>,
+    axes: Vec<Axis>,
+    /// Those of a vector.
+    lanes: i64,
+}
+
+/// Vectors along an axis.
+struct Vectors {
+    /// How many there are for each element.
+    each: f64,
+    kind: IterKind,
+}
+
+/// How long accesses of a vector take.
+struct Far {
+    /// From where the stage has it, and from memory.
+    here: f64,
+    memory: f64,
+}
+
+impl<'a> Loops<'a> {
+    fn of(stage: &'a Stage, target: &'a Target) -> Self {
+        let reduction = stage.reduction();
+        let op = reduction.as_ref().map(|r| r.op);
+        let iters = iters(stage);
+        let (iters, value, indices) = match reduction {
+            Some(reduction) => (iters, reduction.value, stage.indices.clone()),
+            None => {
+                let Digits { iters, value, indices, .. } =
+                    digits(&iters, stage.value.clone(), stage.indices.clone());
+                (iters, value, indices)
+            }
+        };
+        let mut accesses = Access::loads(&value);
+        let lanes = accesses.iter().map(|a| a.buffer.dtype().bytes()).max().unwrap_or(1);
+        let lanes = target.vectors.lanes(lanes.max(stage.buffer.dtype().bytes()));
+        let store = Access::new(&stage.buffer, &indices);
+        accesses.push(store.clone());
+        // Padding is made apart, without its conditions.
+        let loose = match value.kind() {
+            ExprKind::IfThenElse(..) => HashSet::new(),
+            _ => loose_vars(&value),
+        };
+        let axes = fuse(&iters, &accesses, &loose);
+        Loops { stage, target, op, value, store, accesses, axes, lanes }
+    }
+
+    fn cycles(&self, run: f64, operands: &Operands) -> f64 {
+        let costs = &self.target.costs;
+        let all: f64 = self.axes.iter().map(|a| a.extent.estimate() as f64).product();
+        let buffers: HashSet<&Buffer> = self.accesses.iter().map(|a| &a.buffer).collect();
+        let is_cold = |b: &Buffer| operands.cold.contains(b);
+        let cold: f64 = buffers.iter().filter(|b| is_cold(b)).filter_map(|b| bytes(b)).sum();
+        let touched: f64 = buffers.iter().filter_map(|b| bytes(b)).sum();
+        // What the same kernel makes for a reduction is in registers.
+        let made = buffers.iter().filter(|b| operands.joined.contains(b));
+        let made: f64 = made.filter_map(|b| bytes(b)).sum();
+        // What is read and written takes as long as its bytes do.
+        let bytes_of_vector = self.target.vectors.lanes(1) as f64;
+        let here = access(touched, self.target) * bytes_of_vector / LINE_BYTES;
+        let memory = costs.weight_far * bytes_of_vector;
+        let far = Far { here: here.max(costs.load), memory };
+        let work = operations(&self.value) * costs.operation;
+        let is_product = self.is_product();
+        let reduced = self.axes.iter().filter(|a| a.kind == IterKind::Reduce);
+        let steps_of_sum: f64 = reduced.map(|a| a.extent.estimate() as f64).product();
+        // What a vector takes, and an element where there are none.
+        let [vector, element] = match self.op {
+            Some(BinOp::Max | BinOp::Min) => [run * costs.extreme; 2],
+            Some(_) if is_product => [run * costs.reduce; 2],
+            Some(_) if steps_of_sum < MANY => [run * costs.sum_few; 2],
+            Some(_) => [costs.sum; 2],
+            None => [self.elementwise(&far, operands), self.accesses.len() as f64 * costs.element],
+        };
+        // A step of a sum waits for the one before, unless vectors run along it.
+        let chain = match is_product && self.op.is_some() {
+            true => steps_of_sum * costs.latency,
+            false => 0.0,
+        };
+        let cost = |v: Vectors| {
+            let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
+            (all * v.each * (vector + work)).max(least)
+        };
+        let candidates = match self.op {
+            Some(_) => &self.axes[..],
+            None => self.axes.last().map_or(&[][..], std::slice::from_ref),
+        };
+        let (each, kind) = (1.0 / self.lanes as f64, IterKind::Spatial);
+        let all_lanes = self.is_shuffled().then_some(Vectors { each, kind });
+        let vectors = candidates.iter().filter_map(|axis| self.along(axis));
+        let vectors = vectors.chain(all_lanes).map(cost);
+        let cycles = vectors.fold((all * (element + work)).max(chain), f64::min);
+        // What a reduction reads several times comes from far once.
+        let cell = self.stage.buffer.dtype().bytes() as f64;
+        let vectors = |bytes: f64| bytes / (self.lanes as f64 * cell);
+        match self.op {
+            Some(_) if !is_product => {
+                let near = vectors((touched - cold - made).max(0.0)) * (far.here - costs.load);
+                cycles + near + vectors(cold) * (far.memory - costs.load)
+            }
+            _ => cycles,
+        }
+    }
+
+    /// Whether several operands are read.
+    fn is_product(&self) -> bool {
+        self.accesses.len() > 2
+    }
+
+    /// By how much an access moves along an axis; `None` where it does not move evenly.
+    fn step(access: &Access, axis: &Axis) -> Option<i64> {
+        axis.step(access.offset.as_ref()?)
+    }
+
+    /// The vectors along an axis; `None` where there are none.
+    fn along(&self, axis: &Axis) -> Option<Vectors> {
+        let n = axis.extent.estimate();
+        let is_even = |a: &Access| match Self::step(a, axis) {
+            Some(0 | 1) => true,
+            // What lies a few cells apart is shuffled.
+            Some(step) => self.op.is_some() && STRIDES.contains(&step),
+            None => false,
+        };
+        if !self.accesses.iter().all(is_even) {
+            return None;
+        }
+        let (whole, rest) = (n / self.lanes, n % self.lanes);
+        let (count, fewest) = match axis.kind {
+            // A vector of partial results is added up, for many sums at once unless they wait for products;
+            // what is left is added one by one.
+            IterKind::Reduce => {
+                let end = if self.is_product() { self.lanes } else { self.lanes / 2 };
+                (whole + rest + end, 2 * self.lanes)
+            }
+            // The last vector of a reduction may begin earlier.
+            _ if self.op.is_some() && whole > 0 => (whole + rest.min(1), self.lanes.min(4)),
+            _ => (whole + i64::from((rest as u64).count_ones()), self.lanes.min(4)),
+        };
+        let each = count as f64 / n as f64;
+        (n >= fewest).then_some(Vectors { each, kind: axis.kind })
+    }
+
+    /// What the accesses of a vector of elementwise work take.
+    fn elementwise(&self, far: &Far, operands: &Operands) -> f64 {
+        let costs = &self.target.costs;
+        let loads = &self.accesses[..self.accesses.len() - 1];
+        let is_joined = |load: &Access| {
+            is_same_cell(load, &self.store) && !operands.apart.contains(&load.buffer)
+        };
+        let is_small = |load: &Access| {
+            let [all, own] = [&self.stage.buffer, &load.buffer].map(cells);
+            all.zip(own).is_some_and(|(all, own)| all >= own * SMALL)
+        };
+        let access = |load: &Access| match operands.cold.contains(&load.buffer) {
+            _ if is_small(load) => costs.vector_kept,
+            true => far.memory,
+            false => far.here,
+        };
+        // What is read twice is loaded once.
+        let is_first = |k: usize| loads[..k].iter().all(|other| !is_same_load(other, &loads[k]));
+        let others = (0..loads.len()).filter(|k| !is_joined(&loads[*k]) && is_first(*k));
+        let loaded: f64 = others.map(|k| access(&loads[k])).sum();
+        let stored = match self.value.kind() {
+            _ if operands.reduced => 0.0,
+            _ if loads.iter().any(is_joined) => costs.joined,
+            // Padding is written first, over all of it: zeros at the speed of `memset`.
+            ExprKind::IfThenElse(_, _, pad) if !is_zero(pad) => 2.0 * far.here,
+            _ => far.here,
+        };
+        loaded + stored
+    }
+
+    /// Whether vectors are interleaved, or squares transposed.
+    fn is_shuffled(&self) -> bool {
+        let beside =
+            |k: usize| self.accesses.iter().any(|a| Self::step(a, &self.axes[k]) == Some(1));
+        let interleaved = match &self.axes[..] {
+            [.., _, last] => {
+                last.extent.known().is_some_and(|n| n <= INTERLEAVED) && beside(self.axes.len() - 2)
+            }
+            _ => false,
+        };
+        let crossed = || {
+            Square::of(self.stage, &self.value, &self.axes, &self.accesses, self.target).is_some()
+        };
+        self.op.is_none() && (interleaved || crossed())
+    }
+}
+
+/// Whether an expression is the number zero.
+fn is_zero(e: &Expr) -> bool {
+    e.as_int() == Some(0) || matches!(e.kind(), ExprKind::Float(value) if *value == 0.0)
+}
+
+/// How many operations an expression takes beside simple ones, which run while memory is waited for.
+pub(super) fn operations(e: &Expr) -> f64 {
+    struct Operations(usize);
+    impl Visit for Operations {
+        fn expr(&mut self, e: &Expr) {
+            self.0 += match e.kind() {
+                ExprKind::Binary(BinOp::Div, ..) if e.dtype().is_float() => DIVISION,
+                ExprKind::Call(CallTarget::Intrin(op), _) if op.cost() > 1 => op.cost(),
+                _ => 0,
+            };
+            walk_expr(self, e);
+        }
+    }
+    let mut all = Operations(0);
+    all.expr(e);
+    all.0 as f64
+}
+
+/// Whether two accesses certainly load one cell.
+fn is_same_load(a: &Access, b: &Access) -> bool {
+    a.buffer == b.buffer && is_same_cell(a, b)
+}
+
+/// Whether two accesses are certainly at the same place of their buffers, whatever the iteration.
+fn is_same_cell(a: &Access, b: &Access) -> bool {
+    let (Some(a), Some(b)) = (&a.offset, &b.offset) else { return false };
+    let within = |a: &Affine, b: &Affine| a.vars().all(|(v, k)| b.coefficient(v) == Some(k));
+    let is_affine = |a: &Affine| a.opaque().next().is_none();
+    a.constant() == b.constant() && is_affine(a) && is_affine(b) && within(a, b) && within(b, a)
+}

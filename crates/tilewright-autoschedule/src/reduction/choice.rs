@@ -1,0 +1,295 @@
+//! The choice of tiles for a reduction: the axis of vectors, that of rows, how large a tile is, and the order
+//! of the loops around it.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use tilewright_ir::index::affine::Affine;
+use tilewright_ir::{BinOp, IterKind};
+
+use super::stage::Reduction;
+use crate::axes::{Access, balanced};
+
+/// Distances of elements in memory that are read in vectors by shuffles.
+pub(crate) const STRIDES: RangeInclusive<i64> = 2..=4;
+
+/// The most updates of vectors in a tile of rows whose windows overlap.
+const OVERLAPPING: i64 = 400;
+
+/// A loop around a tile.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Level {
+    /// Over an axis that the tile does not have.
+    Axis(usize),
+    /// Over tiles along the vector axis.
+    Vectors,
+    /// Over tiles of rows.
+    Rows,
+}
+
+/// A register tile and the loops around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tiling {
+    /// The vector axis, and how many values of it a tile has.
+    pub(crate) v: usize,
+    pub(crate) width: i64,
+    /// The row axis, and how many rows a tile has.
+    pub(crate) u: Option<usize>,
+    pub(crate) rows: i64,
+    /// Lanes of a vector.
+    pub(crate) lanes: i64,
+    /// Loops around a tile, from outside.
+    pub(crate) order: Vec<Level>,
+    /// How rows share what they read.
+    pub(crate) overlap: Option<Overlap>,
+}
+
+impl Tiling {
+    /// The axis of a loop around a tile.
+    pub(crate) fn axis(&self, level: &Level) -> usize {
+        match level {
+            Level::Axis(k) => *k,
+            Level::Vectors => self.v,
+            Level::Rows => self.u.unwrap_or(self.v),
+        }
+    }
+
+    /// The axes of the loops around a tile, from outside.
+    pub(crate) fn axes(&self) -> Vec<usize> {
+        self.order.iter().map(|l| self.axis(l)).collect()
+    }
+
+    /// How many loops are around those over tiles.
+    pub(crate) fn outer(&self) -> usize {
+        self.order.iter().take_while(|l| matches!(l, Level::Axis(_))).count()
+    }
+
+    /// The axes in the order in which sums lie: rows and vectors last.
+    pub(crate) fn of_sums(&self) -> Vec<usize> {
+        let inside = |k: &usize| *k == self.v || Some(*k) == self.u;
+        let outer = self.axes().into_iter().filter(|k| !inside(k));
+        outer.chain(self.u).chain([self.v]).collect()
+    }
+}
+
+/// Rows of windows that overlap: what several rows of results read is loaded once for all of them.
+///
+/// A tile of rows goes through the image in the order of memory, and updates all rows that use a place while
+/// it is in a register:
+///
+/// ```text
+/// for place in range(rows + 2), kw in range(3):
+///     for row, kh where row + kh == place:
+///         sums[row] += x[place, kw : kw + lanes] * w[kh, kw]
+/// ```
+#[derive(Clone, Debug)]
+pub(crate) struct Overlap {
+    /// The axis of rows.
+    rows: usize,
+    /// The axis of the window that moves along them.
+    pub(crate) window: usize,
+    /// By how many steps of the window a row moves.
+    pub(crate) by: i64,
+}
+
+impl Reduction<'_> {
+    /// The axis to vectorise: the one with the least estimated cost for each useful lane.
+    pub(crate) fn vector_axis(&self) -> Option<usize> {
+        let lanes = self.lanes();
+        let (spatial, reduced) = (self.count(self.spatial()), self.count(self.reduce()));
+        let mut best: Option<(f64, usize)> = None;
+        for k in 0..self.axes.len() {
+            let extent = self.len(k);
+            let decides = self.axes[k].parts.iter().any(|(v, _)| self.deciding.contains(v));
+            if extent < lanes.min(4) || decides {
+                continue;
+            }
+            let loads: f64 = self
+                .steps(k)
+                .map(|s| match s {
+                    Some(0) => 0.5,
+                    Some(1) => 1.0,
+                    Some(s) if STRIDES.contains(&s) => 1.5,
+                    _ => lanes as f64,
+                })
+                .sum();
+            let used = extent as f64 / (extent as f64 / lanes as f64).ceil() / lanes as f64;
+            let finish = match self.axes[k].kind {
+                // A vector of partial results takes about this many steps to combine.
+                IterKind::Reduce if extent >= 2 * lanes => {
+                    2.0 * lanes as f64 / (reduced as f64 / lanes as f64)
+                }
+                IterKind::Reduce => continue,
+                _ => match self.store.as_ref().and_then(|a| self.axes[k].step(a)) {
+                    Some(1) => 1.0 / reduced as f64,
+                    _ => lanes as f64 / reduced as f64,
+                },
+            };
+            let cost = (loads + finish) / used;
+            if best.is_none_or(|(b, _)| cost < b) {
+                best = Some((cost, k));
+            }
+        }
+        let scalar = (self.loads.len() as f64) * lanes as f64;
+        best.filter(|(cost, _)| *cost < scalar && spatial > 0).map(|(_, k)| k)
+    }
+
+    /// The spatial axis along which a tile has rows: the loads that move along `v` stay where
+    /// they are along it, so that it shares them.
+    fn row_axis(&self, v: usize) -> Option<usize> {
+        let moves_along_v: Vec<bool> = self.steps(v).map(|s| s != Some(0)).collect();
+        let gain = |u: usize| -> usize {
+            let shared = |(s, &moves): (Option<i64>, &bool)| moves && s == Some(0);
+            self.steps(u).zip(&moves_along_v).filter(|(s, m)| shared((*s, m))).count()
+        };
+        self.spatial()
+            .filter(|&u| u != v && gain(u) > 0)
+            .filter(|&u| self.axes[u].parts.iter().all(|(x, _)| !self.loose.contains(x)))
+            .max_by_key(|&u| (gain(u), self.len(u)))
+    }
+
+    /// Rows of windows that overlap: what moves along the vector axis `v` moves along another axis as well,
+    /// by less than a window reaches. Where nothing stays along an axis, and all steps are known. Maxima wait for
+    /// arithmetic and not for loads: they share where rows have most in common.
+    fn overlap(&self, v: usize) -> Option<Overlap> {
+        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
+        if !known || self.row_axis(v).is_some() {
+            return None;
+        }
+        let found = |rows: usize, window: usize| {
+            let both = self.steps(rows).zip(self.steps(window)).zip(self.steps(v));
+            let moving: Vec<_> = both.filter(|(_, along)| *along != Some(0)).map(|m| m.0).collect();
+            let &(Some(by), Some(step)) = moving.first()? else { return None };
+            let overlap = 0 < step && 0 < by && by < step * self.len(window);
+            let same = moving.iter().all(|m| *m == (Some(by), Some(step)));
+            let dense = by == step || matches!(self.op, BinOp::Add | BinOp::Mul);
+            (overlap && same && dense && by % step == 0).then(|| Overlap {
+                rows,
+                window,
+                by: by / step,
+            })
+        };
+        let is_free = |u: &usize| {
+            *u != v
+                && self.axes[*u].extent.known().is_some_and(|n| n > 1)
+                && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
+        };
+        let rows: Vec<usize> = self.spatial().filter(is_free).collect();
+        rows.into_iter().find_map(|u| self.reduce().find_map(|k| found(u, k)))
+    }
+
+    /// Bytes that the loads which move along an axis touch while each axis goes so far.
+    fn footprint(&self, axis: usize, far: impl Fn(usize) -> i64) -> i64 {
+        let size = |l: &Access| {
+            // Axes that move a load by the same step, as those of a window and of what it slides
+            // over, meet at the same elements.
+            let mut spans: HashMap<Option<i64>, i64> = HashMap::new();
+            for (k, a) in self.axes.iter().enumerate() {
+                let step = l.offset.as_ref().and_then(|offset: &Affine| a.step(offset));
+                let span = spans.entry(step).or_insert(1);
+                *span = match step {
+                    Some(0) => 1,
+                    Some(_) => *span + far(k) - 1,
+                    None => span.saturating_mul(far(k)),
+                };
+            }
+            let bytes = l.buffer.dtype().bytes() as i64;
+            spans.values().fold(bytes, |n, span| n.saturating_mul(*span))
+        };
+        let moved = self.loads.iter().zip(self.steps(axis)).filter(|(_, s)| *s != Some(0));
+        moved.map(|(l, _)| size(l)).fold(0, i64::saturating_add)
+    }
+
+    /// The tile along a spatial axis `v`. Tiles of `v` are outside of tiles of `u`, or inside, by which
+    /// operand is cheaper to read again. A tile is as many vectors long as leave what they are made of in the
+    /// second cache.
+    pub(crate) fn tiling(&self, v: usize) -> Tiling {
+        let lanes = self.lanes();
+        let overlap = self.overlap(v);
+        let u = overlap.as_ref().map(|o| o.rows).or_else(|| self.row_axis(v));
+        let vectors = (self.len(v) as u64).div_ceil(lanes as u64) as i64;
+        // Registers: accumulators, the vectors of one step, and one broadcast.
+        let budget = self.target.vectors.registers as i64 * 3 / 4;
+        // What the vectors of a tile are made of stays in the cache while tiles of rows go by.
+        let fits = |n: &i64| {
+            let read = self.footprint(v, |k| match self.axes[k].kind {
+                _ if k == v => n * lanes,
+                IterKind::Reduce => self.len(k),
+                _ => 1,
+            });
+            read <= self.target.caches.l2 as i64
+        };
+        let is_open = |axis: usize| self.axes[axis].extent.known().is_none();
+        let per_row = match (u, &overlap) {
+            // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
+            (_, Some(_)) if is_open(v) => 2,
+            (None, None) if is_open(v) => 4,
+            (Some(_), None) if is_open(v) => 2,
+            (_, Some(_)) => balanced(vectors, 4),
+            (Some(_), None) => balanced(vectors, (2..=4).rev().find(fits).unwrap_or(2)),
+            (None, None) => balanced(vectors, budget.min(8)),
+        };
+        let rows = match u {
+            Some(u) if overlap.is_some() => {
+                let steps = self.count(self.reduce()).saturating_mul(per_row);
+                // What is read, weights and masks need some as well.
+                let budget = self.target.vectors.registers as i64 / 2;
+                let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
+                balanced(self.len(u), most)
+            }
+            Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
+            None => 1,
+        };
+        let width = match self.axes[v].extent.number() {
+            Some(n) => (per_row * lanes).min(n),
+            None => per_row * lanes,
+        };
+        let order = self.order(v, width, u, rows);
+        let steps = self.count(self.reduce()).saturating_mul(rows * per_row);
+        let overlap = overlap.filter(|_| rows > 1 && steps <= OVERLAPPING);
+        Tiling { v, width, u, rows, lanes, order, overlap }
+    }
+
+    /// Loops around a tile, from outside.
+    ///
+    /// Axes that move every operand go outermost. The others go with the tiles that they share
+    /// an operand with, and the operand that is cheaper to read again for each tile of the other
+    /// decides the order.
+    fn order(&self, v: usize, width: i64, u: Option<usize>, rows: i64) -> Vec<Level> {
+        let others: Vec<usize> = self.spatial().filter(|&k| k != v && Some(k) != u).collect();
+        let moves = |k: usize, along: usize| {
+            self.steps(k).zip(self.steps(along)).any(|(a, b)| a != Some(0) && b != Some(0))
+        };
+        let with_u = |k: &usize| u.is_some_and(|u| moves(*k, u));
+        let (near_u, near_v): (Vec<usize>, Vec<usize>) = others.iter().partition(|k| with_u(k));
+        let (outer, near_u): (Vec<usize>, Vec<usize>) =
+            near_u.into_iter().partition(|k| moves(*k, v));
+        let along = |near: &[usize], tile| -> Vec<Level> {
+            near.iter().map(|&k| Level::Axis(k)).chain([tile]).collect()
+        };
+        let along_v = along(&near_v, Level::Vectors);
+        let mut order: Vec<Level> = outer.iter().map(|&k| Level::Axis(k)).collect();
+        let Some(u) = u else {
+            order.extend(along_v);
+            return order;
+        };
+        let along_u = along(&near_u, Level::Rows);
+        // Bytes that are read if the tiles of one are inside of those of the other.
+        let read = |outside: (usize, i64), near: &[usize], inside: usize| {
+            let tiles = (self.len(outside.0) as u64).div_ceil(outside.1 as u64) as i64;
+            let count = self.count(near.iter().copied()).saturating_mul(tiles);
+            count.saturating_mul(self.footprint(inside, |k| self.len(k)))
+        };
+        match read((v, width), &near_v, u) <= read((u, rows), &near_u, v) {
+            true => order.extend(along_v.into_iter().chain(along_u)),
+            false => order.extend(along_u.into_iter().chain(along_v)),
+        }
+        order
+    }
+}
+
+/// Rows of a tile: an exact divisor near the limit, else a balanced number.
+fn balanced_rows(total: i64, max: i64) -> i64 {
+    let divisor = (1..=max.min(total)).rev().find(|r| total % r == 0).unwrap_or(1);
+    if divisor * 3 >= max * 2 { divisor } else { balanced(total, max) }
+}

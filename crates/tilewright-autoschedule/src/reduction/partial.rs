@@ -1,0 +1,140 @@
+//! Vectors along the reduction: partial results in lanes, which are combined at the end.
+//!
+//! ```text
+//! for other axes:
+//!     partial[vectors, lanes] = identity                          split, rfactor, decompose_reduction
+//!     for the reduction, in vectors:
+//!         for vectors, lanes: partial = op(partial, value)        unroll, vectorize
+//!     quarter[4] = op of partial ones                             rfactor
+//!     sum = op of a quarter
+//!     for steps that are no vector: sum = op(sum, value)          loop_partition
+//! ```
+//!
+//! Of an open number of steps there may be fewer than lanes, and lanes without a step: what whole tiles leave over
+//! is added to the partial results as well, in vectors and one by one.
+
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{DType, Dim, Error, Expr, Result};
+use tilewright_schedule::{BlockRef, Schedule};
+
+use super::Reduction;
+use crate::partial::{begun, combined, fewer, in_registers};
+use crate::parts::{copies, cut, innermost, loop_at, no_unroll, number, split};
+
+impl Reduction<'_> {
+    /// Partial results in vectors along the axis `v` of the reduction, the last of its loops, of which the
+    /// first stands at a depth.
+    pub(super) fn partial(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        v: usize,
+        depth: usize,
+    ) -> Result<()> {
+        let lanes = self.lanes();
+        let extent = self.axes[v].extent;
+        // Several vectors, so that one operation need not wait for the one before.
+        let vectors = match extent.estimate() / lanes {
+            0..2 => 1,
+            2..4 => 2,
+            _ => 4,
+        };
+        let width = vectors * lanes;
+        if extent.known().is_none() {
+            self.open_partial(sch, block, (extent, width), depth)?;
+            if vectors > 1 {
+                fewer(sch, block, depth, lanes)?;
+            }
+            return combined(sch, block, depth, lanes);
+        }
+        let (full, rest) = (extent.floordiv(width.dim()), extent.modulo(width.dim()));
+        let loops = sch.get_loops(block)?.split_off(depth);
+        let Some((along, others)) = loops.split_last() else {
+            return Err(Error::internal("a reduction without loops"));
+        };
+        let mut parts = vec![block.clone()];
+        if rest != 0 {
+            if !others.is_empty() {
+                sch.reorder(&[std::slice::from_ref(along), others].concat())?;
+            }
+            let whole: Expr = (full * width.dim()).typed(DType::I32);
+            parts = cut(sch, block, depth, &[Some(whole), None])?;
+            for part in parts.iter().filter(|_| !others.is_empty()) {
+                let mut loops = sch.get_loops(part)?.split_off(depth);
+                loops.rotate_left(1);
+                sch.reorder(&loops)?;
+            }
+        }
+        for left in parts.iter().skip(1) {
+            for l in &sch.get_loops(left)?[depth..depth + others.len()] {
+                no_unroll(sch, l)?;
+            }
+        }
+        let along = innermost(sch, block)?;
+        let [_, lane] = split(sch, &along, Some(full.typed(DType::I32)), width)?;
+        let partial = sch.rfactor(&lane, -1)?;
+        let steps = others.len() + 1;
+        let [init, update] = begun(sch, &partial, depth)?;
+        for (block, around) in [(&init, depth), (&update, depth + steps)] {
+            let lane = sch.get_loops(block)?.split_off(around).pop();
+            if let Some(lane) = lane.filter(|_| vectors > 1) {
+                sch.split(&lane, &[number(vectors), number(lanes)])?;
+            }
+            in_registers(sch, block, around)?;
+        }
+        let loops = sch.get_loops(&update)?.split_off(depth);
+        loops[..others.len()].iter().try_for_each(|l| no_unroll(sch, l))?;
+        if vectors > 1 {
+            fewer(sch, block, depth, lanes)?;
+        }
+        combined(sch, block, depth, lanes)
+    }
+
+    /// Partial results in so many lanes along the last loop of a reduction, whose extent is open.
+    fn open_partial(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        (extent, width): (Dim, i64),
+        depth: usize,
+    ) -> Result<()> {
+        let lanes = self.lanes();
+        let number_of = |d: Dim| Some(d.typed(DType::I32));
+        let others = sch.get_loops(block)?.len() - depth - 1;
+        let along = innermost(sch, block)?;
+        let [_, lane] = split(sch, &along, None, width)?;
+        let update = sch.rfactor(&lane, -1)?;
+        let init = sch.get_block(&format!("{}_init", update.name), &block.func)?;
+        let tiles = [number_of(extent.floordiv(width.dim())), None];
+        let parts = cut(sch, &update, depth + others, &tiles)?;
+        let around = depth + others + 1;
+        for (block, around) in [(&init, depth), (&update, around)] {
+            let lane = sch.get_loops(block)?.split_off(around).pop();
+            if let Some(lane) = lane.filter(|_| width > lanes) {
+                sch.split(&lane, &[number(width / lanes), number(lanes)])?;
+            }
+            in_registers(sch, block, around)?;
+        }
+        let loops = sch.get_loops(&update)?.split_off(depth);
+        loops[..=others].iter().try_for_each(|l| no_unroll(sch, l))?;
+        let Some(last) = parts.get(1) else { return Ok(()) };
+        // Whole vectors, single steps, and lanes that have none, which are no code.
+        let left = extent.modulo(width.dim());
+        let vectors = left.floordiv(lanes.dim()) * lanes.dim();
+        let vectors = (width > lanes).then_some(vectors);
+        let sizes = vectors.into_iter().chain([left.modulo(lanes.dim())]);
+        let sizes: Vec<Option<Expr>> = sizes.map(number_of).chain([None]).collect();
+        let steps = loop_at(sch, last, around)?;
+        let behind = copies(sch, &block.func, &steps, &sizes)?;
+        let single = match vectors {
+            Some(_) => {
+                let [_, lane] = split(sch, &steps, None, lanes)?;
+                sch.vectorize(&lane)?;
+                behind.into_iter().next()
+            }
+            None => Some(last.clone()),
+        };
+        let step = single.map(|block| innermost(sch, &block)).transpose()?;
+        step.map_or(Ok(()), |step| no_unroll(sch, &step))
+    }
+}

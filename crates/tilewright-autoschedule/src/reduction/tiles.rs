@@ -1,0 +1,335 @@
+//! Register tiles of a reduction, by primitives.
+//!
+//! ```text
+//! sums in the order of the loops                                  set_scope or cache_write, transform_layout
+//! for other axes, tiles of v, tiles of u:                         transform_block_layout, loop_partition, split
+//!     sums = identity                                             decompose_reduction
+//!     for the reduction:
+//!         for rows, vectors, lanes: sums = op(sums, value)        reorder, unroll, vectorize
+//!     for rows, vectors, lanes: out = what follows of sums        reverse_compute_at
+//! ```
+//!
+//! An extent that tiles do not divide leaves a smaller tile, as loops of its own, never a condition inside of
+//! a tile; an open one leaves tiles of half as many lanes, a quarter, and so on.
+
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::{DType, Dim, Error, Expr, Result};
+use tilewright_schedule::value::{Lambda, LambdaItem};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+
+use super::choice::{Level, Overlap, Tiling};
+use super::{Places, Reduction};
+use crate::parts::{apart, cut, halves, no_unroll, number, split, vectors};
+use crate::share::shared;
+
+/// The most updates of vectors that a tile unrolls: windows of pools, and of a channel each.
+const UNROLLED: i64 = 36;
+
+/// Some tiles along an axis: how many, and the size of each.
+pub(super) struct Piece {
+    pub(super) count: Dim,
+    pub(super) size: i64,
+}
+
+impl Piece {
+    fn cells(&self) -> Option<Expr> {
+        Some((self.count * Dim::from(self.size as usize)).typed(DType::I32))
+    }
+}
+
+/// Tiles of one size along an axis, and smaller ones where it does not divide: those of an open rest have
+/// sizes of which each divides the one before, down to 1.
+pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
+    let tiles = |of: Dim, n: i64| (of.floordiv(n as usize), of.modulo(n as usize));
+    let (count, mut rest) = tiles(extent, size);
+    let mut all = vec![Piece { count, size }];
+    match rest.number() {
+        Some(rest) => all.push(Piece { count: Dim::from(1), size: rest }),
+        None => {
+            for &size in smaller.iter().filter(|n| **n < size) {
+                let (count, left) = tiles(rest, size);
+                all.push(Piece { count, size });
+                rest = left;
+            }
+        }
+    }
+    all.retain(|p| p.count != 0 && p.size != 0);
+    all
+}
+
+/// The blocks of tiles of one size: what adds up sums and what makes the result.
+struct Sized {
+    block: BlockRef,
+    finish: BlockRef,
+    /// Rows and values along the vector axis of a tile.
+    rows: i64,
+    width: i64,
+}
+
+/// The loops that are around both blocks before tiles are made.
+pub(super) struct Around {
+    /// Loops of one iteration, and those that stand around all others already.
+    pub(super) units: usize,
+    /// The same in the block that makes the result.
+    pub(super) finish: usize,
+    /// The rows that are there, where these are a part of the axis.
+    pub(super) rows: Option<(usize, i64)>,
+}
+
+/// Tiles that were made.
+pub(super) struct Made {
+    /// For each size of tile the blocks that begin sums, add to them, and make the result.
+    pub(super) blocks: Vec<Vec<BlockRef>>,
+    /// How many loops are around those of the levels.
+    pub(super) units: usize,
+    /// The depth of the first loop that is in several parts.
+    pub(super) parted: Option<usize>,
+}
+
+impl Reduction<'_> {
+    /// Makes the tiles of all of a reduction.
+    pub(super) fn tiled(
+        &self,
+        sch: &mut Schedule,
+        places: &Places,
+        tiling: &Tiling,
+    ) -> Result<Made> {
+        let (levels, sums) = (tiling.axes(), tiling.of_sums());
+        let reduce: Vec<usize> = self.reduce().collect();
+        let around = places.lay_out(sch, self, (&levels, &sums), &reduce)?;
+        let units = around - levels.len();
+        let finish = sch.get_loops(&places.finish)?.len() - sums.len();
+        let ends = (places.block.clone(), places.finish.clone());
+        self.tiles(sch, places, ends, tiling, &Around { units, finish, rows: None })
+    }
+
+    /// Makes tiles inside of some loops.
+    pub(super) fn tiles(
+        &self,
+        sch: &mut Schedule,
+        places: &Places,
+        (block, finish): (BlockRef, BlockRef),
+        tiling: &Tiling,
+        around: &Around,
+    ) -> Result<Made> {
+        // A band has these axes alone.
+        let sums: Vec<usize> =
+            tiling.of_sums().into_iter().filter(|k| tiling.axes().contains(k)).collect();
+        let mut all = vec![Sized { block, finish, rows: 1, width: tiling.width }];
+        let mut parted = None;
+        let first = around.units + tiling.outer();
+        for (depth, level) in tiling.order.iter().enumerate() {
+            let k = tiling.axis(level);
+            let (size, smaller) = match level {
+                Level::Axis(_) => continue,
+                Level::Vectors => (tiling.width, halves(tiling.width).collect()),
+                Level::Rows => (tiling.rows, vec![1]),
+            };
+            let given = around.rows.filter(|(axis, _)| *axis == k);
+            let extent = given.map_or(self.axes[k].extent, |(_, n)| n.dim());
+            let size = extent.number().map_or(size, |n| size.min(n));
+            let pieces = pieces(extent, size, &smaller);
+            let beside = sums.iter().position(|o| *o == k).unwrap_or(0);
+            let sizes: Vec<Option<Expr>> = pieces.iter().map(Piece::cells).collect();
+            if pieces.len() > 1 {
+                parted = Some(first);
+            }
+            let mut next = Vec::new();
+            for one in all {
+                let blocks = apart(sch, &one.block, (first, around.units + depth), &sizes)?;
+                let results = apart(sch, &one.finish, (0, around.finish + beside), &sizes)?;
+                for ((block, finish), piece) in blocks.into_iter().zip(results).zip(&pieces) {
+                    let (mut rows, mut width) = (one.rows, one.width);
+                    match level {
+                        Level::Rows => rows = piece.size,
+                        _ => width = piece.size,
+                    }
+                    next.push(Sized { block, finish, rows, width });
+                }
+            }
+            all = next;
+        }
+        let mut blocks = Vec::new();
+        for one in &all {
+            blocks.push(self.tile(sch, places, one, tiling, around.units)?);
+        }
+        Ok(Made { blocks, units: around.units, parted })
+    }
+
+    /// Makes the tiles of one size. Returns the blocks that begin sums, add to them, and make the result.
+    fn tile(
+        &self,
+        sch: &mut Schedule,
+        places: &Places,
+        one: &Sized,
+        tiling: &Tiling,
+        units: usize,
+    ) -> Result<Vec<BlockRef>> {
+        let loops = sch.get_loops(&one.block)?;
+        let count = units + tiling.order.len();
+        let (outer, reduce) = loops.split_at(count);
+        let (mut outer, mut rows, mut lane) = (outer.to_vec(), None, None);
+        for (depth, level) in tiling.order.iter().enumerate() {
+            let size = match level {
+                Level::Axis(_) => continue,
+                Level::Vectors => one.width,
+                Level::Rows => one.rows,
+            };
+            if size == 1 {
+                continue;
+            }
+            let at = units + depth;
+            let [tiles, one] = split(sch, &outer[at], None, size)?;
+            outer[at] = tiles;
+            match level {
+                Level::Rows => rows = Some(one),
+                _ => lane = Some(one),
+            }
+        }
+        let inner: Vec<LoopRef> = rows.iter().chain(&lane).cloned().collect();
+        if !inner.is_empty() {
+            sch.reorder(&[&outer[units + tiling.outer()..], reduce, &inner].concat())?;
+        }
+        places.meet(sch, &one.block, &one.finish, count)?;
+        let first = reduce.first().ok_or_else(|| Error::internal("a reduction without loops"))?;
+        let init = sch.decompose_reduction(&one.block, first)?;
+        let update = sch.latest(one.block.clone());
+        if self.is_bounded {
+            sch.remove_overcompute_through_branching(&update)?;
+        }
+        let wide = inner.len() - usize::from(rows.is_some());
+        let known = self.reduce().all(|k| self.axes[k].extent.known().is_some());
+        let vectors = (one.width as u64).div_ceil(tiling.lanes as u64) as i64;
+        let updates = self.count(self.reduce()).saturating_mul(one.rows * vectors);
+        let mut shared = false;
+        match tiling.overlap.as_ref().filter(|_| rows.is_some() && known) {
+            Some(overlap) => {
+                self.by_place(sch, overlap, reduce, &inner)?;
+                shared = wide > 0;
+            }
+            None if known && updates <= UNROLLED => {
+                reduce.iter().try_for_each(|l| sch.unroll(l))?
+            }
+            None => reduce.iter().try_for_each(|l| no_unroll(sch, l))?,
+        }
+        let blocks = vec![init, update, one.finish.clone()];
+        for (k, block) in blocks.iter().enumerate() {
+            let width = (wide > 0).then_some(one.width);
+            match shared && k == 1 {
+                true => self.rows_of_vectors(sch, block, one.width)?,
+                false => self.in_registers(sch, block, width, rows.is_some())?,
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Lets a tile of rows go through what it reads in the order of memory: each place is used by all rows before
+    /// the next one is read.
+    fn by_place(
+        &self,
+        sch: &mut Schedule,
+        overlap: &Overlap,
+        steps: &[LoopRef],
+        inner: &[LoopRef],
+    ) -> Result<()> {
+        let units = steps.len() - self.reduce().count();
+        let at = self.reduce().position(|k| k == overlap.window);
+        let Some((at, (row, lane))) = at.map(|at| at + units).zip(inner.split_first()) else {
+            return Err(Error::internal("rows without a window"));
+        };
+        let window = steps[at].clone();
+        let others: Vec<LoopRef> =
+            steps.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, l)| l.clone()).collect();
+        sch.reorder(&[&[window.clone(), row.clone()], &others[..], lane].concat())?;
+        let by = overlap.by;
+        let map = Lambda::from_fn(["step", "row"], move |i| {
+            vec![LambdaItem::from(i[1].clone() * by + &i[0]), LambdaItem::from(&i[1])]
+        });
+        let made = sch.transform_loops(&[window, row.clone()], &map)?;
+        let [place, row] = &made[..] else {
+            return Err(Error::internal("two loops became another number"));
+        };
+        let all = [std::slice::from_ref(place), &others].concat();
+        sch.reorder(&[&all[..], lane, std::slice::from_ref(row)].concat())?;
+        all.iter().try_for_each(|l| sch.unroll(l))
+    }
+
+    /// Makes vectors of a block with a loop over so many lanes and one over rows inside: each vector that is read
+    /// serves all rows before the next one is read.
+    fn rows_of_vectors(&self, sch: &mut Schedule, block: &BlockRef, width: i64) -> Result<()> {
+        let lanes = self.lanes();
+        let (whole, rest) = (width / lanes * lanes, width % lanes);
+        let sizes = [whole, rest].into_iter().filter(|n| *n > 0).map(number);
+        let depth = sch.get_loops(block)?.len() - 2;
+        let parts = cut(sch, block, depth, &sizes.collect::<Vec<_>>())?;
+        for (k, part) in parts.iter().enumerate() {
+            let mut loops = sch.get_loops(part)?.split_off(depth);
+            if k == 0 && whole > lanes {
+                loops.splice(0..1, split(sch, &loops[0], None, lanes)?);
+            }
+            let last = loops.len() - 1;
+            loops.swap(last - 1, last);
+            sch.reorder(&loops)?;
+            if let Some((lane, others)) = loops.split_last() {
+                sch.vectorize(lane)?;
+                others.iter().try_for_each(|l| sch.unroll(l))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what is inside of a tile constant places: the loop over lanes, where there is one of so many,
+    /// becomes vectors, and the loops over these and over rows statements.
+    fn in_registers(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        width: Option<i64>,
+        rows: bool,
+    ) -> Result<()> {
+        let mut loops = sch.get_loops(block)?;
+        let lanes = self.lanes();
+        let Some(width) = width else {
+            return match loops.pop().filter(|_| rows) {
+                Some(row) => sch.unroll(&row),
+                None => Ok(()),
+            };
+        };
+        let lane = loops.pop().ok_or_else(|| Error::internal("a tile without lanes"))?;
+        if let Some(row) = loops.pop().filter(|_| rows) {
+            sch.unroll(&row)?;
+        }
+        let (whole, rest) = (width / lanes * lanes, width % lanes);
+        let mut parts = vec![lane];
+        if whole > 0 && rest > 0 {
+            parts = sch.loop_partition(&parts[0], Some(&[number(whole), number(rest)]))?;
+        }
+        for (k, part) in parts.iter().enumerate() {
+            let (lane, several) = vectors(sch, part, if k == 0 { whole } else { rest }, lanes)?;
+            sch.vectorize(&lane)?;
+            several.iter().try_for_each(|l| sch.unroll(l))?;
+        }
+        Ok(())
+    }
+
+    /// Shares the loops around tiles where they are work enough.
+    pub(super) fn parallel(
+        &self,
+        sch: &mut Schedule,
+        places: &Places,
+        tiling: &Tiling,
+        made: &Made,
+    ) -> Result<()> {
+        let extent = |l: &Level| {
+            let axis = self.axes[tiling.axis(l)].extent;
+            match l {
+                Level::Axis(_) => axis,
+                Level::Vectors => axis.ceildiv(tiling.width.dim()),
+                Level::Rows => axis.ceildiv(tiling.rows.dim()),
+            }
+        };
+        let extents: Vec<Dim> = tiling.order.iter().map(extent).collect();
+        let count = shared(&extents, extents.len(), self.work());
+        self.share(sch, places, made.units, count, made.parted)
+    }
+}

@@ -1,0 +1,214 @@
+//! Traces of stages without reduction: elementwise functions, copies, padding.
+//!
+//! Loops are fused as far as the accesses allow; the innermost one is left to LLVM's vectoriser,
+//! the outer ones run in parallel.
+//!
+//! A loop over a variable of which quotients and remainders are taken is split into digits
+//! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
+//! whole.
+//!
+//! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]).
+//!
+//! Padding, `if_then_else(inside, value, constant)` where `inside` bounds single variables, runs
+//! as two nests without conditions (`decompose_padding`): the constant everywhere, then the value
+//! inside the box.
+
+use std::sync::Arc;
+
+use crate::axes::{Access, fuse, loose_vars};
+use crate::padding::{Iters, iters, padding};
+use crate::share::{share, shared};
+use crate::subdomains::subdomains;
+use tilewright_analysis::Stage;
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{Dim, Error, Expr, Fold, Result, Var, dim};
+use tilewright_layout::marks::{POST, PRE};
+use tilewright_schedule::{BlockRef, LoopRef, Schedule};
+use tilewright_target::Target;
+
+use crate::canonical::Stages;
+use crate::digits::{Digits, digits};
+use crate::parts::{apart, number};
+use crate::transpose::Tile;
+use crate::weave::Weave;
+
+/// The longest innermost loop that LLVM unrolls to interleave vectors along the one around it.
+pub const INTERLEAVED: usize = 8;
+
+/// Schedules the stages of a function that are no reductions, and no part of the loops of one. Says
+/// why where a primitive refuses: such a stage has fewer primitives applied, or none. Stages that are `marked`,
+/// to be lifted out of the function, can be left as they are.
+pub(crate) fn schedule(
+    sch: &mut Schedule,
+    func: &Arc<str>,
+    marked: bool,
+    target: &Target,
+) -> Vec<Error> {
+    let Some(all) = sch.func(func).ok().and_then(|f| Stages::of(f)) else { return Vec::new() };
+    let mut said = Vec::new();
+    for (_, stage) in all.each(false) {
+        let is_marked = [PRE, POST].iter().any(|key| stage.block.annotations.contains_key(*key));
+        if stage.dims().any(|d| d.1 == 0) || (is_marked && !marked) {
+            continue;
+        }
+        for cut in [true, false] {
+            // What a refusal leaves half done is thrown away.
+            let mut trial = sch.clone();
+            match (Spatial { stage, target, cut }).nests(&mut trial, func) {
+                Ok(()) => {
+                    // What only asks leaves no trace.
+                    let same = |(f, g): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(f, g);
+                    if !sch.func(func).ok().zip(trial.func(func).ok()).is_some_and(same) {
+                        *sch = trial;
+                    }
+                    break;
+                }
+                Err(e) => said.push(e.context(format_args!("function `{func}`"))),
+            }
+        }
+    }
+    said
+}
+
+/// A stage without reduction.
+struct Spatial<'a> {
+    stage: &'a Stage,
+    target: &'a Target,
+    /// Whether it may be taken apart.
+    cut: bool,
+}
+
+impl Spatial<'_> {
+    fn nests(&self, sch: &mut Schedule, func: &Arc<str>) -> Result<()> {
+        let Stage { value, indices, .. } = self.stage;
+        let iters = iters(self.stage);
+        if iters.iter().all(|i| i.1 == 1) {
+            return Ok(());
+        }
+        let block = sch.get_block(self.stage.name(), func)?;
+        if !self.cut {
+            return self.loops(sch, &block, &iters, value, indices);
+        }
+        let cut = subdomains(&iters, value, indices);
+        let mut blocks = vec![block];
+        for (k, pieces) in cut.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
+            let sizes: Vec<_> = pieces.iter().map(|(_, n)| number(n.estimate())).collect();
+            let mut all = Vec::new();
+            for block in &blocks {
+                all.extend(apart(sch, block, (0, k), &sizes)?);
+            }
+            blocks = all;
+        }
+        for (own, block) in cut.all.iter().zip(&blocks) {
+            let (value, indices) = own.at(value, indices);
+            self.padded(sch, block, &own.iters, &value, &indices)?;
+        }
+        Ok(())
+    }
+
+    /// The loops of a block that stores `value` for every point of a box, padding apart.
+    fn padded(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        iters: &Iters,
+        value: &Expr,
+        indices: &[Expr],
+    ) -> Result<()> {
+        let Some((inside, inner, outside)) = padding(iters, value) else {
+            return self.loops(sch, block, iters, value, indices);
+        };
+        let of = |v, e| inside.get(v).map_or(e, |(lo, hi)| *hi - lo.dim());
+        let boxed: Iters = iters.iter().map(|(v, e, k)| (v.clone(), of(v, *e), *k)).collect();
+        let loops = sch.get_loops(block)?;
+        let Some(outermost) = loops.first() else {
+            return self.loops(sch, block, iters, &outside, indices);
+        };
+        let fill = sch.decompose_padding(block, outermost)?;
+        self.loops(sch, &fill, iters, &outside, indices)?;
+        let moved = inside.iter().filter(|(_, (lo, _))| *lo != 0);
+        let mut moved = Subst::vars(moved.map(|(v, (lo, _))| (v.clone(), v.expr() + *lo)));
+        let indices: Vec<Expr> = indices.iter().map(|i| moved.expr(i)).collect();
+        self.loops(sch, block, &boxed, &moved.expr(&inner), &indices)
+    }
+
+    /// The loops of a block that stores `value` for every point of a box.
+    fn loops(
+        &self,
+        sch: &mut Schedule,
+        block: &BlockRef,
+        iters: &Iters,
+        value: &Expr,
+        indices: &[Expr],
+    ) -> Result<()> {
+        let Digits { iters, counts, value, indices } =
+            digits(iters, value.clone(), indices.to_vec());
+        let mut accesses = Access::loads(&value);
+        accesses.push(Access::new(&self.stage.buffer, &indices));
+        let axes = fuse(&iters, &accesses, &loose_vars(&value));
+        // How many loops each axis has, with those of one iteration that stand before them.
+        let (mut loops, mut of_axes) = (Vec::new(), Vec::new());
+        let mut at = &iters[..];
+        for (l, count) in sch.get_loops(block)?.into_iter().zip(counts) {
+            let (digits, rest) = at.split_at(count);
+            at = rest;
+            let of = |v: &Var| axes.iter().position(|a| a.parts.iter().any(|p| p.0 == *v));
+            let all: Vec<Option<usize>> = digits.iter().map(|d| of(&d.0)).collect();
+            let mut known = all.iter().flatten();
+            let first = known.next();
+            match known.all(|axis| Some(axis) == first) {
+                true => {
+                    loops.push(l);
+                    of_axes.push(first.copied());
+                }
+                false => {
+                    let sizes: Vec<_> = digits.iter().map(|d| number(d.1.estimate())).collect();
+                    loops.extend(sch.split(&l, &sizes)?);
+                    of_axes.extend(all);
+                }
+            }
+        }
+        let mut rest = &loops[..];
+        let mut own: Vec<&[LoopRef]> = Vec::new();
+        for k in 0..axes.len() {
+            let last = of_axes.iter().rposition(|axis| *axis == Some(k));
+            let end = last.map_or(0, |last| last + 1 + rest.len() - loops.len());
+            let (loops, behind) = rest.split_at(end);
+            own.push(loops);
+            rest = behind;
+        }
+        if self.cut {
+            let tile = Tile::of(self.stage, &value, &axes, &accesses, self.target);
+            let weave = Weave::of(self.stage, &value, &axes, &accesses, self.target);
+            if tile.is_some() {
+                let last = own.pop().map_or(0, |last| last.len()) + rest.len();
+                own.push(&loops[loops.len() - last..]);
+            }
+            if tile.is_some() || weave.is_some() {
+                own.iter()
+                    .filter(|own| own.len() > 1)
+                    .try_for_each(|own| sch.fuse(own).map(drop))?;
+            }
+            match (tile, weave) {
+                (Some(tile), _) => return tile.loops(sch, block, &axes),
+                (None, Some(weave)) => return weave.loops(sch, block, &axes),
+                (None, None) => {}
+            }
+        }
+        let extents: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
+        let work = dim::product(extents.iter().copied()).estimate();
+        // The innermost loop stays whole, for the vectoriser, unless it is the only one; so does the
+        // one around it where LLVM unrolls the innermost and interleaves vectors.
+        let short = extents.last().is_some_and(|n| n.known().is_some_and(|n| n <= INTERLEAVED));
+        let fusible = extents.len().saturating_sub(1 + usize::from(short)).max(1);
+        let count = shared(&extents, fusible, work);
+        for (k, own) in own.iter().enumerate().skip(count) {
+            if of_axes.iter().filter(|axis| **axis == Some(k)).count() > 1 {
+                sch.fuse(own)?;
+            }
+        }
+        let around: usize = own[..count].iter().map(|own| own.len()).sum();
+        share(sch, &loops[..around])
+    }
+}

@@ -1,0 +1,181 @@
+//! Boxes that the domain of a stage is cut into, so that in each of them quotients are whole, conditions of
+//! several variables are decided, and minima and maxima have no two sides.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::padding::{Iters, ranges};
+use tilewright_analysis::stage::Extent;
+use tilewright_ir::index::{simplify, simplify_indices};
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::linear::Linear;
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, Var};
+
+/// A box of the domain of a stage: variables with their extents, and what is added to them.
+pub struct Subdomain {
+    /// The variables, from zero.
+    pub iters: Iters,
+    /// Where they start, where that is not zero.
+    starts: HashMap<Var, i64>,
+}
+
+impl Subdomain {
+    /// A value and indices of the stage, over this box.
+    pub fn at(&self, value: &Expr, indices: &[Expr]) -> (Expr, Vec<Expr>) {
+        let starts = self.starts.iter().map(|(v, at)| (v.clone(), v.expr() + *at));
+        let (mut subst, ranges) = (Subst::vars(starts), ranges(&self.iters));
+        let indices = indices.iter().map(|i| simplify(&subst.expr(i), &ranges)).collect();
+        (simplify_indices(&subst.expr(value), &ranges), indices)
+    }
+}
+
+/// The most subdomains of a stage.
+const MOST: usize = 16;
+
+/// The boxes that the domain of a stage is cut into.
+pub struct Subdomains {
+    /// Where the pieces of each variable start, and how many values they have.
+    pub pieces: Vec<Vec<(i64, Dim)>>,
+    /// The boxes: one for each choice of pieces, those of the last variable side by side.
+    pub all: Vec<Subdomain>,
+}
+
+/// The subdomains of a stage. A variable is cut where the first and the last whole quotient of it begin and end,
+/// and where a condition that needs another variable as well is decided, such as that of padding in
+/// blocks: of `i * 16 + j < 65`, with `j < 16`, only `i = 4` leaves something open. The innermost one is cut
+/// where minima and maxima of it change sides, too, as those of mirrored padding do.
+pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
+    let extents: HashMap<&Var, i64> = iters
+        .iter()
+        .filter_map(|(v, extent, _)| Some((v, i64::try_from(extent.known()?).ok()?)))
+        .collect();
+    let mut cuts: HashMap<Var, BTreeSet<i64>> = HashMap::new();
+    let mut cut = |v: &Var, at: i64| {
+        if extents.get(v).is_some_and(|n| (1..*n).contains(&at)) {
+            cuts.entry(v.clone()).or_default().insert(at);
+        }
+    };
+    let innermost = iters.last().and_then(|(v, ..)| Some((v, *extents.get(v)?)));
+    let mut look = |e: &Expr| {
+        e.any(|e| {
+            let ExprKind::Binary(op, x, y) = e.kind() else { return false };
+            match op {
+                BinOp::FloorDiv | BinOp::FloorMod => {
+                    if let (Some((v, shift)), Some(c @ 2..)) = (Linear::shifted(x), y.as_int())
+                        && let Some(n) = extents.get(&v)
+                    {
+                        let first = (c - shift.rem_euclid(c)) % c;
+                        cut(&v, first);
+                        cut(&v, first + (n - first).max(0) / c * c);
+                    }
+                }
+                BinOp::Lt | BinOp::Ge => decided(x, y, &extents, &mut cut),
+                BinOp::Le | BinOp::Gt => decided(y, x, &extents, &mut cut),
+                BinOp::Min | BinOp::Max => {
+                    if let Some((v, n)) = innermost
+                        && e.dtype().is_int()
+                        && let Some(turns) = turns(e, v, n)
+                    {
+                        turns.into_iter().for_each(|at| cut(v, at));
+                        return true;
+                    }
+                }
+                _ => {}
+            }
+            false
+        });
+    };
+    look(value);
+    indices.iter().for_each(&mut look);
+    let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];
+    let mut all = Vec::new();
+    for (v, extent, kind) in iters {
+        let fits = |places: &&BTreeSet<i64>| (places.len() + 1) * subdomains.len() <= MOST;
+        let places = cuts.get(v).filter(fits);
+        let pieces: Vec<(i64, Dim)> = match (places, extents.get(v)) {
+            (Some(places), Some(n)) => {
+                let starts = [0].into_iter().chain(places.iter().copied());
+                let ends = places.iter().copied().chain([*n]);
+                starts.zip(ends).map(|(from, to)| (from, (to - from).dim())).collect()
+            }
+            _ => vec![(0, *extent)],
+        };
+        let with = |around: &Subdomain, (start, extent): &(i64, Dim)| {
+            let mut starts = around.starts.clone();
+            if *start != 0 {
+                starts.insert(v.clone(), *start);
+            }
+            let more = (v.clone(), *extent, *kind);
+            Subdomain { iters: around.iters.iter().cloned().chain([more]).collect(), starts }
+        };
+        subdomains = subdomains.iter().flat_map(|p| pieces.iter().map(|x| with(p, x))).collect();
+        all.push(pieces);
+    }
+    Subdomains { pieces: all, all: subdomains }
+}
+
+/// Where `x < y` begins or ceases to depend on others than the variable that moves it most; nothing where
+/// it depends on one variable.
+fn decided(x: &Expr, y: &Expr, extents: &HashMap<&Var, i64>, cut: &mut impl FnMut(&Var, i64)) {
+    if !x.dtype().is_int() || x.dtype().lanes != 1 {
+        return;
+    }
+    let (Some(x), Some(y)) = (Linear::of(x), Linear::of(y)) else { return };
+    let Some(sum) = x.plus(&y, -1) else { return };
+    let mut terms = Vec::new();
+    for (atom, k) in &sum.terms {
+        let Some((v, n)) = atom.as_var().and_then(|v| Some((v, *extents.get(v)?))) else { return };
+        terms.push((v, n, *k));
+    }
+    terms.sort_by_key(|(_, _, k)| std::cmp::Reverse(k.abs()));
+    let [(v, _, k), others @ ..] = &terms[..] else { return };
+    if others.is_empty() {
+        return;
+    }
+    // The least and the greatest of all else; the sum is negative where the condition holds.
+    let ends = others.iter().map(|(_, n, k)| (i128::from(*n) - 1) * k);
+    let least = sum.constant + ends.clone().filter(|e| *e < 0).sum::<i128>();
+    let most = sum.constant + ends.filter(|e| *e > 0).sum::<i128>();
+    for end in [least, most] {
+        // The least `v` with `k*v + end >= 0`, or the one behind the last.
+        let at = match *k > 0 {
+            true => -end.div_euclid(*k),
+            false => end.div_euclid(-k) + 1,
+        };
+        i64::try_from(at).into_iter().for_each(|at| cut(v, at));
+    }
+}
+
+/// Where a value of a variable below `n` turns: in between it is linear, or what it is made of is. `None` where it
+/// depends on something else.
+fn turns(e: &Expr, v: &Var, n: i64) -> Option<BTreeSet<i64>> {
+    let (op, x, y) = match e.kind() {
+        ExprKind::Binary(op, x, y) => (op, x, y),
+        ExprKind::Var(_) | ExprKind::Int(_) => return Some(BTreeSet::new()),
+        _ => return None,
+    };
+    let mut all = turns(x, v, n)?;
+    all.append(&mut turns(y, v, n)?);
+    match op {
+        BinOp::Add | BinOp::Sub | BinOp::Mul => return Some(all),
+        BinOp::Min | BinOp::Max => {}
+        _ => return None,
+    }
+    let difference = x.clone() - y.clone();
+    let at = |k: i64| {
+        let here = Subst::vars([(v.clone(), Expr::int(k, v.dtype()))]).expr(&difference);
+        simplify(&here, &Ranges::default()).as_int()
+    };
+    let starts: Vec<i64> = [0].into_iter().chain(all.iter().copied()).collect();
+    let ends = starts.iter().skip(1).copied().chain([n]);
+    for (from, to) in starts.iter().zip(ends) {
+        let (first, last) = (at(*from)?, at(to - 1)?);
+        if first.signum() * last.signum() < 0 {
+            // The first place at which the sign is another one, or the difference is zero.
+            let steps = (to - 1 - from).checked_mul(first.checked_abs()?)?;
+            let rise = last.checked_sub(first)?.checked_abs()?;
+            all.insert(from + (steps + rise - 1) / rise);
+        }
+    }
+    Some(all)
+}

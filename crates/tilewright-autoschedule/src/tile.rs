@@ -1,0 +1,597 @@
+//! The choice of a register tile, by a written cost model.
+//!
+//! A tile is `rows` values along one axis times `width` values along another, the *vector* axis,
+//! which only the *vector operand* moves along; the other operand is *broadcast*. Its sums stay in
+//! registers while the reduction runs:
+//!
+//! ```text
+//! for each step of the reduction:
+//!     load the vectors of one operand                 width / lanes registers
+//!     for each row:
+//!         broadcast one value of the other operand    one register
+//!         sums[row] += value * vectors                rows * width / lanes registers
+//! ```
+//!
+//! Where each channel has a window of its own (a convolution in groups of one channel), both operands
+//! move along the vector axis: then the other operand is read in vectors, too, `n` of them for each row.
+//! Where rows move the vector operand alone, its vectors are read for each row, and the broadcast
+//! value serves all of them.
+//!
+//! The price of a tile of `r` rows and `n` vectors, in cycles, with `k` steps, of `l` loads each (`r + n`
+//! of a product):
+//!
+//! ```text
+//! step  = max(r * n * fma, l * load, latency, (r * n + l + COUNT / u) * issue) + lines * line + turn / i
+//! price = k * step + r * n * store (contiguous) or r * width * scatter (not) + tile
+//! ```
+//!
+//! where `fma` and the others are the constants of the target ([`tilewright_target::Costs`]), `u` steps
+//! are unrolled, the innermost loop of several has `i`, and `lines` counts the cache lines that a step of
+//! the reduction reads and the one before did not: rows that lie beside one another share theirs, and so do steps; of operands that
+//! stay in the first cache none counts. The price of a contraction is that of all its tiles, ragged
+//! ones included, plus `pack` for each cell that is packed at run time. Of an open number of rows, what
+//! is left over runs in tiles of fewer rows ([`Tile::remainders`]). So padded work, the number of tiles
+//! and bytes streamed all count, and a ragged size takes the tile that wastes least: 66 columns of few
+//! steps are 3 tiles of 24 rather than 5 of 16. What is left over of the columns takes the vectors that
+//! it needs: 13 vectors are 4 tiles of 3 and one of 1. Columns that are left over of whole vectors may
+//! be vectors along the reduction instead (`columns`), at the price of such a tile of `r` rows and `m`
+//! columns, with `k` steps of which `l` make a vector:
+//!
+//! ```text
+//! step  = max(r * m * fma, (r + m) * load, latency, (r * m + r + m + COUNT) * issue) + r * line
+//! price = k / l * step + k % l * r * m + r * m * (lanes + scatter) + tile
+//! ```
+
+use tilewright_ir::linear::gcd;
+use tilewright_ir::{Expr, IterKind};
+use tilewright_target::Target;
+
+use crate::contraction::Contraction;
+
+/// How many steps of a reduction run between two of its branches, where that many do.
+const UNROLL: i64 = 4;
+/// Steps of an innermost loop from which on a core does not foresee its end.
+const FORESEEN: i64 = 5;
+/// Rows that lie far from one another whose next lines a core reads ahead.
+const FOLLOWED: f64 = 8.0;
+/// Bytes from which on rows lie far from one another.
+const FAR: i64 = PAGE_BYTES / 4;
+/// Instructions that count a step, or several that are unrolled.
+const COUNT: f64 = 3.0;
+/// Instructions that a core has begun and not finished, on processors of today at least.
+const IN_FLIGHT: f64 = 320.0;
+/// Bytes of a page, in which the place of a line says in which set of the first cache it is.
+const PAGE_BYTES: i64 = 4096;
+/// Bytes of a cache line.
+pub(crate) const LINE_BYTES: f64 = 64.0;
+/// Lanes of the shortest vector.
+pub(crate) const FEWEST: i64 = 4;
+
+/// How the vectors of the vector operand are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From where they lie, one beside the other.
+    Direct,
+    /// From a copy in the order of the tiles; the axis of the buffer that is split is given.
+    Packed {
+        /// The axis.
+        axis: usize,
+    },
+}
+
+/// A register tile.
+#[derive(Clone, Copy, Debug)]
+pub struct Tile {
+    /// The axis of the rows, where there is one.
+    pub row_axis: Option<usize>,
+    /// How many rows.
+    pub rows: i64,
+    /// The vector axis.
+    pub vector_axis: usize,
+    /// How many values along it.
+    pub width: i64,
+    /// How many vectors these are.
+    pub vectors: i64,
+    /// The operand that moves along the vector axis.
+    pub vector: usize,
+    /// How it is read.
+    pub source: Source,
+    /// The axis of the reduction along which the columns that are left over are computed in vectors;
+    /// `None` where they are a tile like others (`columns`).
+    pub along: Option<usize>,
+    /// The estimated cycles of the whole contraction.
+    pub price: f64,
+}
+
+impl Tile {
+    /// The rows of the tiles in which an open number of rows that is left over runs, fewer than a
+    /// tile has: powers of two, each at most once, the largest first.
+    pub fn remainders(&self) -> Vec<i64> {
+        let powers = std::iter::successors(Some(1i64), |n| n.checked_mul(2));
+        let mut all: Vec<i64> = powers.take_while(|n| *n < self.rows).collect();
+        all.reverse();
+        all
+    }
+
+    /// Its sizes and axes, for people.
+    pub fn text(&self, c: &Contraction) -> String {
+        let name = |k: usize| c.axes[k].var.name();
+        let rows =
+            self.row_axis.map_or(String::new(), |r| format!("{} of `{}` by ", self.rows, name(r)));
+        format!("tiles of {rows}{} of `{}`", self.width, name(self.vector_axis))
+    }
+
+    /// How many whole tiles there are along the vector axis, and how many values are left over. Where
+    /// there are fewer values than a tile has, they are one that is left over. Of an open axis, for
+    /// decisions: any number may be left over, half of a tile on average.
+    pub fn columns(&self, c: &Contraction) -> (i64, i64) {
+        let axis = &c.axes[self.vector_axis];
+        match axis.is_open() {
+            true => ((axis.extent / self.width).max(1), (self.width / 2).max(1)),
+            false => (axis.extent / self.width, axis.extent % self.width),
+        }
+    }
+
+    /// The axis of the vector operand along which its copy is taken apart into tiles, where there is one.
+    pub fn packed(&self) -> Option<usize> {
+        match self.source {
+            Source::Packed { axis } => Some(axis),
+            Source::Direct => None,
+        }
+    }
+
+    /// The axes of the vector operand that both operands move along, in other tiles.
+    pub fn batch(&self, c: &Contraction) -> Vec<usize> {
+        let other = &c.operands[1 - self.vector];
+        let is_batch = |index: &Expr| {
+            c.axes.iter().zip(&other.steps).any(|(a, step)| {
+                a.kind == IterKind::Spatial && *step != 0 && index.as_var() == Some(&a.var)
+            })
+        };
+        let indices = c.operands[self.vector].indices.iter().enumerate();
+        let batch = indices.filter(|(d, index)| self.packed() != Some(*d) && is_batch(index));
+        batch.map(|(d, _)| d).collect()
+    }
+
+    /// How many columns are left over of whole vectors.
+    pub fn narrow(&self, c: &Contraction, lanes: i64) -> i64 {
+        c.axes[self.vector_axis].extent % lanes
+    }
+
+    /// Whether vectors are read where they lie beyond the last value of the axis, in rows that are made
+    /// longer for it ([`Contraction::stretched`]). What comes of that is not stored.
+    pub fn beyond(&self, c: &Contraction) -> bool {
+        self.source == Source::Direct && !self.both(c) && self.columns(c).1 > 0
+    }
+
+    /// Whether the last tile has as many lanes as there are values left: both operands are read in
+    /// vectors where they lie, with few values or whole vectors of them behind whole tiles.
+    pub fn exact(&self, c: &Contraction) -> bool {
+        let (whole, rest) = self.columns(c);
+        let lanes = self.width / self.vectors;
+        // LLVM takes vectors of other sizes apart.
+        let vector = rest >= FEWEST && (rest as u64).is_power_of_two();
+        let fits = rest > 0 && (rest % lanes == 0 || rest < lanes && vector);
+        let alone = c.axes[self.vector_axis].iters.len() == 1;
+        let direct = self.source == Source::Direct && c.out[self.vector_axis] == Some(1);
+        self.both(c) && c.group.is_none() && direct && alone && whole > 0 && fits
+    }
+
+    /// Whether the vector axis ends inside of a tile, and is not padded.
+    pub fn guarded(&self, c: &Contraction) -> bool {
+        self.beyond(c) || self.along.is_some() || self.exact(c)
+    }
+
+    /// Whether both operands are read in vectors.
+    pub fn both(&self, c: &Contraction) -> bool {
+        c.operands[1 - self.vector].steps[self.vector_axis] != 0
+    }
+
+    /// How many steps of the reduction run between two branches of its innermost loop.
+    ///
+    /// Several take fewer instructions each, which counts where a core shares its front end with
+    /// another thread. A loop of few steps stays one: LLVM would take apart all around it, too. So
+    /// does one whose steps read the same cells for different rows or vectors, as the window of a
+    /// convolution does: LLVM would keep each of these for the steps that follow, and the sums no
+    /// longer in registers (measured: windows of 4 to 27 cells, where four steps between branches
+    /// take up to twice as long as one).
+    pub fn unrolled(&self, c: &Contraction) -> i64 {
+        let Some(&innermost) = c.reduction(self.vector).last() else { return 1 };
+        if c.axes[innermost].extent <= 2 * UNROLL {
+            return 1;
+        }
+        if self.both(c) {
+            return 1;
+        }
+        // Along each operand: by how much a step moves, and how far apart what it reads lies.
+        let [vector, broadcast] = [self.vector, 1 - self.vector].map(|o| &c.operands[o].steps);
+        let apart = vector[self.vector_axis] * (self.width / self.vectors);
+        let across = (vector[innermost], apart, self.vectors);
+        let down = self.row_axis.map(|r| (broadcast[innermost], broadcast[r], self.rows));
+        let shared = |(step, apart, count): (i64, i64, i64)| {
+            (1..UNROLL).map(|n| n * step.abs()).any(|moved| {
+                apart != 0
+                    && moved % apart.abs() == 0
+                    && (1..count).contains(&(moved / apart.abs()))
+            })
+        };
+        // What is packed lies in the order in which it is read.
+        let across = Some(across).filter(|_| self.source == Source::Direct);
+        match across.into_iter().chain(down).any(shared) {
+            true => 1,
+            false => UNROLL,
+        }
+    }
+}
+
+/// The estimated cycles of a contraction in a tile that was chosen for it, at the costs of a target.
+pub(crate) fn cycles(c: &Contraction, target: &Target, t: &Tile) -> f64 {
+    // A tile that was made has a price, whatever the constants.
+    let (work, pack) = price(c, target, t).unwrap_or((t.price, 0.0));
+    work + pack
+}
+
+/// How many rows have their partial sums of some columns in registers at once; none where they do not
+/// fit.
+pub(crate) fn rows_at_once(rows: i64, columns: i64, registers: i64) -> Option<i64> {
+    // The vectors of the columns stay for all rows, and one of a row for all columns.
+    let most = (registers - columns - 1) / columns;
+    let parts = (most > 0).then(|| (rows as u64).div_ceil(most as u64))?;
+    Some((rows as u64).div_ceil(parts) as i64)
+}
+
+/// The estimated cycles of a contraction in these tiles, and of what is packed in a run; `None` where
+/// registers do not hold the columns that are left over.
+pub(crate) fn price(c: &Contraction, target: &Target, t: &Tile) -> Option<(f64, f64)> {
+    let price = Pricing::of(c, target, t);
+    let spatial = c.axes_where(IterKind::Spatial, |k| k != t.vector_axis && Some(k) != t.row_axis);
+    let (longer, packed) = (price.longer(), price.packed());
+    let all = c.count(&spatial) as f64 * price.strips()?;
+    Some((all + price.regrouped() + longer, packed))
+}
+
+/// A contraction in tiles, with what is the same for all of them.
+struct Pricing<'a> {
+    c: &'a Contraction,
+    target: &'a Target,
+    t: &'a Tile,
+    lanes: i64,
+    /// The axes of the reduction, and its steps.
+    reduce: Vec<usize>,
+    steps: f64,
+    /// What the next line of a vector of a packed operand takes.
+    panel: f64,
+    /// Instructions of a step that count it.
+    count: f64,
+    /// What a step takes of leaving the innermost loop, whose branch is taken in all steps but the last.
+    turn: f64,
+    /// Whether both operands are in the first cache, whichever line is read.
+    near: bool,
+    /// The part of the tiles that bring rows, and columns, to the first cache.
+    firsts: [f64; 2],
+}
+
+impl<'a> Pricing<'a> {
+    fn of(c: &'a Contraction, target: &'a Target, t: &'a Tile) -> Self {
+        let costs = &target.costs;
+        let lanes = target.vectors.lanes(c.bytes);
+        let reduce = c.axes_where(IterKind::Reduce, |_| true);
+        let steps = c.count(&reduce) as f64;
+        let panel = (steps * t.width as f64) as usize * c.bytes;
+        // A panel that is used once comes from where the operand lies, another one from where it stays meanwhile.
+        let moves = |k: usize| c.operands[t.vector].steps[k] != 0;
+        let again = c.count(&c.axes_where(IterKind::Spatial, |k| !moves(k))) > t.rows;
+        let far = match again {
+            true => panel > target.caches.l2,
+            false => c.size(t.vector) > target.caches.l2 as i64,
+        };
+        let line = match t.source {
+            Source::Packed { .. } if far => costs.panel_far,
+            Source::Packed { .. } if panel > target.caches.l1 => costs.panel_second,
+            _ => 0.0,
+        };
+        let turn = c.reduction(t.vector).last().map_or(0.0, |k| match c.axes[*k].extent {
+            // Steps of groups of small integers are other ones, for which this was not measured.
+            n @ FORESEEN.. if (n as f64) < steps && c.group.is_none() => costs.turn / n as f64,
+            _ => 0.0,
+        });
+        let mut price = Pricing {
+            c,
+            target,
+            t,
+            lanes,
+            reduce,
+            steps,
+            panel: line * lines(c, lanes),
+            count: COUNT / t.unrolled(c) as f64,
+            turn,
+            near: [0, 1].iter().all(|o| c.size(*o) <= target.caches.l1 as i64 / 4),
+            firsts: [1.0; 2],
+        };
+        price.firsts = price.firsts();
+        price
+    }
+
+    /// A tile of so many rows and vectors.
+    fn tile(&self, rows: i64, vectors: i64) -> f64 {
+        if rows == 0 {
+            return 0.0;
+        }
+        let (c, t, costs) = (self.c, self.t, &self.target.costs);
+        let new_lines = self.new_lines(rows, vectors * self.lanes);
+        let (rows, width, vectors) = (rows as f64, (vectors * self.lanes) as f64, vectors as f64);
+        let moves = |operand: usize, axis: Option<usize>, count: f64| {
+            if axis.is_some_and(|k| c.operands[operand].steps[k] != 0) { count } else { 1.0 }
+        };
+        let read = |operand: usize| {
+            moves(operand, t.row_axis, rows) * moves(operand, Some(t.vector_axis), vectors)
+        };
+        let (work, loads) = (rows * vectors, read(0) + read(1));
+        // What is used once is an operand of the arithmetic.
+        let once = |o: usize| {
+            let is_vector = c.operands[o].steps[t.vector_axis] != 0;
+            read(o) == work && (is_vector || self.target.vectors.broadcasts)
+        };
+        let folded = if once(0) || once(1) { work } else { 0.0 };
+        let instructions = work + self.count + loads - folded;
+        // The next tiles begin while short ones run: then their sums do not wait for one another, and what
+        // is left of a tile beside its steps is done meanwhile.
+        let begun = IN_FLIGHT / (self.steps * instructions);
+        let step = step(self.target, work, loads, instructions, costs.latency / begun.max(1.0));
+        let step = step + new_lines * costs.line + self.panel * vectors + self.turn;
+        let alone = if t.both(c) { 1.0 } else { (1.0 - begun).max(0.0) };
+        let store = match c.out[t.vector_axis] {
+            Some(1) => (work * costs.store * alone).max(work * costs.issue),
+            _ => rows * width * costs.scatter,
+        };
+        self.steps * step + store + costs.tile * alone
+    }
+
+    /// The lines that a step reads of operands that lie as they are, and the one before did not.
+    fn new_lines(&self, rows: i64, width: i64) -> f64 {
+        let t = self.t;
+        if self.near {
+            return 0.0;
+        }
+        if let Some(lines) = self.windows(rows, width) {
+            return lines;
+        }
+        let [first_of_rows, first_of_columns] = self.firsts;
+        let columns = match t.source {
+            Source::Packed { .. } => 0.0,
+            Source::Direct => first_of_columns * lines(self.c, width) * self.fresh(t.vector, width),
+        };
+        first_of_rows * self.lines_of_rows(1 - t.vector, rows as f64) + columns
+    }
+
+    /// All tiles of rows of so many vectors.
+    fn strip(&self, vectors: i64) -> f64 {
+        let (c, t) = (self.c, self.t);
+        let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
+        match t.row_axis.is_some_and(|r| c.axes[r].is_open()) {
+            false => {
+                (m / t.rows) as f64 * self.tile(t.rows, vectors) + self.tile(m % t.rows, vectors)
+            }
+            // Any number of rows may be left over: on average, each tile of them runs every second time.
+            true => {
+                let left = t.remainders();
+                let (rows, half) = (left.iter().sum::<i64>() as f64 / 2.0, 0.5);
+                let full = (m as f64 - rows).max(0.0) / t.rows as f64;
+                let left = left.into_iter().map(|rows| self.tile(rows, vectors)).sum::<f64>();
+                full * self.tile(t.rows, vectors) + half * left
+            }
+        }
+    }
+
+    /// All tiles of columns. What is left over of these takes the vectors that it needs.
+    fn strips(&self) -> Option<f64> {
+        let (c, t) = (self.c, self.t);
+        let (whole, left) = t.columns(c);
+        let last = match (self.vectors_left(), t.along) {
+            (0, _) => 0.0,
+            (rest, None) => self.strip(rest),
+            (1, Some(along)) => self.narrow(along)?,
+            (_, Some(along)) => self.strip(left / self.lanes) + self.narrow(along)?,
+        };
+        Some(whole as f64 * self.strip(t.vectors) + last)
+    }
+
+    /// How many vectors the columns take that whole tiles leave over.
+    fn vectors_left(&self) -> i64 {
+        let (_, left) = self.t.columns(self.c);
+        (left as u64).div_ceil(self.lanes as u64) as i64
+    }
+
+    /// What an operand costs that is copied in a run.
+    fn copy(&self, operand: usize) -> f64 {
+        let bytes = self.c.operands[operand].buffer.dtype().bytes();
+        self.c.size(operand) as f64 / bytes as f64 * self.target.costs.pack
+    }
+
+    /// What is packed in a run.
+    fn packed(&self) -> f64 {
+        match self.t.source {
+            Source::Packed { .. } if !self.c.operands[self.t.vector].free => {
+                self.copy(self.t.vector)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The operand that is the same in all lanes, where its groups do not lie beside one another.
+    fn regrouped(&self) -> f64 {
+        let at = 1 - self.t.vector;
+        let other = &self.c.operands[at];
+        match &self.c.group {
+            Some(group) if !other.free && !group.lies_so(at, other) => self.copy(at),
+            _ => 0.0,
+        }
+    }
+
+    /// Longer rows, which have more cells to compute.
+    fn longer(&self) -> f64 {
+        let (c, t) = (self.c, self.t);
+        if !t.beyond(c) {
+            return 0.0;
+        }
+        let to = ((t.columns(c).0 + i64::from(self.vectors_left() > 0)) * t.width) as f64;
+        let cells = c.size(t.vector) / c.operands[t.vector].buffer.dtype().bytes() as i64;
+        (to / c.axes[t.vector_axis].extent as f64 - 1.0) * cells as f64 * self.target.costs.pack
+    }
+
+    /// The part of the tiles that bring rows and columns of their operands to the first cache, where the others find
+    /// them there: tiles of the same columns follow one another.
+    fn firsts(&self) -> [f64; 2] {
+        let (c, t) = (self.c, self.t);
+        let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
+        let width = t.width.min(c.axes[t.vector_axis].extent);
+        let fits = |cells: i64| {
+            c.count(&self.reduce) * cells * c.bytes as i64 <= self.target.caches.l1 as i64 / 2
+        };
+        let apart = |o: usize| {
+            let others = |k: usize| k != t.vector_axis && Some(k) != t.row_axis;
+            c.count(&c.axes_where(IterKind::Spatial, |k| others(k) && c.operands[o].steps[k] == 0))
+        };
+        let (whole, left) = t.columns(c);
+        let strips = (whole + left.min(1)).max(1) * apart(1 - t.vector);
+        let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
+        let first = |of: i64, stays: bool| if stays { 1.0 / of as f64 } else { 1.0 };
+        [first(strips, fits(rows + width)), first(tiles_of_rows, fits(t.rows + width))]
+    }
+
+    /// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;
+    /// `None` where registers do not hold their sums.
+    fn narrow(&self, along: usize) -> Option<f64> {
+        let Pricing { c, target, t, lanes, .. } = *self;
+        let costs = &target.costs;
+        let columns = t.narrow(c, lanes);
+        let m = t.row_axis.map_or(1, |r| c.axes[r].extent);
+        let few = rows_at_once(t.rows.min(m), columns, target.vectors.registers as i64)?;
+        let others = (c.count(&self.reduce) / c.axes[along].extent) as f64;
+        let (whole, left) = (c.axes[along].extent / lanes, c.axes[along].extent % lanes);
+        let lines = lines(c, lanes) * costs.line;
+        let tile = |rows: i64| {
+            if rows == 0 {
+                return 0.0;
+            }
+            let (work, loads) = ((rows * columns) as f64, (rows + columns) as f64);
+            let step = step(target, work, loads, work + loads + COUNT, costs.latency);
+            let step = step + rows as f64 * lines;
+            let single = work * costs.fma.max(2.0 * costs.load);
+            others * (whole as f64 * step + left as f64 * single)
+                + work * (costs.lanes + costs.scatter)
+                + costs.tile
+        };
+        Some((m / few) as f64 * tile(few) + tile(m % few))
+    }
+
+    /// How many new lines a step reads of operands that lie as they are, of which one is used by all rows;
+    /// `None` where both are used again. Steps of a window read what other rows read before.
+    fn windows(&self, rows: i64, width: i64) -> Option<f64> {
+        let (c, t) = (self.c, self.t);
+        let data = [0, 1].into_iter().find(|o| {
+            let moves = |k: usize| c.operands[*o].steps[k] != 0;
+            moves(t.vector_axis) && t.row_axis.is_some_and(moves)
+        })?;
+        let steps = &c.operands[data].steps;
+        let row = t.row_axis.map_or(0, |r| steps[r]);
+        let lines = lines(c, width);
+        // Along one axis of the window a tile has several rows, along others the next tiles are.
+        let share = |k: &usize| {
+            let n = c.axes[*k].extent;
+            let spatial = c.axes_where(IterKind::Spatial, |a| {
+                a != t.vector_axis && steps[a] != 0 && steps[*k] != 0 && steps[a] % steps[*k] == 0
+            });
+            let stride =
+                spatial.iter().map(|a| (steps[*a] / steps[*k]).abs()).filter(|s| *s < n).min();
+            match stride {
+                None => 1.0,
+                Some(_) if row != 0 && row % steps[*k] == 0 && (row / steps[*k]).abs() < n => {
+                    let last = (row / steps[*k]).abs() * (rows - 1) + n;
+                    last.min(n * rows) as f64 / (n * rows) as f64
+                }
+                Some(stride) => stride as f64 / n as f64,
+            }
+        };
+        Some(rows as f64 * lines * self.reduce.iter().map(share).product::<f64>())
+    }
+
+    /// How many lines of an operand a step of the reduction reads for some rows, without those that the
+    /// step before has read and the first cache still holds.
+    fn lines_of_rows(&self, operand: usize, rows: f64) -> f64 {
+        let (c, target) = (self.c, self.target);
+        let step = self.t.row_axis.map_or(0, |r| c.operands[operand].steps[r]);
+        let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
+        let lines = 1.0 + (rows - 1.0) * apart;
+        match lines <= together(step.abs() * c.bytes as i64, target) {
+            true => {
+                let fresh = self.fresh(operand, 1) * self.jump(operand);
+                // Beyond so many rows that lie far from one another, lines are not read ahead.
+                let bytes = step.abs() * c.bytes as i64;
+                let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
+                let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
+                (lines + far) * fresh
+            }
+            false => lines,
+        }
+    }
+
+    /// The steps by which the axes of the reduction move an operand, each with how many steps of this length follow
+    /// one another, those of other axes that go on where it ends among them.
+    fn runs(&self, operand: usize) -> Vec<(i64, i64)> {
+        let (c, reduce) = (self.c, &self.reduce);
+        let step = |k: usize| c.operands[operand].steps[k].abs();
+        let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
+        let run = |k: &usize| {
+            let mut run = c.axes[*k].extent;
+            let goes_on =
+                |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
+            while let Some(next) = goes_on(run) {
+                run *= c.axes[*next].extent;
+            }
+            (step(*k), run)
+        };
+        reduce.iter().filter(moves).map(run).collect()
+    }
+
+    /// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it
+    /// moves that moves the least, with those that go on where it ends.
+    fn fresh(&self, operand: usize, width: i64) -> f64 {
+        let cells = (LINE_BYTES / self.c.bytes as f64).max(width as f64);
+        let part = |(step, run): (i64, i64)| (step as f64 / cells).max(1.0 / run as f64).min(1.0);
+        self.runs(operand).into_iter().map(part).fold(1.0, f64::min)
+    }
+
+    /// How much longer than others a new line takes: where the reduction leaves lines before their end, it comes to
+    /// lines that are far apart, which count where the first cache does not hold the operand.
+    fn jump(&self, operand: usize) -> f64 {
+        let (c, target) = (self.c, self.target);
+        let nearest = self.runs(operand).into_iter().min();
+        let cells = (LINE_BYTES / c.bytes as f64) as i64;
+        let ends = nearest.is_some_and(|(step, run)| step.saturating_mul(run) < cells);
+        match ends && c.size(operand) > target.caches.l1 as i64 {
+            true => target.costs.line_apart / target.costs.line,
+            false => 1.0,
+        }
+    }
+}
+
+/// A step of a tile by its arithmetic, its loads and its instructions, whichever takes longest.
+fn step(target: &Target, work: f64, loads: f64, instructions: f64, latency: f64) -> f64 {
+    let costs = &target.costs;
+    let issue = instructions * costs.issue;
+    (work * costs.fma).max(loads * costs.load).max(latency).max(issue)
+}
+
+/// How many cache lines so many cells of a contraction take.
+fn lines(c: &Contraction, cells: i64) -> f64 {
+    (cells as usize * c.bytes) as f64 / LINE_BYTES
+}
+
+/// How many lines that lie so many bytes apart the first cache holds: places a page apart share a set, which
+/// holds one line of each page that fits.
+fn together(bytes: i64, target: &Target) -> f64 {
+    let page = i128::from(PAGE_BYTES);
+    let places = (page / gcd(i128::from(bytes), page)) as f64;
+    places.min(PAGE_BYTES as f64 / LINE_BYTES) * (target.caches.l1 as i64 / PAGE_BYTES) as f64
+}

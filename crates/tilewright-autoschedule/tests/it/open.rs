@@ -1,0 +1,200 @@
+//! Contractions and reductions of open sizes: every operator and element type gets the loops that fixed sizes
+//! get, and the same results at sizes around those of tiles.
+
+use tilewright_autoschedule::{UNTILED, contractions, others};
+use tilewright_interp::run_module;
+use tilewright_ir::control::NEEDS_ELEMENTS;
+use tilewright_ir::visit::{Subst, Visit, walk_stmt};
+use tilewright_ir::{
+    Attr, BinOp, DType, Dim, Expr, ExprKind, Fold, Module, Remarks, Stmt, StmtKind, Tensor,
+    TensorFunc, Var,
+};
+use tilewright_ops::Operand;
+use tilewright_ops::contraction::{Conv, conv, matmul};
+use tilewright_ops::reduce::{Reduction, reduce};
+use tilewright_target::Target;
+use tilewright_transform::lower;
+
+use crate::reductions::targets;
+
+/// Small whole numbers for the arguments of a function at a size, in an order without a period.
+fn inputs(func: &TensorFunc, size: i64) -> Vec<Tensor> {
+    let mut seed = 7u64;
+    let sizes = func.sizes().into_iter().map(|v| (v.clone(), Expr::int(size, v.dtype())));
+    let mut fill = Subst::vars(sizes);
+    let mut buffers: Vec<_> = func.buffers().cloned().collect();
+    buffers.pop();
+    let all = buffers.iter().map(|b| {
+        let extent = |d: &Expr| fill.expr(d).as_int().expect("an extent") as usize;
+        let shape: Vec<usize> = b.shape.iter().map(extent).collect();
+        let mut next = |_| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as i64 % 5 - 2
+        };
+        let values: Vec<i64> = (0..shape.iter().product()).map(&mut next).collect();
+        let doubles: Vec<f64> = values.iter().map(|v| *v as f64).collect();
+        let floats: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+        let bytes = values.iter().flat_map(|v| half(*v).to_le_bytes());
+        match b.dtype() {
+            DType::F64 => Tensor::from_slice(&shape, &doubles),
+            DType::F32 => Tensor::from_slice(&shape, &floats),
+            dtype => Tensor::from_bytes(dtype, &shape, &bytes.collect::<Vec<u8>>()),
+        }
+        .expect("a tensor")
+    });
+    all.collect()
+}
+
+/// The bits of a small whole number in 16-bit floats.
+fn half(value: i64) -> u16 {
+    let size = match value.abs() {
+        0 => 0,
+        1 => 0x3c00,
+        _ => 0x4000,
+    };
+    if value < 0 { size | 0x8000 } else { size }
+}
+
+fn run(func: &TensorFunc, inputs: &[Tensor]) -> Tensor {
+    let mut module = Module::new();
+    module.insert("main", func.clone());
+    let mut out = run_module(&module, "main", inputs).unwrap_or_else(|e| panic!("{}", e.render()));
+    out.swap_remove(0)
+}
+
+/// A function as the pipeline schedules it; nothing is refused, and every contraction has tiles.
+fn scheduled(what: &str, func: &TensorFunc, target: &Target) -> TensorFunc {
+    let mut func = func.clone();
+    func.attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
+    let mut module = Module::new();
+    module.insert("main", func);
+    let mut why = Remarks::new();
+    let (tiled, _) = contractions(&module, target, &mut why).expect("a schedule");
+    let tiled = tiled.tensor("main").expect("a function");
+    let made = others(tiled, target, &mut why).expect("a schedule");
+    assert!(why.is_empty(), "{what} for {}: {}", target.cpu, why[0].render());
+    assert!(!made.attrs.contains_key(UNTILED), "{what}");
+    made
+}
+
+/// Counts the products that are added up in vectors, and one by one.
+#[derive(Default)]
+struct Products {
+    vectors: usize,
+    single: usize,
+}
+
+impl Visit for Products {
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::Store { value, .. } = s.kind()
+            && let ExprKind::Binary(BinOp::Add, _, product) = value.kind()
+            && product.any(|e| {
+                matches!(e.kind(), ExprKind::Binary(BinOp::Mul, a, b)
+                if e.dtype().is_float() && [a, b].iter().all(|x| x.loads_from(|_| true)))
+            })
+        {
+            match value.dtype().lanes {
+                1 => self.single += 1,
+                _ => self.vectors += 1,
+            }
+        }
+        walk_stmt(self, s);
+    }
+}
+
+/// Schedules a function for every machine, and runs it at sizes; its products are vectors where they are
+/// `tiled`.
+fn check(what: &str, func: &TensorFunc, tiled: bool, sizes: &[i64]) {
+    for target in &targets() {
+        let made = scheduled(what, func, target);
+        let lowered = lower(&made).expect("lowers");
+        let mut products = Products::default();
+        products.stmt(&lowered.body);
+        let none = products.single == 0 && products.vectors > 0;
+        assert!(none || !tiled, "{what} for {}: {} scalar products", target.cpu, products.single);
+        for size in sizes {
+            let inputs = inputs(func, *size);
+            let (found, expected) = (run(&lowered, &inputs), run(func, &inputs));
+            assert_eq!(found.shape(), expected.shape(), "{what} at {size}");
+            for i in 0..found.len() {
+                let (x, y) = (found.get_f64(i), expected.get_f64(i));
+                let near = (x - y).abs() <= 1e-6 * (1.0 + y.abs());
+                assert!(near, "{what} for {} at {size}: element {i} is {x}, not {y}", target.cpu);
+            }
+        }
+    }
+}
+
+/// An open size, or a number in its place.
+fn size(name: &str, open: bool) -> Dim {
+    if open { Dim::open(&Var::index(name)) } else { Dim::from(21) }
+}
+
+const SIZES: [i64; 6] = [1, 2, 5, 8, 16, 21];
+
+#[test]
+fn products_of_every_type_have_tiles() {
+    for dtype in [DType::F32, DType::F64, DType::F16] {
+        // Columns of whole vectors, of one column more, and fewer than a vector's and a half.
+        for columns in [48usize, 33, 23] {
+            for open in [false, true] {
+                let n = size("n", open);
+                let a = Operand::new(&[n, 9.into()], dtype);
+                let b = Operand::new(&[Dim::from(9), columns.into()], dtype);
+                let f = matmul(&a, &b).expect("a product");
+                let sizes = if open { &SIZES[..] } else { &[21] };
+                check(&format!("{dtype} {n} x 9 x {columns}"), &f, true, sizes);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_open_reductions_and_columns_have_tiles() {
+    let (n, m) = (size("n", true), size("m", true));
+    for (k, columns) in [(n, Dim::from(40)), (Dim::from(24), n)] {
+        let a = Operand::f32(&[2.into(), m, k]);
+        let b = Operand::f32(&[Dim::from(2), k, columns]);
+        let f = matmul(&a, &b).expect("a product");
+        check(&format!("{m} x {k} x {columns}"), &f, true, &SIZES);
+    }
+}
+
+#[test]
+fn convolutions_of_open_images_have_vectors() {
+    // Channels in and out, groups, window, stride, dilation.
+    let cases = [
+        (9, 33, 1, 3, 1, 1),
+        (7, 40, 1, 1, 1, 1),
+        (16, 17, 1, 3, 2, 1),
+        (6, 20, 1, 5, 1, 2),
+        (12, 12, 12, 3, 1, 1),
+        (12, 12, 12, 5, 2, 1),
+        (12, 36, 2, 3, 1, 1),
+    ];
+    for (from, to, groups, window, stride, dilation) in cases {
+        let image = [size("b", true), from.into(), size("h", true), size("w", true)];
+        let weight = [to, from / groups, window, window];
+        let mut c = Conv::new(Operand::f32(&image), Operand::f32(&weight));
+        c.groups = groups;
+        c.strides = vec![stride; 2];
+        c.dilations = vec![dilation; 2];
+        c.pads_begin = vec![window / 2 * dilation; 2];
+        c.pads_end = c.pads_begin.clone();
+        let f = conv(&c).expect("a convolution");
+        let what = format!("{from} to {to} in {groups}, window {window}, {stride}, {dilation}");
+        check(&what, &f, false, &[1, 2, 9, 13]);
+    }
+}
+
+#[test]
+fn reductions_over_open_axes_have_vectors() {
+    let shape = [size("b", true), 5.into(), size("h", true), size("w", true)];
+    let x = Operand::f32(&shape);
+    for axes in [&[3][..], &[2, 3], &[0, 2, 3], &[1], &[2], &[0]] {
+        for op in [Reduction::Sum, Reduction::Max, Reduction::Mean] {
+            let f = reduce(op, &x, axes, false).expect("a reduction");
+            check(&format!("{op:?} over {axes:?}"), &f, false, &[1, 3, 8, 21]);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Constants that functions make of constants, when a module is compiled: that may need a compilation of
+//! its own.
+
+use tilewright_graph::fold::interpret;
+use tilewright_ir::{Module, Result, Tensor, TensorFunc};
+
+use super::compile::compile;
+use super::options::Options;
+
+/// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
+const SMALL: usize = 1 << 18;
+
+/// Runs a function on constants: natively where that pays.
+pub(super) fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
+    if args.iter().map(|t| t.bytes().len()).sum::<usize>() < SMALL {
+        return interpret(func, args);
+    }
+    let mut module = Module::new();
+    module.insert("main", func.clone());
+    compile(&module, &Options::default())?.run(args)
+}

@@ -1,0 +1,61 @@
+//! What the command line and the tests need beyond the front door. It may change at any time.
+//!
+//! * [`load`], [`model_file`], [`sizes`]: files to modules, and the sizes that they leave open.
+//! * [`options`], [`pipeline`], [`compile`]: modules to native code, stage by stage.
+//! * [`assume`]: what functions assume, used before they are compiled.
+//! * [`passes`]: every pass by its name.
+//! * [`schedule_script`]: schedules written as scripts.
+//! * [`layout`]: how the tensors of a whole model lie in memory.
+//! * [`timings`], [`tune`], [`measuring`]: what that costs, by estimates and by measurements.
+//! * [`calibrate`], [`calibrated`]: the constants of the cost model, fitted to this machine, and kept.
+//! * [`winograd`]: convolutions by fewer products, within an error.
+//! * [`pricing`]: what a change of a model's sizes would save.
+//! * [`library`]: shared libraries with a C interface.
+//! * [`saved`], [`kept`]: compiled modules as files, which start without LLVM, and those of the cache.
+//! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
+//!
+//! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
+//! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
+//! [`codegen`], [`runtime`]; [`measured`] is the one for measurements.
+
+#![warn(missing_docs)]
+
+pub mod assume;
+pub mod calibrate;
+pub mod calibrated;
+mod checked;
+pub mod compare;
+pub mod compile;
+mod constants;
+mod derivations;
+mod file_state;
+pub mod kept;
+pub mod layout;
+pub mod library;
+pub mod load;
+pub mod measuring;
+pub mod model_file;
+pub mod options;
+pub mod passes;
+pub mod pipeline;
+pub mod pricing;
+mod probes;
+pub mod random;
+mod runs;
+pub mod saved;
+pub mod schedule_script;
+pub mod timings;
+pub mod tune;
+pub mod verify;
+pub mod whole;
+pub mod winograd;
+
+pub use compile::compile;
+pub use kept::compile_file;
+pub use load::{load, parse, print};
+pub use options::{IoLayout, LayoutPolicy, Options};
+pub use tilewright_graph::sizes::Sizes;
+pub use tilewright_ir::dim::SizeRange;
+pub use tilewright_ir::{DType, Error, Module, Result, Tensor};
+pub use tilewright_runtime::Executable;
+pub use tilewright_target::{OptLevel, Target};

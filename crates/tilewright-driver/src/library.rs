@@ -1,0 +1,85 @@
+//! Programs as shared libraries with a C interface.
+
+use std::ffi::OsStr;
+
+use tilewright_codegen::cache::ObjectCache;
+use tilewright_codegen::entry::Planned;
+use tilewright_codegen::library::{self, Built, Control, Library};
+use tilewright_codegen::llvm::Llvm;
+use tilewright_ir::{Error, Result};
+use tilewright_runtime::MemoryPlan;
+
+use super::compile::Program;
+use super::options::Options;
+
+/// The plan of a program that is one.
+///
+/// # Errors
+/// [`Error::Unsupported`] where there is control flow, which takes several; those of
+/// [`Planned::new`].
+pub fn plan(program: &Program) -> Result<Planned> {
+    match &program.control {
+        None => Planned::new(&program.plan),
+        Some(_) => Err(Error::unsupported(
+            "the model has control flow, or sizes that data decide: it is several plans",
+        )
+        .help("compile it to a shared library (.so)")),
+    }
+}
+
+/// A shared library of a program, whose symbols begin with `name`, and of its versions for some sizes.
+/// Programs that are linked with it ask for it by `soname`.
+///
+/// # Errors
+/// Those of [`Library::build`]; [`Error::Unsupported`] for versions where there is control flow, and for
+/// outputs that are lists.
+pub fn build(
+    name: &str,
+    soname: Option<&OsStr>,
+    program: &Program,
+    versions: &[Program],
+    options: &Options,
+) -> Result<Built> {
+    if program.control.is_some() && !versions.is_empty() {
+        return Err(Error::unsupported("--specialize for a model with control flow")
+            .help("leave it out: the library runs at every size"));
+    }
+    let target = options.target()?;
+    let funcs = program.functions()?;
+    let plans = versions.iter().map(plan).collect::<Result<Vec<_>>>()?;
+    let all = versions.iter().map(Program::functions).collect::<Result<Vec<_>>>()?;
+    let versions = plans.iter().zip(&all).map(|(plan, funcs)| library::Program { plan, funcs });
+    let versions: Vec<library::Program<'_>> = versions.collect();
+
+    let pieces = program.control.iter().flat_map(|c| &c.pieces);
+    let planned = pieces.clone().map(Planned::new).collect::<Result<Vec<_>>>()?;
+    let called = |piece: &MemoryPlan| -> Vec<_> {
+        let called = piece.functions();
+        funcs.iter().filter(|(name, _)| called.contains(name)).cloned().collect()
+    };
+    let own: Vec<Vec<_>> = pieces.map(called).collect();
+    let pieces = planned.iter().zip(&own).map(|(plan, funcs)| library::Program { plan, funcs });
+    let pieces: Vec<library::Program<'_>> = pieces.collect();
+    let control = program.control.as_ref();
+    let control = control.map(|c| Control { program: &c.program, pieces: &pieces });
+    let (plan, funcs) = match &control {
+        Some(control) => (library::signature(control.program)?, &[][..]),
+        None => (plan(program)?, &funcs[..]),
+    };
+    let library = Library {
+        name,
+        soname,
+        program: library::Program { plan: &plan, funcs },
+        versions: &versions,
+        control: control.as_ref(),
+        link: &options.link,
+        target: &target,
+    };
+    let llvm = Llvm::get()?;
+    options.with_code_options(|code| {
+        let cache = ObjectCache::of(code);
+        let built = library.build(llvm, &cache);
+        cache.tell_warnings(code);
+        built
+    })
+}

@@ -1,0 +1,96 @@
+//! Model files whose weights are read when something asks for them.
+//!
+//! A program of the model may be kept ([`super::kept`]): then nothing does.
+
+use std::fs::{File, Metadata};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use tilewright_ir::{Error, Result};
+use tilewright_onnx::Model;
+use tilewright_runtime::file;
+
+/// Files of fewer bytes are read at once.
+const LARGE: u64 = 1 << 20;
+
+/// The file of a model, open since the model was loaded.
+pub struct ModelFile {
+    path: PathBuf,
+    file: File,
+    state: Option<String>,
+    /// The model, of which weights may not be read yet.
+    head: Model,
+    whole: OnceLock<Box<Model>>,
+    is_read: bool,
+}
+
+impl ModelFile {
+    /// Opens a file and decodes it, of a large one all but its weights.
+    ///
+    /// # Errors
+    /// As [`Model::read`].
+    pub fn open(path: &Path) -> Result<ModelFile> {
+        let failed = |e: std::io::Error| Error::io(e.to_string()).context(path.display());
+        let file = file::open(path).map_err(|e| file::unreadable(path, &e))?;
+        let found = file.metadata().map_err(failed)?;
+        let state = content_state(&found);
+        let is_read = found.len() < LARGE || state.is_none();
+        let head = match is_read {
+            true => Model::read_file(&file, path)?,
+            false => Model::map_file(&file, path)?,
+        };
+        let whole = OnceLock::new();
+        Ok(ModelFile { path: path.to_owned(), file, state, head, whole, is_read })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The model, of whose weights nothing may be asked: what it says of its inputs and of the files
+    /// beside it.
+    pub fn head(&self) -> &Model {
+        &self.head
+    }
+
+    /// The model, which is read now where it was not.
+    ///
+    /// # Errors
+    /// As [`Model::read`], and [`Error::Io`] if the file has changed since it was opened.
+    pub fn model(&self) -> Result<&Model> {
+        if self.is_read {
+            return Ok(&self.head);
+        }
+        if let Some(model) = self.whole.get() {
+            return Ok(model);
+        }
+        let read = Model::read_file(&self.file, &self.path);
+        let now = self.file.metadata().ok().and_then(|found| content_state(&found));
+        if now != self.state {
+            let what = format!("`{}` has changed since it was loaded", self.path.display());
+            return Err(Error::io(what).help("load it again"));
+        }
+        let model = Box::new(read?);
+        Ok(self.whole.get_or_init(|| model))
+    }
+
+    /// Whether its path still leads to the file, as it was when it was opened.
+    pub fn is_current(&self) -> bool {
+        let now = self.path.metadata().ok().and_then(|found| content_state(&found));
+        now.is_some() && now == self.state
+    }
+}
+
+/// What the system says of a file that changes with its content, but not with its names.
+fn content_state(found: &Metadata) -> Option<String> {
+    let modified = found.modified().ok()?;
+    #[cfg(unix)]
+    let number = {
+        use std::os::unix::fs::MetadataExt;
+        [found.dev(), found.ino()]
+    };
+    #[cfg(not(unix))]
+    let number = ();
+    Some(format!("{} {modified:?} {number:?}", found.len()))
+}

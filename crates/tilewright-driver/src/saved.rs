@@ -1,0 +1,438 @@
+//! Compiled modules as files that start without LLVM.
+//!
+//! A file holds the lowered module as text, its constants as bytes, and the kernels as a shared
+//! library, and the same for each version that there is for some sizes; whoever opens it plans memory anew from the module, which is quick and always the same.
+//! So nothing of a plan is in the file, and the file is as stable as TVMScript. What runs a model with
+//! control flow is derived from the text as well: its entry is a graph function that calls pieces
+//! (`tilewright_graph::control`).
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 16 | `TILEWRIGHT MODEL` |
+//! | 4, 4 | version of the format; 0 |
+//! | 32 | BLAKE3 of the header with its length |
+//! | 8 | length of the header |
+//! | | the header, JSON: `Header`, with the BLAKE3 of each section |
+//! | | the sections, each at a multiple of 64, zeros between them |
+//!
+//! The library is code: a file is opened only by those who trust where it is from. The checksums find
+//! damage, and no forgery.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tilewright_codegen::packed;
+use tilewright_ir::{DType, Error, Lowered, Module, Result, Source, Tensor, tensor};
+use tilewright_runtime::{Executable, Pool, file};
+use tilewright_target::Target;
+use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
+
+use super::compile::{Program, lower_program, specialized};
+use super::options::Options;
+
+const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
+const VERSION: u32 = 3;
+/// Where the header begins: behind magic, version, checksum and its own length.
+const HEADER: usize = 16 + 8 + 32 + 8;
+
+/// What stands in front of the sections.
+#[derive(Debug, Serialize, Deserialize)]
+struct Header {
+    /// The machine, in LLVM's words.
+    triple: String,
+    cpu: String,
+    features: String,
+    /// Threads of a run, unless said otherwise; 0 for one a core.
+    threads: usize,
+    /// Whatever who saved it wants to find again.
+    note: String,
+    /// What runs at all sizes, then the versions for some.
+    programs: Vec<Code>,
+    constants: Vec<Constant>,
+}
+
+/// A lowered module and its kernels.
+#[derive(Debug, Serialize, Deserialize)]
+struct Code {
+    module: Section,
+    library: Section,
+}
+
+/// A range of bytes, counted from the end of the header.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Section {
+    at: usize,
+    count: usize,
+    /// BLAKE3, in hexadecimal digits.
+    hash: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Constant {
+    name: String,
+    dtype: String,
+    shape: Vec<usize>,
+    bytes: Section,
+}
+
+/// The content of a file, whose sections stay where they are.
+pub struct Content {
+    head: Vec<u8>,
+    parts: Vec<Tensor>,
+}
+
+impl Content {
+    /// The content for a lowered module, and for its versions for some sizes behind it; `note` is what
+    /// [`Opened::note`] gives back.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] if there is no C compiler; those of code generation.
+    pub fn new(programs: &[&Lowered], options: &Options, note: &str) -> Result<Content> {
+        let target = options.target()?;
+        let mut table = ConstTable::default();
+        let mut code = |lowered: &&Lowered| {
+            let text = print_module_with(lowered, &mut table);
+            // What is read back is compiled: its places are those in the text of the file.
+            let program = read(text.clone(), &table)?;
+            let functions = program.called();
+            let library = options
+                .with_code_options(|o| packed::build(&program.module, &functions, &target, o))?;
+            Ok((text, library))
+        };
+        let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
+        Content::of(&programs, &table, &target, options, note)
+    }
+
+    /// The content for a lowered module without its kernels, for [`open_program`].
+    ///
+    /// # Errors
+    /// Those of [`Options::target`].
+    pub(crate) fn without_code(
+        lowered: &Lowered,
+        options: &Options,
+        note: &str,
+    ) -> Result<Content> {
+        let mut table = ConstTable::default();
+        let text = print_module_with(lowered, &mut table);
+        Content::of(&[(text, Vec::new())], &table, &options.target()?, options, note)
+    }
+
+    /// The content for texts of modules with their kernels.
+    fn of(
+        programs: &[(String, Vec<u8>)],
+        table: &ConstTable,
+        target: &Target,
+        options: &Options,
+        note: &str,
+    ) -> Result<Content> {
+        let (mut parts, mut end) = (Vec::new(), 0usize);
+        let mut add = |tensor: Tensor| {
+            let (at, count) = (end, tensor.bytes().len());
+            let hash = blake3::hash(tensor.bytes()).to_hex().to_string();
+            end = (at + count).next_multiple_of(tensor::ALIGN);
+            parts.push(tensor);
+            Section { at, count, hash }
+        };
+        let bytes = |bytes: &[u8]| Tensor::from_bytes(DType::U8, &[bytes.len()], bytes);
+        let header = Header {
+            triple: target.triple.clone(),
+            cpu: target.cpu.clone(),
+            features: target.features.clone(),
+            threads: options.threads,
+            note: note.to_owned(),
+            programs: programs
+                .iter()
+                .map(|(text, library)| {
+                    let module = add(bytes(text.as_bytes())?);
+                    Ok(Code { module, library: add(bytes(library)?) })
+                })
+                .collect::<Result<_>>()?,
+            constants: table
+                .iter()
+                .map(|(name, t)| Constant {
+                    name: name.to_string(),
+                    dtype: t.dtype().to_string(),
+                    shape: t.shape().to_vec(),
+                    bytes: add(t.clone()),
+                })
+                .collect(),
+        };
+        let mut header = serde_json::to_vec(&header)
+            .map_err(|e| Error::internal(format!("a header as JSON: {e}")))?;
+        // So that the sections begin at a multiple of 64.
+        header.resize((HEADER + header.len()).next_multiple_of(tensor::ALIGN) - HEADER, b' ');
+        let mut counted = (header.len() as u64).to_le_bytes().to_vec();
+        counted.extend_from_slice(&header);
+        let mut head = MAGIC.to_vec();
+        head.extend_from_slice(&VERSION.to_le_bytes());
+        head.extend_from_slice(&[0; 4]);
+        head.extend_from_slice(blake3::hash(&counted).as_bytes());
+        head.extend_from_slice(&counted);
+        Ok(Content { head, parts })
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        let parts = self.parts.iter().map(|t| t.bytes().len().next_multiple_of(tensor::ALIGN));
+        self.head.len() + parts.sum::<usize>()
+    }
+
+    /// Whether there are none; there always are.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_empty()
+    }
+
+    /// Writes the bytes.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        out.write_all(&self.head)?;
+        for part in &self.parts {
+            let count = part.bytes().len();
+            out.write_all(part.bytes())?;
+            out.write_all(&[0; tensor::ALIGN][..count.next_multiple_of(tensor::ALIGN) - count])?;
+        }
+        Ok(())
+    }
+}
+
+/// The module of a text, and its plan.
+fn read(text: String, table: &ConstTable) -> Result<Program> {
+    let module = parse_module_with(&Source::new("<saved>", text), table)?;
+    Program::of(Lowered::new(module)?)
+}
+
+/// Compiles a module into a file.
+///
+/// # Errors
+/// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler,
+/// and [`Error::Io`] if the file cannot be written.
+pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Result<()> {
+    file::check(path.as_ref())?;
+    options.backend.check_target(&options.target()?)?;
+    let lower = |module: &Module| Ok(lower_program(module, options)?.module);
+    let versions = options.specialize.iter().map(|sizes| lower(&specialized(module, sizes)?));
+    let programs =
+        std::iter::once(lower(module)).chain(versions).collect::<Result<Vec<Lowered>>>()?;
+    let content = Content::new(&programs.iter().collect::<Vec<_>>(), options, "")?;
+    let mut bytes = Vec::with_capacity(content.len());
+    content.write(&mut bytes).map_err(|e| Error::internal(format!("writing to memory: {e}")))?;
+    file::write(path, &bytes)
+}
+
+/// The executable of a file's content, with everything checked; `threads` are those of a run, instead of
+/// those that the file says. Constants stay in the memory of the content.
+///
+/// # Errors
+/// [`Error::Model`] if this is no such file, or a damaged one; [`Error::Unsupported`] if this machine
+/// lacks features that the code uses, or the file is of another version.
+///
+/// # Safety
+/// The content is what [`Content::write`] wrote: the code in it is run.
+pub unsafe fn open(content: &Tensor, threads: Option<usize>) -> Result<Executable> {
+    // SAFETY: the contract is the same.
+    unsafe { open_noted(content, threads, Check::All) }.map(|opened| opened.executable)
+}
+
+/// Which checksums are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// All of them.
+    All,
+    /// Those of the header, the module and the code. The constants are known to be right.
+    Code,
+}
+
+/// What was opened.
+pub struct Opened {
+    /// It runs.
+    pub executable: Executable,
+    /// What was noted when it was saved.
+    pub note: String,
+}
+
+/// As [`open`], with what was noted when the file was saved, and as much checked as is said.
+///
+/// # Errors
+/// As [`open`].
+///
+/// # Safety
+/// As [`open`].
+pub(crate) unsafe fn open_noted(
+    content: &Tensor,
+    threads: Option<usize>,
+    check: Check,
+) -> Result<Opened> {
+    let Sections { header, programs, table } = sections(content, check)?;
+    check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
+    let threads = match threads.unwrap_or(header.threads) {
+        0 => tilewright_target::cores(),
+        n => n,
+    };
+    let mut executables = Vec::new();
+    for (text, library) in programs {
+        let program = read(text.to_owned(), &table)?;
+        // SAFETY: by contract the library was made from these functions, for a machine whose features
+        // this one has.
+        executables.push(unsafe {
+            let code = packed::open(library, &program.module, &program.called())?;
+            program.executable(code, Pool::shared(threads)?)
+        }?);
+    }
+    let mut executables = executables.into_iter();
+    let executable = executables.next().ok_or_else(nothing)?;
+    let executable = executable.with_versions(executables.collect())?;
+    Ok(Opened { executable, note: header.note })
+}
+
+fn nothing() -> Error {
+    Error::model("the file is damaged: there is no program in it")
+}
+
+/// The program of a file's content, and what was noted when it was saved; its kernels are not looked
+/// at.
+///
+/// # Errors
+/// [`Error::Model`] if this is no such file, or a damaged one.
+pub fn open_program(content: &Tensor, check: Check) -> Result<(Program, String)> {
+    let Sections { header, programs, table } = sections(content, check)?;
+    let (text, _) = programs.first().ok_or_else(nothing)?;
+    Ok((read((*text).to_owned(), &table)?, header.note))
+}
+
+/// The sections of a file's content, read.
+struct Sections<'a> {
+    header: Header,
+    /// Texts of modules, and their kernels.
+    programs: Vec<(&'a str, &'a [u8])>,
+    /// Constants, which stay in the memory of the content.
+    table: ConstTable,
+}
+
+fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
+    let all = content.bytes();
+    let (header, end) = header(all)?;
+    let broken = || Error::model("the file is damaged: its header does not fit");
+    let mut last = end;
+    let mut bytes_of = |p: &Section, checked: bool| {
+        let start = end.checked_add(p.at).filter(|start| *start >= last).ok_or_else(broken)?;
+        let stop = start.checked_add(p.count).ok_or_else(broken)?;
+        let (gap, bytes) = (all.get(last..start), all.get(start..stop));
+        let (gap, bytes) = gap.zip(bytes).ok_or_else(broken)?;
+        last = stop;
+        let is_right = gap.len() < tensor::ALIGN && gap.iter().all(|b| *b == 0);
+        match is_right && (!checked || blake3::hash(bytes).to_hex().as_str() == p.hash) {
+            true => Ok(bytes),
+            false => Err(Error::model("the file is damaged: its checksum is wrong")),
+        }
+    };
+    // In their order.
+    let mut programs = Vec::new();
+    for program in &header.programs {
+        let text = bytes_of(&program.module, true)?;
+        let text = std::str::from_utf8(text).map_err(|_| broken())?;
+        programs.push((text, bytes_of(&program.library, true)?));
+    }
+    let mut table = ConstTable::default();
+    for c in &header.constants {
+        let bytes = bytes_of(&c.bytes, check == Check::All)?;
+        let dtype: DType = c.dtype.parse()?;
+        if tensor::byte_count(dtype, &c.shape) != Some(bytes.len()) {
+            return Err(broken());
+        }
+        let owner = Arc::new(content.clone());
+        let start = std::ptr::NonNull::from(bytes).cast();
+        // SAFETY: the bytes are those of the owner, which is not written while it is shared.
+        let tensor = unsafe { Tensor::from_foreign(dtype, &c.shape, start, owner) }?;
+        table.insert(&*c.name, tensor);
+    }
+    let rest = &all[last..];
+    if !all.len().is_multiple_of(tensor::ALIGN) {
+        return Err(Error::model("the file is damaged: it ends in the middle"));
+    }
+    if rest.len() >= tensor::ALIGN || rest.iter().any(|b| *b != 0) {
+        return Err(Error::model("the file is damaged: it goes on behind its end"));
+    }
+    Ok(Sections { header, programs, table })
+}
+
+/// The header of a file, if its checksum is right, and where it ends.
+fn header(all: &[u8]) -> Result<(Header, usize)> {
+    if !all.starts_with(MAGIC) {
+        return Err(Error::model("this is no compiled model of Tilewright"));
+    }
+    let short = || Error::model("the file is damaged: it ends too early");
+    let broken = || Error::model("the file is damaged: its checksum is wrong");
+    let head: &[u8; HEADER] = all.first_chunk().ok_or_else(short)?;
+    let version = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
+    if version != VERSION {
+        let what = format!("a compiled model of version {version}, and this reads {VERSION}");
+        return Err(Error::unsupported(what).help("compile the model again"));
+    }
+    if head[20..24] != [0; 4] {
+        return Err(broken());
+    }
+    let length = head.last_chunk().map(|b| u64::from_le_bytes(*b));
+    let end = length.and_then(|n| HEADER.checked_add(usize::try_from(n).ok()?));
+    let end = end.filter(|end| *end <= all.len()).ok_or_else(short)?;
+    if *blake3::hash(&all[HEADER - 8..end]).as_bytes() != head[24..56] {
+        return Err(broken());
+    }
+    let header = serde_json::from_slice(&all[HEADER..end])
+        .map_err(|e| Error::model(format!("the file is damaged: its header does not fit: {e}")))?;
+    Ok((header, end))
+}
+
+/// Refuses code for features that this machine lacks. LLVM is not asked; a feature that is not known
+/// here counts as there.
+fn check_host(target: &Target) -> Result<()> {
+    let arch = target.triple.split('-').next().unwrap_or_default();
+    let own = match std::env::consts::ARCH {
+        "aarch64" => ["aarch64", "arm64"],
+        own => [own, own],
+    };
+    if !own.contains(&arch) {
+        let what = format!("the code is for {arch}, and this machine is {}", own[0]);
+        return Err(Error::unsupported(what));
+    }
+    let missing: Vec<&str> = detected()
+        .into_iter()
+        .filter(|(name, is_there)| !is_there && target.known_features().has(name))
+        .map(|(name, _)| name)
+        .collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!(
+            "the code uses {}, which this machine lacks",
+            missing.join(", ")
+        ))
+        .help("compile the model here, or for an older processor")),
+    }
+}
+
+/// Features by LLVM's names, and whether this machine has them.
+fn detected() -> Vec<(&'static str, bool)> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        macro_rules! ask {
+            ($($name:tt)*) => { vec![$(($name, std::arch::is_x86_feature_detected!($name))),*] };
+        }
+        ask!(
+            "avx" "avx2" "fma" "f16c" "bmi2" "popcnt" "lzcnt" "sse3" "ssse3" "sse4.1" "sse4.2" "avx512f"
+            "avx512bw" "avx512cd" "avx512dq" "avx512vl" "avx512vnni" "avx512bf16" "avx512vbmi"
+            "avx512ifma" "avx512vbmi2" "avx512bitalg" "avx512vpopcntdq" "gfni" "vaes" "vpclmulqdq" "avx512fp16"
+        )
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        macro_rules! ask {
+            ($($name:tt)*) => { vec![$(($name, std::arch::is_aarch64_feature_detected!($name))),*] };
+        }
+        ask!("dotprod" "bf16" "i8mm" "sve" "sve2" "lse" "rdm")
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    Vec::new()
+}

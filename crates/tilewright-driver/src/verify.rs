@@ -1,0 +1,395 @@
+//! Do two modules compute the same outputs for every input? What `tilewright verify` and
+//! `Module.verify` of Python answer.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tilewright_analysis::equivalence;
+use tilewright_graph::sizes;
+use tilewright_ir::dim::SizeRange;
+use tilewright_ir::show::{shortened, visible};
+use tilewright_ir::{Error, Function, Module, Result, Source, Span, TensorFunc};
+use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
+
+use crate::Sizes;
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// They do.
+    Equal,
+    /// They do not.
+    Differ,
+    /// That cannot be said.
+    Undecided,
+}
+
+/// What comparing found.
+#[derive(Clone, Debug)]
+pub struct Verified {
+    /// The answer.
+    pub answer: Answer,
+    /// What shows that they differ, or why there is no answer; empty where they are equal.
+    pub text: String,
+    /// How it was proved, and what the proof relies on.
+    pub notes: Vec<String>,
+    /// The first element that differs.
+    pub difference: Option<Difference>,
+}
+
+/// What is said on the way.
+#[derive(Default)]
+struct Said {
+    text: String,
+    notes: Vec<String>,
+    difference: Option<Difference>,
+}
+
+impl Said {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.text, "{}", visible(&shortened(text)));
+    }
+
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// The first line of what a span covers.
+    fn place(&mut self, span: Option<Span>, source: Option<&Source>) {
+        let (Some(span), Some(source)) = (span, source) else { return };
+        let (line, column, excerpt) = source.excerpt(span);
+        let _ = writeln!(self.text, "  --> {}:{line}:{column}", visible(&source.name));
+        let _ = writeln!(self.text, "{line:4} | {}", excerpt.text);
+    }
+}
+
+/// Compares two modules. Functions are paired by name, or by being the entries of the modules;
+/// parameters by position. `given` are sizes that the modules leave open, and the ranges of others:
+/// then the answer is for the sizes in the ranges.
+///
+/// # Errors
+/// [`Error::Input`] where functions cannot be paired; those of running the first module, where it is
+/// illegal.
+pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) -> Result<Verified> {
+    let mut said = Said::default();
+    let mut answer = Answer::Equal;
+    for (name_a, name_b) in tilewright_verify::pairs(a, b)? {
+        let of = |module: &Module, name: &Arc<str>| {
+            let alone = alone(module, name);
+            let open = sizes::open_in(&alone, name);
+            let named = |key: &String| open.iter().any(|n| **n == **key);
+            let ranges = given.ranges.iter().filter(|(key, _)| named(key));
+            let ranges = ranges.map(|(key, range)| (key.clone(), *range)).collect();
+            sizes::fill(&alone, &Sizes { ranges, ..Sizes::new() })
+        };
+        let pair = Pair { a: of(a, &name_a)?, b: of(b, &name_b)?, name_a, name_b };
+        match pair.execute(given, options, &mut said)? {
+            Answer::Equal => {}
+            Answer::Differ => {
+                answer = Answer::Differ;
+                break;
+            }
+            Answer::Undecided => answer = Answer::Undecided,
+        }
+    }
+    let Said { text, notes, difference } = said;
+    Ok(Verified { answer, text, notes, difference })
+}
+
+/// Sizes that open dimensions take in turn: each set starts elsewhere. Neighbours do not divide one
+/// another.
+const SAMPLES: [usize; 7] = [5, 7, 8, 3, 11, 4, 9];
+
+/// Sets of ragged sizes that are tried where sizes are open, after all 0 and all 1.
+const RAGGED: usize = 3;
+
+/// Most sizes that are compared one by one because ranges are given.
+const MOST_CASES: usize = 1024;
+
+/// The sizes of one try, by the position of the name. Those with a range stay in it: at its ends, and
+/// between them.
+fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
+    let sample = |k: usize| SAMPLES.get(k % SAMPLES.len()).copied().unwrap_or(1);
+    let inside = move |range: SizeRange, k: usize| {
+        range.least() + sample(k) % (range.most() - range.least() + 1)
+    };
+    let ends = move |set: usize| {
+        move |range: &Option<SizeRange>| match range {
+            Some(range) if set == 0 => range.least(),
+            // A size in the thousands takes long.
+            Some(range) => range.most().min(range.least() + 63),
+            None => set,
+        }
+    };
+    let ragged = move |set: usize| {
+        let of = |(i, range): (usize, &Option<SizeRange>)| match *range {
+            Some(range) => inside(range, set + i),
+            None => sample(set + i),
+        };
+        ranges.iter().enumerate().map(of).collect::<Vec<usize>>()
+    };
+    let ends: Vec<Vec<usize>> = (0..2).map(|set| ranges.iter().map(ends(set)).collect()).collect();
+    let ragged: Vec<Vec<usize>> = (0..RAGGED).map(ragged).collect();
+    ends.into_iter().chain(ragged)
+}
+
+/// All sizes of ranges, if they are few.
+fn all_sizes(ranges: &[Option<SizeRange>]) -> Option<Vec<Vec<usize>>> {
+    let mut all = vec![Vec::new()];
+    for range in ranges {
+        let sizes = (*range)?.least()..=(*range)?.most();
+        if sizes.clone().count().checked_mul(all.len())? > MOST_CASES {
+            return None;
+        }
+        let longer = |tried: &Vec<usize>, n: usize| [tried.as_slice(), &[n]].concat();
+        all = all.iter().flat_map(|tried| sizes.clone().map(|n| longer(tried, n))).collect();
+    }
+    Some(all)
+}
+
+/// A tensor function alone, so that it is the entry; a graph function with what it calls.
+fn alone(module: &Module, name: &Arc<str>) -> Module {
+    match module.functions.get(name) {
+        Some(Function::Tensor(f)) => module.alone(name, f),
+        _ => module.clone(),
+    }
+}
+
+struct Pair {
+    a: Module,
+    b: Module,
+    name_a: Arc<str>,
+    name_b: Arc<str>,
+}
+
+impl Pair {
+    fn execute(&self, given: &Sizes, options: &VerifyOptions, said: &mut Said) -> Result<Answer> {
+        if self.same(equivalence::equivalent) {
+            said.note(format!("`{}`: the same statements, with equal expressions", self.name_a));
+            return Ok(Answer::Equal);
+        }
+        if self.same(equivalence::by_flow) {
+            said.note(format!(
+                "`{}`: the outputs are the same expressions of the inputs",
+                self.name_a
+            ));
+            return Ok(Answer::Equal);
+        }
+        let (open_a, open_b) =
+            (sizes::open_in(&self.a, &self.name_a), sizes::open_in(&self.b, &self.name_b));
+        if open_a != open_b {
+            let list = |names: &[Arc<str>]| names.join(", ");
+            let text = format!(
+                "undecided: `{}`: the open sizes have different names: {} and {}",
+                self.name_a,
+                list(&open_a),
+                list(&open_b)
+            );
+            said.line(&text);
+            return Ok(Answer::Undecided);
+        }
+        let left: Vec<Arc<str>> =
+            open_a.iter().filter(|name| !given.dims.contains_key(&***name)).cloned().collect();
+        let known =
+            given.dims.iter().filter(|(name, _)| open_a.iter().any(|open| **open == ***name));
+        let known: Vec<(Arc<str>, usize)> =
+            known.map(|(name, size)| (name.as_str().into(), *size)).collect();
+        let scalars = sizes::free_scalars(&self.a, &self.name_a);
+        let mut why = None;
+        if left.iter().all(|name| scalars.contains(name)) {
+            match self.compare(&known, options)? {
+                // A scalar that the code needs as a number may still be tried.
+                Verdict::Undecided(u) if !left.is_empty() => why = Some(u),
+                verdict => return self.report(verdict, &place(&known), said),
+            }
+        }
+        let ranges: Vec<Option<SizeRange>> =
+            left.iter().map(|name| given.ranges.get(&**name).copied()).collect();
+        if let Some(all) = all_sizes(&ranges).filter(|_| !ranges.is_empty())
+            && self.is_equal_at(&left, all, &known, options, said)
+        {
+            let within = left.iter().zip(ranges.iter().flatten());
+            let within: Vec<String> = within.map(|(n, range)| format!("{n}={range}")).collect();
+            said.note(format!(
+                "`{}`: equal at every size of {}, each compared by itself",
+                self.name_a,
+                within.join(", ")
+            ));
+            return Ok(Answer::Equal);
+        }
+        let answer = self.sample(&left, &ranges, &known, options, said)?;
+        match why.filter(|_| answer == Answer::Undecided) {
+            Some(u) => self.report(Verdict::Undecided(u), " for all sizes", said),
+            None => Ok(answer),
+        }
+    }
+
+    /// Whether the functions are equal at each of these sizes. Where that is not so, trying a few says
+    /// why.
+    fn is_equal_at(
+        &self,
+        open: &[Arc<str>],
+        all: Vec<Vec<usize>>,
+        known: &[(Arc<str>, usize)],
+        options: &VerifyOptions,
+        said: &mut Said,
+    ) -> bool {
+        all.into_iter().all(|sizes| {
+            let tried: Vec<(Arc<str>, usize)> = open.iter().cloned().zip(sizes).collect();
+            match self.compare(&[known, &tried].concat(), options) {
+                Ok(Verdict::Equal(proof)) => {
+                    assumptions(&proof, said);
+                    true
+                }
+                _ => false,
+            }
+        })
+    }
+
+    /// Tries sizes for what is open, beside those that are known.
+    fn sample(
+        &self,
+        open: &[Arc<str>],
+        ranges: &[Option<SizeRange>],
+        known: &[(Arc<str>, usize)],
+        options: &VerifyOptions,
+        said: &mut Said,
+    ) -> Result<Answer> {
+        let name = &self.name_a;
+        let (mut equal, mut undecided, mut illegal) = (Vec::new(), None, Vec::new());
+        for sizes in tries(ranges) {
+            let tried: Vec<(Arc<str>, usize)> = open.iter().cloned().zip(sizes).collect();
+            let all = [known, &tried].concat();
+            match self.compare(&all, options) {
+                Ok(Verdict::Equal(proof)) => {
+                    assumptions(&proof, said);
+                    equal.push(text(&all));
+                }
+                Ok(verdict @ Verdict::Differ(_)) => {
+                    return self.report(verdict, &place(&all), said);
+                }
+                Ok(Verdict::Undecided(u)) => undecided = undecided.or(Some((u, all))),
+                Err(_) if self.is_illegal(&all, options) => illegal.push(text(&all)),
+                Err(Error::Execution(why)) => {
+                    let place = place(&all);
+                    said.line(&format!("`{name}`{place} is illegal in the second module only"));
+                    said.line(&format!("  second: {}", why.message));
+                    return Ok(Answer::Differ);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        if !illegal.is_empty() {
+            said.note(format!("note: the first `{name}` is illegal at {}", illegal.join("; ")));
+        }
+        if let Some((u, all)) = undecided {
+            return self.report(Verdict::Undecided(u), &place(&all), said);
+        }
+        // What is equal at the sizes that were tried is legal there.
+        if !equal.is_empty() && self.same(equivalence::same_outside) {
+            said.note(format!("`{name}`: the same statements outside, with equal expressions"));
+            return Ok(Answer::Equal);
+        }
+        match equal.is_empty() {
+            true => said
+                .line(&format!("undecided: `{name}`: it is illegal at all sizes that were tried")),
+            false => said.line(&format!(
+                "undecided: `{name}` is equal at {}, which proves nothing for other sizes",
+                equal.join("; ")
+            )),
+        }
+        Ok(Answer::Undecided)
+    }
+
+    /// Compares at sizes for some of what is open.
+    fn compare(&self, known: &[(Arc<str>, usize)], options: &VerifyOptions) -> Result<Verdict> {
+        let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
+        let (a, b) = (sizes::fill(&self.a, &sizes)?, sizes::fill(&self.b, &sizes)?);
+        tilewright_verify::functions(&a, &self.name_a, &b, &self.name_b, options)
+    }
+
+    /// Whether the first function itself is no program at these sizes.
+    fn is_illegal(&self, known: &[(Arc<str>, usize)], options: &VerifyOptions) -> bool {
+        let sizes = known.iter().fold(Sizes::new(), |sizes, (name, n)| sizes.dim(&**name, *n));
+        let a = sizes::fill(&self.a, &sizes);
+        a.and_then(|a| tilewright_verify::functions(&a, &self.name_a, &a, &self.name_a, options))
+            .is_err()
+    }
+
+    /// Whether the functions are the same but for expressions that are provably equal; that takes
+    /// no running, and holds for all sizes.
+    fn same(&self, same: impl Fn(&TensorFunc, &TensorFunc) -> Result<bool>) -> bool {
+        let of = |module: &Module, name: &Arc<str>| match module.functions.get(name) {
+            Some(Function::Tensor(f)) => Some(f.clone()),
+            _ => None,
+        };
+        match (of(&self.a, &self.name_a), of(&self.b, &self.name_b)) {
+            (Some(f), Some(g)) => same(&f, &g).unwrap_or(false),
+            _ => false,
+        }
+    }
+
+    fn report(&self, verdict: Verdict, place: &str, said: &mut Said) -> Result<Answer> {
+        let name = &self.name_a;
+        match verdict {
+            Verdict::Equal(proof) => {
+                said.note(format!(
+                    "`{name}`{place}: {} elements are equal for all data",
+                    proof.cells
+                ));
+                assumptions(&proof, said);
+                Ok(Answer::Equal)
+            }
+            Verdict::Differ(d) => {
+                let [a, b] = &d.terms;
+                let [x, y] = &d.values;
+                let mut line = |text: String| said.line(&text);
+                line(format!("`{name}`{place} differs in {}", d.cell));
+                // What was found by running has no terms.
+                if d.terms != d.values {
+                    line(format!("  first:  {a}"));
+                    line(format!("  second: {b}"));
+                }
+                let inputs: Vec<String> =
+                    d.inputs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+                match inputs.is_empty() {
+                    true => line(format!("  that is {x} and {y}")),
+                    false => line(format!("  with {}: {x} and {y}", inputs.join(", "))),
+                }
+                said.difference = Some(*d);
+                Ok(Answer::Differ)
+            }
+            Verdict::Undecided(u) => {
+                said.line(&format!("undecided: `{name}`{place}: {}", u.why));
+                let module = if u.second == Some(true) { &self.b } else { &self.a };
+                said.place(u.span, module.source.as_deref());
+                Ok(Answer::Undecided)
+            }
+        }
+    }
+}
+
+/// Says what a proof relies on.
+fn assumptions(proof: &Proof, said: &mut Said) {
+    for (relied, which) in proof.relied.iter().zip(["first", "second"]) {
+        for text in relied {
+            said.note(format!("note: the {which} module assumes `{text}`"));
+        }
+    }
+}
+
+/// `n=5, m=7`.
+fn text(sizes: &[(Arc<str>, usize)]) -> String {
+    let all: Vec<String> = sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+    all.join(", ")
+}
+
+/// ` at n=5, m=7`, or nothing.
+fn place(sizes: &[(Arc<str>, usize)]) -> String {
+    match sizes.is_empty() {
+        true => String::new(),
+        false => format!(" at {}", text(sizes)),
+    }
+}

@@ -1,0 +1,245 @@
+//! Products by dot-product instructions: native code against the interpreter. Of 8-bit integers, for
+//! machines with dot products of bytes and for those with pairs of `int16`, with the values at which sums
+//! would saturate or overflow; and of `bfloat16`.
+
+use tilewright_codegen::entry::{self, Planned};
+use tilewright_codegen::llvm::{Emit, Llvm};
+use tilewright_driver::compile::lower_program;
+use tilewright_driver::random::Random;
+use tilewright_driver::{DType, OptLevel, Options, Target, Tensor, compile};
+use tilewright_interp as interp;
+use tilewright_ir::{
+    Attrs, Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc,
+    TensorType,
+};
+use tilewright_ops::Operand;
+use tilewright_ops::contraction::{Conv, ConvInteger, conv, conv_integer, matmul};
+use tilewright_ops::quantize::matmul_integer;
+
+/// Both signs.
+const BYTES: [DType; 2] = [DType::I8, DType::U8];
+
+/// Integers of which many are the least and the largest there are; floats of both signs near one.
+fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
+    let len: usize = shape.iter().product();
+    let mut value = || match random.bits() % 4 {
+        0 => 0x80u8,
+        1 => 0xff,
+        2 => 0x7f,
+        _ => (random.bits() >> 8) as u8,
+    };
+    match dtype {
+        DType::BF16 => {
+            // A sign, an exponent near that of one, and the bits behind the point.
+            let bits = |v: u8| 0x3f00 + (u16::from(v) << 15 | u16::from(v));
+            let bytes: Vec<u8> = (0..len).flat_map(|_| bits(value()).to_le_bytes()).collect();
+            Tensor::from_bytes(dtype, shape, &bytes)
+        }
+        DType::I8 => {
+            Tensor::from_slice(shape, &(0..len).map(|_| value() as i8).collect::<Vec<_>>())
+        }
+        _ => Tensor::from_slice(shape, &(0..len).map(|_| value()).collect::<Vec<_>>()),
+    }
+    .expect("a tensor")
+}
+
+/// A graph that calls a function with constants for all inputs but some, with values for these.
+fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Vec<Tensor>) {
+    let written = interp::written_params(&func);
+    let (mut params, mut values, mut args, mut outs) = (vec![], vec![], vec![], vec![]);
+    for (k, (buffer, written)) in func.buffers().zip(written).enumerate() {
+        let ty = TensorType { shape: buffer.shape.clone(), dtype: buffer.dtype() };
+        if written {
+            outs.push(ty);
+            continue;
+        }
+        let shape: Vec<usize> =
+            buffer.const_shape().expect("fixed").iter().map(|d| *d as usize).collect();
+        let value = extreme(random, buffer.dtype(), &shape);
+        if given.contains(&k) {
+            let param = GraphVar::tensor(buffer.name.clone(), ty);
+            args.push(param.expr());
+            params.push(param);
+            values.push(value);
+        } else {
+            args.push(GraphExpr::Const(value));
+        }
+    }
+    let mut module = Module::new();
+    module.insert("f", func);
+    let result = GraphVar::tensor("y", outs[0].clone());
+    let value = GraphExpr::call_tir("f", args, outs);
+    let binding = Binding { var: result.clone(), value, span: None };
+    let bindings = vec![binding];
+    let graph = GraphFunc {
+        params,
+        ret_ty: None,
+        blocks: vec![BindingBlock { dataflow: true, bindings, outputs: vec![result.clone()] }],
+        ret: result.expr(),
+        attrs: Attrs::default(),
+        private: false,
+        span: None,
+    };
+    module.insert("main", graph);
+    (module, values)
+}
+
+/// Machines whose code this one can run.
+fn machines() -> Vec<Target> {
+    let host = Options::default().target().expect("a host");
+    let mut all = vec![host.clone()];
+    for cpu in ["x86-64-v3", "x86-64-v4", "alderlake", "znver4"] {
+        let target = Target::new("x86_64-unknown-linux-gnu", cpu, "");
+        if target.known_features().missing_in(host.known_features()).is_empty() {
+            all.push(target);
+        }
+    }
+    all
+}
+
+/// Compares what a function computes, with constants for all inputs but some, on all machines.
+#[track_caller]
+fn check(what: &str, func: &TensorFunc, given: &[usize]) {
+    let (module, inputs) = module(func.clone(), given, &mut Random::new(what.len() as u64));
+    let expected = interp::run_module(&module, "main", &inputs).expect("it runs");
+    for target in machines() {
+        let name = target.cpu.clone();
+        let options = Options { target: Some(target), ..Options::with_threads(1) };
+        let made = compile(&module, &options).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
+        let results = made.run(&inputs).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
+        match expected[0].dtype() {
+            // A sum in another order is another one, by less than a step of the result.
+            DType::BF16 => (0..expected[0].len()).for_each(|k| {
+                let (got, wanted) = (results[0].get_f64(k), expected[0].get_f64(k));
+                let close = (got - wanted).abs() <= wanted.abs() / 128.0 + 1e-4;
+                assert!(close, "{what} on {name}: {got} for {wanted} at {k}");
+            }),
+            _ => assert!(results[0].bytes() == expected[0].bytes(), "{what} on {name}"),
+        }
+    }
+}
+
+#[test]
+fn products_of_all_signs_with_and_without_zero_points() {
+    for x in BYTES {
+        for y in BYTES {
+            for (x_zero, y_zero) in [
+                (None, None),
+                (Some(vec![]), None),
+                (None, Some(vec![])),
+                (Some(vec![]), Some(vec![])),
+                (Some(vec![Dim::from(13)]), Some(vec![Dim::from(50)])),
+            ] {
+                let (a, b) = (Operand::new(&[13, 70], x), Operand::new(&[70, 50], y));
+                let func = matmul_integer(&a, &b, x_zero.as_deref(), y_zero.as_deref());
+                let func = func.expect("a product");
+                let what = format!("{a} times {b} less {x_zero:?} and {y_zero:?}");
+                // Weights that are constants, and those that are not, as zero points of a run.
+                check(&what, &func, &[0]);
+                check(&what, &func, &[0, 1, 2, 3]);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_at_ragged_sizes() {
+    for (m, k, n) in
+        [(1, 64, 64), (1, 33, 17), (7, 16, 16), (5, 19, 31), (64, 4, 65), (31, 257, 16)]
+    {
+        for x in BYTES {
+            let (a, b) = (Operand::new(&[m, k], x), Operand::new(&[k, n], DType::I8));
+            let func = matmul_integer(&a, &b, Some(&[]), None).expect("a product");
+            check(&format!("{a} times {b}"), &func, &[0]);
+        }
+    }
+}
+
+#[test]
+fn convolutions_of_all_signs() {
+    for (channels, extent, results, kernel, stride, groups) in
+        [(8, 9, 16, 3, 1, 1), (16, 8, 32, 1, 1, 1), (6, 7, 20, 3, 2, 1), (8, 7, 32, 3, 1, 2)]
+    {
+        for x in BYTES {
+            for y in BYTES {
+                let data = Operand::new(&[1, channels, extent, extent], x);
+                let weights = Operand::new(&[results, channels / groups, kernel, kernel], y);
+                let pad = kernel / 2;
+                let conv = Conv {
+                    strides: vec![stride; 2],
+                    pads_begin: vec![pad; 2],
+                    pads_end: vec![pad; 2],
+                    groups,
+                    ..Conv::new(data, weights)
+                };
+                let w_zero = Some(vec![Dim::from(results)]);
+                let params = ConvInteger { conv, x_zero: Some(vec![]), w_zero };
+                let func = conv_integer(&params).expect("a convolution");
+                check(&format!("{params:?}"), &func, &[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_bfloat16() {
+    for (m, k, n) in [(13, 70, 50), (1, 64, 64), (5, 33, 31), (64, 4, 65), (197, 384, 96)] {
+        let (a, b) = (Operand::new(&[m, k], DType::BF16), Operand::new(&[k, n], DType::BF16));
+        let func = matmul(&a, &b).expect("a product");
+        let what = format!("{a} times {b}");
+        check(&what, &func, &[0]);
+        check(&what, &func, &[0, 1]);
+    }
+    let data = Operand::new(&[1, 12, 9, 9], DType::BF16);
+    let weights = Operand::new(&[20, 12, 3, 3], DType::BF16);
+    let params = Conv { pads_begin: vec![1; 2], pads_end: vec![1; 2], ..Conv::new(data, weights) };
+    check("a convolution", &conv(&params).expect("a convolution"), &[0]);
+}
+
+/// The assembly of a product for a machine.
+fn assembly(func: TensorFunc, target: &Target) -> String {
+    let (module, _) = module(func, &[0], &mut Random::new(1));
+    let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
+    let program = lower_program(&module, &options).expect("it lowers");
+    let functions = program.functions().expect("functions");
+    let plan = Planned::new(&program.plan).expect("fixed");
+    let ir = entry::program("m", &plan, &functions, target).expect("IR");
+    let llvm = Llvm::get().expect("an LLVM");
+    let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly);
+    String::from_utf8(bytes.expect("assembly")).expect("text")
+}
+
+fn linux(arch: &str, cpu: &str) -> Target {
+    Target::new(format!("{arch}-unknown-linux-gnu"), cpu, "")
+}
+
+#[test]
+fn bfloat16_is_multiplied_where_the_machine_can() {
+    for (cpu, least) in [("znver4", 8), ("x86-64-v4", 0)] {
+        let (a, b) = ([61, 130], [130, 96]);
+        let func = matmul(&Operand::new(&a, DType::BF16), &Operand::new(&b, DType::BF16));
+        let text = assembly(func.expect("a product"), &linux("x86_64", cpu));
+        let count = text.lines().filter(|line| line.contains("vdpbf16ps")).count();
+        assert!(if least == 0 { count == 0 } else { count >= least }, "{cpu}: {count}\n{text}");
+    }
+}
+
+#[test]
+fn the_instruction_of_the_machine_multiplies() {
+    for (target, wanted) in [
+        (linux("x86_64", "x86-64-v3"), ["vpmaddwd", "%ymm"]),
+        (linux("x86_64", "x86-64-v4"), ["vpmaddwd", "%zmm"]),
+        (linux("x86_64", "alderlake"), ["vpdpbusd", "%ymm"]),
+        (linux("x86_64", "znver4"), ["vpdpbusd", "%zmm"]),
+        (linux("aarch64", "neoverse-n1"), ["dot", ".4s"]),
+    ] {
+        for x in BYTES {
+            let (a, b) = (Operand::new(&[61, 130], x), Operand::new(&[130, 96], DType::I8));
+            let func = matmul_integer(&a, &b, Some(&[]), None).expect("a product");
+            let text = assembly(func, &target);
+            let is_wanted = |line: &&str| wanted.iter().all(|part| line.contains(part));
+            let count = text.lines().filter(is_wanted).count();
+            assert!(count >= 8, "{x} on {}: {count} of {wanted:?}\n{text}", target.cpu);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The code of contractions, for machines of three kinds: what runs the sums keeps them in registers.
+
+use tilewright_codegen::entry::{self, Planned};
+use tilewright_codegen::llvm::{Emit, Llvm};
+use tilewright_driver::compile::lower_program;
+use tilewright_driver::random::Random;
+use tilewright_driver::{OptLevel, Options, Target};
+use tilewright_ir::TensorFunc;
+
+use crate::schedules::{chain, channels_last, depthwise, grouped, image, product};
+
+/// A kind of machine, and how its assembly looks.
+struct Machine {
+    target: Target,
+    /// A fused multiply-add of whole vectors has both.
+    fused: [&'static str; 2],
+    /// What an access of a register that was put on the stack has: bands of images, which lie there too, are
+    /// read by an index.
+    stack: &'static str,
+}
+
+fn machines() -> [Machine; 3] {
+    let linux = |arch: &str, cpu: &str| Target::new(format!("{arch}-unknown-linux-gnu"), cpu, "");
+    [
+        Machine {
+            target: linux("x86_64", "x86-64-v3"),
+            fused: ["vfmadd", "%ymm"],
+            stack: "(%rsp)",
+        },
+        Machine {
+            target: linux("x86_64", "x86-64-v4"),
+            fused: ["vfmadd", "%zmm"],
+            stack: "(%rsp)",
+        },
+        Machine { target: linux("aarch64", "neoverse-n1"), fused: ["fmla", ".4s"], stack: "[sp" },
+    ]
+}
+
+/// The innermost loops of an assembly: the lines from a label to a branch back to it, without another
+/// label between them.
+fn innermost_loops(assembly: &str) -> Vec<Vec<&str>> {
+    let (mut loops, mut label, mut lines) = (Vec::new(), None, Vec::new());
+    for line in assembly.lines().map(str::trim) {
+        if let Some(name) = line.strip_suffix(':').filter(|name| name.starts_with(".L")) {
+            (label, lines) = (Some(name), Vec::new());
+            continue;
+        }
+        lines.push(line);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let branches =
+            |op: &&str| *op == "b" || ["j", "b.", "cb", "tb"].iter().any(|b| op.starts_with(b));
+        if words.first().is_some_and(branches) && words.last().copied() == label {
+            loops.push(std::mem::take(&mut lines));
+        }
+    }
+    loops
+}
+
+fn assembly(func: &TensorFunc, target: &Target) -> String {
+    let module = chain(func, 1, &mut Random::new(1));
+    let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
+    let program = lower_program(&module, &options).expect("it lowers");
+    let functions = program.functions().expect("functions");
+    let ir = entry::program("m", &Planned::new(&program.plan).expect("fixed"), &functions, target)
+        .expect("IR");
+    let llvm = Llvm::get().expect("an LLVM");
+    let bytes = llvm.compile(&ir, target, OptLevel::Full, Emit::Assembly).expect("assembly");
+    String::from_utf8(bytes).expect("text")
+}
+
+#[test]
+fn sums_stay_in_registers_on_every_kind_of_machine() {
+    for machine in machines() {
+        for (name, func) in [
+            ("64 channels", image(64, 20, 3, 1)),
+            ("65 channels", image(65, 19, 3, 1)),
+            ("stride 2", image(48, 15, 3, 2)),
+            ("one pixel", image(96, 13, 1, 1)),
+            ("5 pixels", image(64, 20, 5, 1)),
+            ("11 pixels", image(32, 24, 11, 1)),
+            ("few channels", image(12, 28, 3, 1)),
+            ("groups", grouped(2, (48, 64), 15, 3)),
+            ("ragged groups", grouped(3, (40, 35), 14, 3)),
+            ("a channel each", depthwise(64, 14)),
+            ("half a vector of channels each more", depthwise(40, 14)),
+            ("product", product(96, 192, 192)),
+            ("ragged product", product(77, 131, 330)),
+            ("a column more", product(64, 96, 65)),
+            ("three columns more", product(45, 77, 67)),
+            ("a channel more", channels_last((65, 65), 19)),
+        ] {
+            let text = assembly(&func, &machine.target);
+            let is_fused = |line: &&&str| machine.fused.iter().all(|part| line.contains(part));
+            let loops = innermost_loops(&text);
+            let count = |lines: &Vec<&str>| lines.iter().filter(is_fused).count();
+            let best = loops.iter().max_by_key(|lines| count(lines));
+            let best = best.unwrap_or_else(|| panic!("{name}: no loop on {:?}", machine.target));
+            // Enough sums to hide the latency of an addition.
+            assert!(count(best) >= 8, "{name} on {:?}: {best:#?}", machine.target);
+            for lines in loops.iter().filter(|lines| count(lines) > 0) {
+                let spilled: Vec<&&str> =
+                    lines.iter().filter(|line| line.contains(machine.stack)).collect();
+                assert!(spilled.is_empty(), "{name} on {:?}: {spilled:?}", machine.target);
+            }
+        }
+    }
+}
+
+/// What is left over of the columns is stored in a few vectors, not lane by lane behind a branch each,
+/// where it is too little work to be shared by itself.
+#[test]
+fn lanes_that_are_left_over_have_no_branch_each() {
+    for machine in machines() {
+        let text = assembly(&product(24, 64, 255), &machine.target);
+        let labels = text.lines().filter(|line| line.starts_with(".LBB")).count();
+        assert!(labels < 60, "{labels} on {:?}", machine.target);
+    }
+}
+
+#[test]
+fn loops_are_found_in_assembly() {
+    let text = ".LBB0_1:\n\tmov\n.LBB0_2:\n\tadd\n\tjne\t.LBB0_2\n\tsub\n\tjne .LBB0_1\nother:\n";
+    assert_eq!(innermost_loops(text), [vec!["add", "jne\t.LBB0_2"]]);
+    let arm = ".LBB0_2:\n\tfmla\tv0.4s, v1.4s, v2.s[0]\n\tb.ne\t.LBB0_2\n";
+    assert_eq!(innermost_loops(arm)[0].len(), 2);
+}

@@ -1,0 +1,18 @@
+//! The integration tests of this crate, one binary.
+
+mod backend;
+mod control;
+mod dots;
+mod kept;
+mod kernels;
+mod library;
+mod operators;
+mod padding;
+mod quantized;
+mod schedules;
+mod shared;
+mod sharing;
+mod time;
+mod traces;
+mod tuning;
+mod winograd;

@@ -1,8 +1,0 @@
-//! Layouts in the graph.
-
-mod conversion;
-mod flow;
-mod plan;
-mod random;
-mod stages;
-mod why;

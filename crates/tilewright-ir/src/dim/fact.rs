@@ -1,0 +1,205 @@
+//! What must hold of open sizes for two sizes to be equal.
+
+use crate::expr::Var;
+
+use super::form::{Atom, Form, without};
+use super::{Dim, MAX_CELLS};
+
+/// The largest number of which a size is looked for as a multiple.
+const MOST_MULTIPLE: usize = 256;
+
+/// What must hold of an open size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// It is this size.
+    Is(Var, Dim),
+    /// It is at least the one number and at most the other.
+    Within(Var, usize, usize),
+    /// It is a multiple of this number.
+    Multiple(Var, usize),
+}
+
+impl Fact {
+    /// What is the same as that two sizes are equal, as a fact about one of the open sizes that `of` names;
+    /// `None` where it is no such fact, or none that is found.
+    pub fn of_equal(a: Dim, b: Dim, of: &dyn Fn(&Var) -> bool) -> Option<Fact> {
+        if a == b {
+            return None;
+        }
+        let vars = || {
+            let mut all = a.vars();
+            all.extend(b.vars());
+            all.sort();
+            all.dedup();
+            all
+        };
+        let apart = a.form().plus(&b.form(), -1);
+        let free: Vec<Var> = vars().into_iter().filter(|v| of(v)).collect();
+        let solved = || free.iter().filter_map(|v| Some((v, apart.solved_for(v)?)));
+        // One without differences, where there is a choice.
+        let plain = solved().find(|(_, d)| d.form().0.iter().all(|t| t.1 > 0));
+        if let Some((v, d)) = plain.or_else(|| solved().next()) {
+            return Some(Fact::Is(v.clone(), d));
+        }
+        if let Some(fact) = within(a, b).filter(|fact| matches!(fact, Fact::Within(v, ..) if of(v)))
+        {
+            return Some(fact);
+        }
+        free.iter().find_map(|v| multiple(a, b, v))
+    }
+}
+
+impl Form {
+    /// The size that a variable is where the form is zero, if it is that for certain and for no other one.
+    fn solved_for(&self, v: &Var) -> Option<Dim> {
+        let own = Atom::Var(v.clone());
+        let (mut factor, mut rest) = (Form::default(), Form::default());
+        for (atoms, c) in &self.0 {
+            match without(atoms, std::slice::from_ref(&own)) {
+                Some(left) => factor = factor.plus(&Form(vec![(left, *c)]), 1),
+                None => rest = rest.plus(&Form(vec![(atoms.clone(), -c)]), 1),
+            }
+        }
+        let value = rest.exact_quotient(&factor)?;
+        let known = |f: Form| f.dim().vars().contains(v);
+        let is_size = value.as_number().is_none_or(|n| n > 0);
+        (is_size && !known(value.clone()) && !known(factor)).then(|| value.dim())
+    }
+}
+
+/// The range in which two sizes are equal that differ by which of two others is larger.
+fn within(a: Dim, b: Dim) -> Option<Fact> {
+    let mut pairs = Vec::new();
+    a.collect_orders(&mut pairs);
+    b.collect_orders(&mut pairs);
+    pairs.iter().flat_map(|&(x, y)| [(x, y), (y, x)]).find_map(|(small, large)| {
+        if a.ordered(small, large) != b.ordered(small, large) {
+            return None;
+        }
+        // In the other order they differ by as much as these two do, or a multiple of that.
+        let other = a.ordered(large, small).form().plus(&b.ordered(large, small).form(), -1);
+        let apart = small.form().plus(&large.form(), -1);
+        other.exact_quotient(&apart)?.as_number().filter(|n| *n != 0)?;
+        // `large - small` is at least zero.
+        let room = Form::default().plus(&apart, -1);
+        let number = room.coefficient(&[]);
+        let open: Vec<_> = room.0.iter().filter(|t| !t.0.is_empty()).collect();
+        let [(atoms, c)] = open.as_slice() else { return None };
+        let [Atom::Var(v)] = atoms.as_slice() else { return None };
+        let range = v.range();
+        let (mut least, mut most) = (range.least() as i128, range.most() as i128);
+        if *c > 0 {
+            least = least.max((-number).div_euclid(*c) + i128::from((-number).rem_euclid(*c) != 0));
+        } else {
+            most = most.min(number.div_euclid(-c));
+        }
+        let fits = least <= most && most <= MAX_CELLS as i128;
+        fits.then(|| Fact::Within(v.clone(), least as usize, most as usize))
+    })
+}
+
+/// The number of which a variable must be a multiple for two sizes to be equal, where they differ at all
+/// others.
+fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
+    let at = |d: Dim, n: usize, more: usize| {
+        d.substitute(&|w| (w == v).then(|| Dim::open(v) * n + more))
+    };
+    let differ = |n: usize, more: usize| {
+        let apart = at(a, n, more).form().plus(&at(b, n, more).form(), -1);
+        let one = Form::number(1);
+        apart.plus(&one, -1).is_never_negative()
+            || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
+    };
+    // Quotients by numbers are where remainders matter.
+    let mut divisors = 1;
+    a.collect_divisors(&mut divisors);
+    b.collect_divisors(&mut divisors);
+    let candidates = (2..=MOST_MULTIPLE).filter(|n| divisors.is_multiple_of(*n));
+    let n = candidates.into_iter().find(|n| at(a, *n, 0) == at(b, *n, 0))?;
+    (1..n).all(|more| differ(n, more)).then(|| Fact::Multiple(v.clone(), n))
+}
+
+impl Dim {
+    /// The pairs of which it has the larger or smaller one.
+    fn collect_orders(self, found: &mut Vec<(Dim, Dim)>) {
+        for atom in self.form().0.iter().flat_map(|t| &t.0) {
+            match atom {
+                Atom::Var(_) => {}
+                Atom::Div(a, b) => {
+                    a.collect_orders(found);
+                    b.collect_orders(found);
+                }
+                Atom::Max(a, b) | Atom::Min(a, b) => {
+                    if !found.contains(&(*a, *b)) {
+                        found.push((*a, *b));
+                    }
+                    a.collect_orders(found);
+                    b.collect_orders(found);
+                }
+            }
+        }
+    }
+
+    /// Multiplies a number by the numbers by which it, or a part of it, is divided; by no more where that would
+    /// be large.
+    fn collect_divisors(self, product: &mut usize) {
+        for atom in self.form().0.iter().flat_map(|t| &t.0) {
+            let parts = match atom {
+                Atom::Var(_) => continue,
+                Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => [*a, *b],
+            };
+            if let (Atom::Div(..), Some(by)) = (atom, parts[1].known()) {
+                *product = product.checked_mul(by.max(1)).unwrap_or(*product);
+            }
+            parts.into_iter().for_each(|d| d.collect_divisors(product));
+        }
+    }
+
+    /// The size where one is at most another one.
+    fn ordered(self, small: Dim, large: Dim) -> Dim {
+        self.mapped(&|atom| {
+            let is_pair =
+                |a: &Dim, b: &Dim| (*a, *b) == (small, large) || (*b, *a) == (small, large);
+            match atom {
+                Atom::Max(a, b) if is_pair(a, b) => Some(large),
+                Atom::Min(a, b) if is_pair(a, b) => Some(small),
+                _ => None,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+
+    #[test]
+    fn what_two_equal_sizes_say() {
+        let var = |name: &str| Var::new(name, DType::I64);
+        let [v, w, x] = ["v", "w", "x"].map(var);
+        let [n, m, k] = [&v, &w, &x].map(Dim::open);
+        let fact = |a: Dim, b: Dim| Fact::of_equal(a, b, &|_| true);
+        assert_eq!(fact(n, m), Some(Fact::Is(v.clone(), m)));
+        assert_eq!(fact(n + 1, m + 1), Some(Fact::Is(v.clone(), m)));
+        assert_eq!(fact(n * k * 12, m * k * 4 * 3), Some(Fact::Is(v.clone(), m)));
+        // A sum rather than a difference.
+        assert_eq!(fact(n + m, k), Some(Fact::Is(x.clone(), n + m)));
+        assert_eq!(fact(n * 3, m * 3 + 2), None);
+        assert_eq!(fact(n, n), None);
+        assert_eq!(fact(n, n + 2), None);
+        // A table of positions.
+        assert_eq!(fact(n.min(512), n), Some(Fact::Within(v.clone(), 1, 512)));
+        assert_eq!(
+            fact((n - 3).max(0) * 2, n * 2 - 6),
+            Some(Fact::Within(v.clone(), 3, MAX_CELLS))
+        );
+        assert_eq!(fact(n.min(512), m.min(512)), None);
+        // Halved, rounded up, and doubled again.
+        assert_eq!(fact(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));
+        assert_eq!(fact(n.ceildiv(8) * 8 * m, n * m), Some(Fact::Multiple(v.clone(), 8)));
+        // Equal for some sizes that are no multiples, too.
+        assert_eq!(fact(n.floordiv(2), n.floordiv(3)), None);
+        assert_eq!(Fact::of_equal(n, m, &|x| *x == w), Some(Fact::Is(w.clone(), n)));
+    }
+}

@@ -1,0 +1,248 @@
+//! Forms: sums of products of atoms, and their arithmetic in normal form.
+//!
+//! What is equal by the rules of polynomials is one form. Quotients that round down are brought into one
+//! form too: whole multiples of the divisor stand before the quotient, common factors are gone, and a
+//! quotient of a quotient is one (`(n // 2 + 1) // 2` is `(n + 2) // 4`). A remainder is what a quotient
+//! leaves. Larger and smaller ones are taken of what two sums do not have in common, so that `max(n - 3, 0)`
+//! and `max(n, 3) - 3` are one form, in which nothing is taken away inside.
+
+use crate::expr::Var;
+
+use super::Dim;
+
+/// A factor of a product that is no number.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Atom {
+    Var(Var),
+    /// The quotient of a size by another, rounded down.
+    Div(Dim, Dim),
+    Max(Dim, Dim),
+    Min(Dim, Dim),
+}
+
+/// Products of atoms, each with a coefficient other than zero, sorted; numbers have no atom.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Form(pub(super) Vec<Term>);
+
+/// Atoms in order, and their coefficient.
+pub(super) type Term = (Vec<Atom>, i128);
+
+impl Form {
+    pub(super) fn number(value: i128) -> Form {
+        Form(if value == 0 { Vec::new() } else { vec![(Vec::new(), value)] })
+    }
+
+    pub(super) fn atom(atom: Atom) -> Form {
+        Form(vec![(vec![atom], 1)])
+    }
+
+    pub(super) fn as_number(&self) -> Option<i128> {
+        match self.0.as_slice() {
+            [] => Some(0),
+            [(atoms, value)] if atoms.is_empty() => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub(super) fn coefficient(&self, atoms: &[Atom]) -> i128 {
+        let at = self.0.binary_search_by(|t| t.0.as_slice().cmp(atoms));
+        at.map_or(0, |at| self.0[at].1)
+    }
+
+    /// `self + other * by`.
+    pub(super) fn plus(&self, other: &Form, by: i128) -> Form {
+        let mut terms = self.0.clone();
+        for (atoms, c) in &other.0 {
+            let c = c.saturating_mul(by);
+            match terms.binary_search_by(|t| t.0.cmp(atoms)) {
+                Ok(at) => terms[at].1 = terms[at].1.saturating_add(c),
+                Err(at) => terms.insert(at, (atoms.clone(), c)),
+            }
+        }
+        terms.retain(|t| t.1 != 0);
+        Form(terms)
+    }
+
+    pub(super) fn times(&self, other: &Form) -> Form {
+        let mut product = Form::default();
+        for (a, x) in &self.0 {
+            for (b, y) in &other.0 {
+                let mut atoms: Vec<Atom> = a.iter().chain(b).cloned().collect();
+                atoms.sort();
+                product = product.plus(&Form(vec![(atoms, x.saturating_mul(*y))]), 1);
+            }
+        }
+        product
+    }
+
+    /// Its terms, each with other atoms and another coefficient.
+    fn mapped(&self, term: impl Fn(&Term) -> Option<Term>) -> Form {
+        self.0.iter().filter_map(term).fold(Form::default(), |sum, t| sum.plus(&Form(vec![t]), 1))
+    }
+
+    /// The quotient by a form that divides it as a polynomial.
+    pub(super) fn exact_quotient(&self, by: &Form) -> Option<Form> {
+        let (lead, c) = by.leading()?;
+        let (mut rest, mut quotient) = (self.clone(), Form::default());
+        while let Some((atoms, a)) = rest.leading() {
+            let left = without(atoms, lead)?;
+            if a % c != 0 {
+                return None;
+            }
+            let term = Form(vec![(left, a / c)]);
+            quotient = quotient.plus(&term, 1);
+            rest = rest.plus(&term.times(by), -1);
+        }
+        Some(quotient)
+    }
+
+    /// The term of the most factors; of several, the last in order.
+    fn leading(&self) -> Option<&Term> {
+        self.0.iter().max_by_key(|(atoms, _)| (atoms.len(), atoms))
+    }
+
+    /// The terms that a product divides, divided by it (coefficients rounded down), and what is left.
+    fn multiples(&self, (divisor, d): &Term) -> (Form, Form) {
+        let (mut quotient, mut rest) = (Form::default(), Form::default());
+        for (atoms, c) in &self.0 {
+            match without(atoms, divisor) {
+                Some(left) => {
+                    quotient = quotient.plus(&Form(vec![(left, c.div_euclid(*d))]), 1);
+                    rest = rest.plus(&Form(vec![(atoms.clone(), c.rem_euclid(*d))]), 1);
+                }
+                None => rest = rest.plus(&Form(vec![(atoms.clone(), *c)]), 1),
+            }
+        }
+        rest.0.retain(|t| t.1 != 0);
+        quotient.0.retain(|t| t.1 != 0);
+        (quotient, rest)
+    }
+
+    /// The quotient by a form of positive value, rounded down.
+    pub(super) fn floordiv(&self, by: &Form) -> Form {
+        if let Some(quotient) = self.exact_quotient(by) {
+            return quotient;
+        }
+        let [term @ (_, 1..)] = by.0.as_slice() else { return self.quotient(by) };
+        let (whole, rest) = self.multiples(term);
+        // What is left of other terms than those of the divisor may be negative; they stay together.
+        if rest.0.iter().any(|t| t.1 < 0) {
+            return self.quotient(by);
+        }
+        let (rest, by) = rest.reduced(term);
+        let quotient = rest.inner_quotient(&by).unwrap_or_else(|| rest.quotient(&by));
+        whole.plus(&quotient, 1)
+    }
+
+    /// Numerator and divisor without their common factors: `(6n + 5) // 4m` is `(3n + 2) // 2m`.
+    fn reduced(&self, (atoms, d): &Term) -> (Form, Form) {
+        let open = || self.0.iter().filter(|t| !t.0.is_empty());
+        let factor = open().fold(*d, |g, t| gcd(g, t.1));
+        let number = self.coefficient(&[]);
+        let mut common = if number == 0 { atoms.clone() } else { Vec::new() };
+        for (t, _) in open() {
+            let mut left = t.clone();
+            common.retain(|a| take(&mut left, a));
+        }
+        let divide = |(t, c): &Term| Some((without(t, &common)?, c.div_euclid(factor)));
+        let rest = self.mapped(divide);
+        (rest, Form(vec![(without(atoms, &common).unwrap_or_default(), d / factor)]))
+    }
+
+    /// A quotient of a quotient as one: `(x // a + y) // b` is `(x + a * y) // (a * b)`.
+    fn inner_quotient(&self, by: &Form) -> Option<Form> {
+        let mut inner = None;
+        for (atoms, c) in &self.0 {
+            match atoms.as_slice() {
+                [Atom::Div(x, a)] if *c == 1 && inner.is_none() => inner = Some((atoms, *x, *a)),
+                _ if atoms.iter().any(|a| matches!(a, Atom::Div(..))) => return None,
+                _ => {}
+            }
+        }
+        let (atoms, x, a) = inner?;
+        let others = self.plus(&Form(vec![(atoms.clone(), 1)]), -1);
+        let (x, a) = (x.form(), a.form());
+        Some(x.plus(&others.times(&a), 1).floordiv(&a.times(by)))
+    }
+
+    /// The quotient where it is a number for certain, else as an atom.
+    fn quotient(&self, by: &Form) -> Form {
+        if let (Some((low, high)), Some(d @ 1..)) = (self.bounds(), by.as_number())
+            && low.div_euclid(d) == high.div_euclid(d)
+        {
+            return Form::number(low.div_euclid(d));
+        }
+        if self.is_never_negative()
+            && by.plus(self, -1).plus(&Form::number(1), -1).is_never_negative()
+        {
+            return Form::number(0);
+        }
+        Form::atom(Atom::Div(self.clone().dim(), by.clone().dim()))
+    }
+
+    /// The larger of two, or the smaller one.
+    pub(super) fn choice(&self, other: &Form, larger: bool) -> Form {
+        if self.plus(other, -1).is_never_negative() {
+            return if larger { self.clone() } else { other.clone() };
+        }
+        if other.plus(self, -1).is_never_negative() {
+            return if larger { other.clone() } else { self.clone() };
+        }
+        let less = |t: &Term| Some((t.0.clone(), t.1.min(other.coefficient(&t.0))));
+        let common = self.mapped(less);
+        let only = other
+            .mapped(|t| Some((t.0.clone(), t.1.min(0))).filter(|_| self.coefficient(&t.0) == 0));
+        let common = common.plus(&only, 1);
+        let (x, y) = (self.plus(&common, -1).dim(), other.plus(&common, -1).dim());
+        let (a, b) = if x <= y { (x, y) } else { (y, x) };
+        common.plus(&Form::atom(if larger { Atom::Max(a, b) } else { Atom::Min(a, b) }), 1)
+    }
+
+    /// The quotient by a form of positive value, rounded towards zero, also of what may be negative.
+    pub(super) fn truncdiv(&self, by: &Form) -> Form {
+        let zero = Form::default();
+        let minus = zero.plus(self, -1);
+        if self.is_never_negative() {
+            return self.floordiv(by);
+        }
+        if minus.is_never_negative() {
+            return zero.plus(&minus.floordiv(by), -1);
+        }
+        let (up, down) = (self.choice(&zero, true), minus.choice(&zero, true));
+        up.floordiv(by).plus(&down.floordiv(by), -1)
+    }
+
+    /// The form with something else in the place of an atom.
+    pub(super) fn replaced(&self, atom: &Atom, with: &Form) -> Form {
+        let mut sum = Form::default();
+        for (atoms, c) in &self.0 {
+            let mut product = Form::number(*c);
+            for a in atoms {
+                let own = Form::atom(a.clone());
+                product = product.times(if a == atom { with } else { &own });
+            }
+            sum = sum.plus(&product, 1);
+        }
+        sum
+    }
+}
+
+/// Takes an atom out of a product, if it is there.
+pub(super) fn take(atoms: &mut Vec<Atom>, atom: &Atom) -> bool {
+    let at = atoms.iter().position(|a| a == atom);
+    at.map(|at| atoms.remove(at)).is_some()
+}
+
+/// A product without the factors of another one, if it has them all.
+pub(super) fn without(atoms: &[Atom], factors: &[Atom]) -> Option<Vec<Atom>> {
+    let mut left = atoms.to_vec();
+    factors.iter().all(|a| take(&mut left, a)).then_some(left)
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i128::try_from(a).unwrap_or(1).max(1)
+}

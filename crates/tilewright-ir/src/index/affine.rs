@@ -1,0 +1,120 @@
+//! Accesses as affine functions of iteration variables.
+//!
+//! The flat offset of a load or store is `constant + sum(coefficient * variable)` for most
+//! accesses of tensor programs. From the coefficients a schedule reads everything: zero means
+//! that the access does not move along an axis, one that it moves to the neighbour.
+//!
+//! Parts that are not affine (`k % 2`, an index that is loaded from memory) are kept as *opaque*
+//! terms; a variable inside such a term has no coefficient.
+
+use crate::linear::Linear;
+use crate::{Buffer, DType, Dim, Expr, Var, dim};
+
+/// `constant + sum(coefficient * variable) + sum(coefficient * opaque term)`.
+#[derive(Clone, Debug)]
+pub struct Affine(Linear);
+
+/// Whether an access of a buffer is better written with one index: all distances of neighbours are
+/// constants. Else that it is in range could not be proved, which takes sets that are linear. A buffer
+/// with strides must have a constant shape as well, since that says how many elements it spans.
+pub fn is_flat(buffer: &Buffer) -> bool {
+    let of_compact = usize::from(buffer.strides.is_empty());
+    buffer.shape.iter().skip(of_compact).all(|d| d.as_int().is_some())
+}
+
+impl Affine {
+    /// The form of an integer expression; `None` where a number gets too large.
+    pub fn of(e: &Expr) -> Option<Affine> {
+        Linear::of(e).map(Affine)
+    }
+
+    /// The flat offset of `indices` in a buffer that is compact or has constant strides. What moves by
+    /// an open number of cells is opaque.
+    pub fn of_access(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
+        if buffer.elem_offset.is_some() {
+            return None;
+        }
+        if !buffer.strides.is_empty() {
+            return Self::of_strided(buffer, indices);
+        }
+        let shape = dim::of_shape(&buffer.shape)?;
+        let mut stride = Dim::from(1);
+        let mut sum = Linear::constant(0, DType::I32);
+        for (index, extent) in indices.iter().zip(&shape).rev() {
+            let index = Linear::of(index)?;
+            sum = match stride.known() {
+                Some(n) => sum.plus(&index, i128::try_from(n).ok()?)?,
+                None => {
+                    let by = stride.typed(DType::I32);
+                    let one =
+                        index.terms.iter().map(|(e, k)| (e.clone().cast(DType::I32) * &by, *k));
+                    let mut terms: Vec<(Expr, i128)> = one.collect();
+                    if index.constant != 0 {
+                        terms.push((by, index.constant));
+                    }
+                    let moved = Linear { terms, constant: 0, dtype: DType::I32 };
+                    sum.plus(&moved, 1)?
+                }
+            };
+            stride = stride * *extent;
+        }
+        // The offset is computed in 32 bits; no tensor of open size has more cells.
+        stride.fits_int32().then_some(Affine(sum))
+    }
+
+    /// The flat offset in a buffer with constant strides, whose elements `int32` counts.
+    fn of_strided(buffer: &Buffer, indices: &[Expr]) -> Option<Affine> {
+        let mut sum = Linear::constant(0, DType::I32);
+        let mut last: i128 = 0;
+        for ((index, stride), extent) in indices.iter().zip(&buffer.strides).zip(&buffer.shape) {
+            let stride = i128::from(stride.as_int()?);
+            last = extent.as_int().map_or(last, |d| last + i128::from(d - 1) * stride);
+            sum = sum.plus(&Linear::of(index)?, stride)?;
+        }
+        i32::try_from(last).is_ok().then_some(Affine(sum))
+    }
+
+    /// The part that does not depend on variables.
+    pub fn constant(&self) -> i64 {
+        self.0.constant as i64
+    }
+
+    /// The coefficient of a variable; `None` where it stands in an opaque term.
+    pub fn coefficient(&self, v: &Var) -> Option<i64> {
+        self.0.coefficient(v).map(|k| k as i64)
+    }
+
+    /// Variables with their coefficients, which are not zero.
+    pub fn vars(&self) -> impl Iterator<Item = (&Var, i64)> {
+        self.0.terms.iter().filter_map(|(e, k)| Some((e.as_var()?, *k as i64)))
+    }
+
+    /// Terms that are not affine, with their factors.
+    pub fn opaque(&self) -> impl Iterator<Item = (&Expr, i64)> {
+        self.0.terms.iter().filter(|(e, _)| e.as_var().is_none()).map(|(e, k)| (e, *k as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coefficients_of_a_strided_access() {
+        let (h, w) = (Var::index("h"), Var::index("w"));
+        let b = Buffer::with_extents("B", &[3, 10, 7], DType::F32);
+        let at = [Expr::i32(2), &h * 2 + 1, w.expr() - 3];
+        let a = Affine::of_access(&b, &at).expect("affine");
+        let steps = (a.coefficient(&h), a.coefficient(&w));
+        assert_eq!((a.constant(), steps), (140 + 7 - 3, (Some(14), Some(1))));
+    }
+
+    #[test]
+    fn what_is_not_affine_is_opaque() {
+        let (h, w) = (Var::index("h"), Var::index("w"));
+        let a = Affine::of(&(h.expr().floordiv(2) * 6 + &w)).expect("fits");
+        assert_eq!((a.coefficient(&h), a.coefficient(&w)), (None, Some(1)));
+        assert_eq!(a.opaque().map(|(_, k)| k).collect::<Vec<_>>(), [6]);
+        assert_eq!(Affine::of(&(h.expr() * &w)).and_then(|a| a.coefficient(&w)), None);
+    }
+}

@@ -1,0 +1,616 @@
+//! Simplification of index expressions by intervals.
+//!
+//! Index arithmetic is brought to the form `sum of coefficient * atom + constant`, in which
+//! division and remainder by a constant split into an exact part and a rest whose interval
+//! decides it:
+//!
+//! ```text
+//! (i*20 + j*5 + k) // 5   =  i*4 + j          where 0 <= k < 5
+//! (i*20 + j*5 + k) % 20   =  j*5 + k          where 0 <= j*5 + k < 20
+//! (i // 4)*4 + i % 4      =  i
+//! (i // 4) // 5           =  i // 20
+//! (i*4 + j) // 8          =  i // 2           where 0 <= j < 4
+//! ```
+//!
+//! Machine integers wrap, so every step that is not ring arithmetic (division, remainder,
+//! comparison) is taken only where the interval of the exact value fits the type
+//! ([`Linear::fits`]): then the exact value and the machine's value are one.
+//!
+//! Intervals of single variables decide, and nothing else: fusion and lowering work without
+//! libisl. Passes that have it ask the exact sets.
+
+pub mod affine;
+pub mod interval;
+pub mod linear;
+
+use crate::equal::same_expr;
+use crate::extent::holds;
+use crate::interval::Interval;
+use crate::linear::{LIMIT, Linear, gcd};
+use crate::visit::fold_expr_children;
+use crate::{BinOp, DType, Expr, ExprKind, Fold, TypeKind};
+
+pub use crate::interval::Ranges;
+
+/// The linear form of an integer expression, with divisions taken apart by intervals; `None` for
+/// other types and large coefficients.
+pub fn linear(e: &Expr, ranges: &Ranges) -> Option<Linear> {
+    is_index_type(e.dtype()).then(|| Simplify { ranges }.linear(e)).flatten()
+}
+
+/// A simpler expression with the same value wherever the variables keep their ranges. Integers
+/// and conditions are simplified; floating-point arithmetic stays as it is.
+pub fn simplify(e: &Expr, ranges: &Ranges) -> Expr {
+    let mut s = Simplify { ranges };
+    Fold::expr(&mut s, e)
+}
+
+/// Simplifies where a value is only looked up: indices of loads and conditions. Arithmetic on
+/// data stays as written, integer data included.
+pub fn simplify_indices(value: &Expr, ranges: &Ranges) -> Expr {
+    struct Indices<'a>(&'a Ranges);
+    impl Fold for Indices<'_> {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            match e.kind() {
+                ExprKind::Load(b, indices) => {
+                    let new: Vec<Expr> = indices.iter().map(|i| simplify(i, self.0)).collect();
+                    match new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
+                        true => e.clone(),
+                        false => Expr::load(b, new),
+                    }
+                }
+                ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                    let cond = simplify(c, self.0);
+                    if cond.is_true() || cond.is_false() {
+                        return self.expr(if cond.is_true() { t } else { f });
+                    }
+                    let (x, y) = (self.expr(t), self.expr(f));
+                    if cond.ptr_eq(c) && x.ptr_eq(t) && y.ptr_eq(f) {
+                        return e.clone();
+                    }
+                    match e.kind() {
+                        ExprKind::Select(..) => Expr::select(cond, x, y),
+                        _ => Expr::if_then_else(cond, x, y),
+                    }
+                }
+                _ => fold_expr_children(self, e),
+            }
+        }
+    }
+    Indices(ranges).expr(value)
+}
+
+/// [`same_expr`] of two lists.
+pub fn same_all(a: &[Expr], b: &[Expr]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_expr(a, b))
+}
+
+/// Whether an integer is made of variables and constants only.
+pub fn is_index(e: &Expr) -> bool {
+    let effects = e.effects();
+    let calls = effects.calls || effects.intrinsics;
+    effects.constant() && !calls && !effects.binds && !effects.floats
+}
+
+struct Simplify<'a> {
+    ranges: &'a Ranges,
+}
+
+impl Fold for Simplify<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        let ExprKind::Binary(op, a, b) = e.kind() else {
+            return self.other(e);
+        };
+        let new = if op.is_logic() {
+            self.logic(*op, a, b)
+        } else if !is_index_type(a.dtype()) {
+            None
+        } else if op.is_compare() {
+            self.compare(*op, a, b)
+        } else {
+            self.linear(e).and_then(|l| l.to_expr())
+        };
+        match new {
+            Some(new) if same_expr(&new, e) => e.clone(),
+            Some(new) => new,
+            None => fold_expr_children(self, e),
+        }
+    }
+}
+
+/// Whether this is the type of a scalar index.
+pub fn is_index_type(d: DType) -> bool {
+    d.kind == TypeKind::Int && d.lanes == 1
+}
+
+impl Simplify<'_> {
+    /// Everything but operators of two operands: conditions that are decided, casts of constants.
+    fn other(&mut self, e: &Expr) -> Expr {
+        let new = fold_expr_children(self, e);
+        match new.kind() {
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                match (c.is_true(), c.is_false()) {
+                    (true, _) => t.clone(),
+                    (_, true) => f.clone(),
+                    _ => new,
+                }
+            }
+            ExprKind::Not(a) if a.is_true() || a.is_false() => Expr::bool(a.is_false()),
+            ExprKind::Cast(a) if a.as_int().is_some() && is_index_type(a.dtype()) => {
+                if is_index_type(new.dtype()) {
+                    a.clone().cast(new.dtype())
+                } else {
+                    new
+                }
+            }
+            _ => new,
+        }
+    }
+
+    fn logic(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+        if a.dtype().lanes != 1 {
+            return None;
+        }
+        let (x, y) = (self.expr(a), self.expr(b));
+        let unit = |e: &Expr| if op == BinOp::And { e.is_true() } else { e.is_false() };
+        let zero = |e: &Expr| if op == BinOp::And { e.is_false() } else { e.is_true() };
+        Some(match () {
+            _ if zero(&x) || unit(&y) => x,
+            _ if zero(&y) || unit(&x) => y,
+            _ if x.ptr_eq(a) && y.ptr_eq(b) => return None,
+            _ => Expr::binary(op, x, y),
+        })
+    }
+
+    fn compare(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
+        let (x, y) = (self.linear(a)?, self.linear(b)?);
+        x.fits(self.ranges).and(y.fits(self.ranges))?;
+        let Interval { lo, hi } = x.clone().plus(&y, -1)?.values(self.ranges)?;
+        let decided = match op {
+            BinOp::Lt => decide(hi < 0, lo >= 0),
+            BinOp::Le => decide(hi <= 0, lo > 0),
+            BinOp::Gt => decide(lo > 0, hi <= 0),
+            BinOp::Ge => decide(lo >= 0, hi < 0),
+            BinOp::Eq => decide(lo == 0 && hi == 0, lo > 0 || hi < 0),
+            BinOp::Ne => decide(lo > 0 || hi < 0, lo == 0 && hi == 0),
+            _ => None,
+        };
+        Some(match decided {
+            Some(value) => Expr::bool(value),
+            None => Expr::binary(op, x.to_expr()?, y.to_expr()?),
+        })
+    }
+
+    /// The linear form of an integer expression; `None` where coefficients get too large.
+    fn linear(&mut self, e: &Expr) -> Option<Linear> {
+        let ExprKind::Binary(op, a, b) = e.kind() else {
+            return Some(match self.ranges.of(e).as_point() {
+                Some(value) => Linear::constant(value, e.dtype()),
+                None => Linear::atom(self.expr(e)),
+            });
+        };
+        let (x, y) = (self.linear(a)?, self.linear(b)?);
+        let sum = match (op, x.as_constant(), y.as_constant()) {
+            (BinOp::Add, ..) => x.plus(&y, 1)?,
+            (BinOp::Sub, ..) => x.plus(&y, -1)?,
+            (BinOp::Mul, _, Some(c)) => x.times(c)?,
+            (BinOp::Mul, Some(c), _) => y.times(c)?,
+            (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(c)) if self.divides(*op, &x, c) => {
+                self.division(BinOp::FloorDiv, x, c)?
+            }
+            (BinOp::FloorMod | BinOp::TruncMod, _, Some(c)) if self.divides(*op, &x, c) => {
+                self.division(BinOp::FloorMod, x, c)?
+            }
+            (BinOp::Min | BinOp::Max, ..) => self.extremum(*op, x, y)?,
+            _ => Linear::atom(Expr::binary(*op, x.to_expr()?, y.to_expr()?)),
+        };
+        self.recombine(sum)
+    }
+
+    /// Whether division by `c` may be taken apart as floor division.
+    fn divides(&self, op: BinOp, x: &Linear, c: i128) -> bool {
+        let floor = matches!(op, BinOp::FloorDiv | BinOp::FloorMod);
+        let fits = x.fits(self.ranges);
+        c > 0 && holds(x.dtype, c) && fits.is_some_and(|i| floor || i.lo >= 0)
+    }
+
+    fn extremum(&mut self, op: BinOp, x: Linear, y: Linear) -> Option<Linear> {
+        let known = x.fits(self.ranges).and(y.fits(self.ranges)).is_some();
+        let Interval { lo, hi } = x.clone().plus(&y, -1)?.values(self.ranges)?;
+        let (left, right) = if op == BinOp::Min { (hi <= 0, lo >= 0) } else { (lo >= 0, hi <= 0) };
+        match known && (left || right) {
+            true => Some(if left { x } else { y }),
+            false => Some(Linear::atom(Expr::binary(op, x.to_expr()?, y.to_expr()?))),
+        }
+    }
+
+    /// Terms that `c` divides, divided, and the others; likewise for the constant.
+    fn split(x: Linear, c: i128) -> (Linear, Linear) {
+        let mut exact = Linear::constant(x.constant.div_euclid(c), x.dtype);
+        let mut rest = Linear::constant(x.constant.rem_euclid(c), x.dtype);
+        for (atom, k) in x.terms {
+            match k % c == 0 {
+                true => exact.terms.push((atom, k / c)),
+                false => rest.terms.push((atom, k)),
+            }
+        }
+        (exact, rest)
+    }
+
+    /// `x // c` or `x % c` for a positive `c`, where `x` fits its type.
+    fn division(&mut self, op: BinOp, x: Linear, c: i128) -> Option<Linear> {
+        let floor = op == BinOp::FloorDiv;
+        let whole = x.clone();
+        let (exact, mut rest) = Self::split(x, c);
+        let Interval { lo, hi } = rest.values(self.ranges)?;
+        let cell = lo.div_euclid(c);
+        if cell == hi.div_euclid(c) {
+            rest.constant -= cell * c;
+            let cell = Linear::constant(cell, rest.dtype);
+            return if floor { exact.plus(&cell, 1) } else { Some(rest) };
+        }
+        // (g*y + s) // (g*d) = y // d and (g*y + s) % (g*d) = g*(y % d) + s where 0 <= s < g
+        let (mut rest, small, g) = self.coarse(rest, c)?;
+        let d = c / g;
+        if rest.fits(self.ranges).is_none() {
+            return Some(Linear::atom(division(op, &whole, c)?));
+        }
+        if floor {
+            // (a + y // e) // d = (a*e + y) // (e*d)
+            if let Some((joined, by)) = self.join(&rest, d) {
+                return exact.plus(&self.division(op, joined, by)?, 1);
+            }
+            return exact.plus(&Linear::atom(division(op, &rest, d)?), 1);
+        }
+        // (y % e) % d = y % d where d divides e
+        if let [(atom, 1)] = &rest.terms[..]
+            && rest.constant == 0
+            && let Some((y, e)) = remainder(atom)
+            && e % d == 0
+        {
+            rest = Linear::atom(y.clone());
+        }
+        small.plus(&Linear::atom(division(op, &rest, d)?), g)
+    }
+
+    /// `a*e + y` and `e*d` for `a + y // e`, where both fit the type.
+    fn join(&mut self, x: &Linear, d: i128) -> Option<(Linear, i128)> {
+        let at = x.terms.iter().position(|t| t.1 == 1 && quotient(&t.0).is_some())?;
+        let (y, e) = quotient(&x.terms[at].0)?;
+        let mut rest = x.clone();
+        rest.terms.remove(at);
+        let joined = self.linear(y)?.plus(&rest, e)?;
+        let by = e.checked_mul(d).filter(|by| *by <= LIMIT)?;
+        joined.fits(self.ranges).map(|_| (joined, by))
+    }
+
+    /// `x = g*y + s` with `0 <= s < g` for a `g` that divides `c`: `y`, `s` and `g`, with as many
+    /// terms in `s` as can be.
+    fn coarse(&self, mut x: Linear, c: i128) -> Option<(Linear, Linear, i128)> {
+        x.terms.sort_by_key(|t| t.1.abs());
+        for k in (0..x.terms.len()).rev() {
+            let (low, high) = x.terms.split_at(k);
+            let g = high.iter().fold(c, |g, t| gcd(g, t.1.abs()));
+            let constant = x.constant.rem_euclid(g);
+            let small = Linear { terms: low.to_vec(), constant, dtype: x.dtype };
+            let Interval { lo, hi } = small.values(self.ranges)?;
+            if 0 <= lo && hi < g {
+                let terms = high.iter().map(|(a, k)| (a.clone(), k / g)).collect();
+                let y = Linear { terms, constant: x.constant.div_euclid(g), dtype: x.dtype };
+                return Some((y, small, g));
+            }
+        }
+        None
+    }
+
+    /// `m*c*(e // c) + m*(e % c)` becomes `m*e`; so does `m*c*(e // c) + m*(f % c)` where `f` differs
+    /// from `e` by a multiple of `c`.
+    fn recombine(&mut self, mut sum: Linear) -> Option<Linear> {
+        'again: loop {
+            for at in 0..sum.terms.len() {
+                let (atom, m) = &sum.terms[at];
+                let Some((f, c)) = remainder(atom) else { continue };
+                let (m, wanted) = (*m, m.checked_mul(c)?);
+                if !sum.terms.iter().any(|t| t.1 == wanted) {
+                    continue;
+                }
+                let f = self.linear(f)?;
+                if f.fits(self.ranges).is_none() {
+                    continue;
+                }
+                let q = self.division(BinOp::FloorDiv, f.clone(), c)?;
+                for pair in (0..sum.terms.len()).filter(|p| *p != at) {
+                    let (other, coefficient) = &sum.terms[pair];
+                    if *coefficient != wanted {
+                        continue;
+                    }
+                    let same =
+                        q.constant == 0 && matches!(&q.terms[..], [(q, 1)] if same_expr(q, other));
+                    let e = match same {
+                        true => Some(f.clone()),
+                        false => self.congruent(other, &f, c)?,
+                    };
+                    let Some(e) = e else { continue };
+                    let mut index = 0;
+                    sum.terms.retain(|_| {
+                        index += 1;
+                        index - 1 != at && index - 1 != pair
+                    });
+                    sum = sum.plus(&e, m)?;
+                    continue 'again;
+                }
+            }
+            return Some(sum);
+        }
+    }
+
+    /// `e` of a quotient `e // c` where `e` fits its type and differs from `f` by a multiple of `c`.
+    fn congruent(&mut self, atom: &Expr, f: &Linear, c: i128) -> Option<Option<Linear>> {
+        let Some((e, _)) = quotient(atom).filter(|(_, by)| *by == c) else { return Some(None) };
+        let e = self.linear(e)?;
+        // A remainder by a multiple of `c` differs from what it is of by a multiple of `c`, too.
+        let mut apart = e.clone().plus(f, -1)?;
+        while let Some(at) = apart
+            .terms
+            .iter()
+            .position(|(atom, k)| k % c != 0 && remainder(atom).is_some_and(|(_, by)| by % c == 0))
+        {
+            let (atom, k) = apart.terms.remove(at);
+            let of = self.linear(remainder(&atom)?.0)?;
+            if of.fits(self.ranges).is_none() {
+                return Some(None);
+            }
+            apart = apart.plus(&of, k)?;
+        }
+        let multiple = apart.constant % c == 0 && apart.terms.iter().all(|(_, k)| k % c == 0);
+        Some(Some(e).filter(|e| multiple && e.fits(self.ranges).is_some()))
+    }
+}
+
+fn quotient(atom: &Expr) -> Option<(&Expr, i128)> {
+    divided(atom, BinOp::FloorDiv)
+}
+
+fn remainder(atom: &Expr) -> Option<(&Expr, i128)> {
+    divided(atom, BinOp::FloorMod)
+}
+
+fn decide(yes: bool, no: bool) -> Option<bool> {
+    (yes || no).then_some(yes)
+}
+
+/// `x op c` as a node; the numerator itself where `c` is one.
+fn division(op: BinOp, x: &Linear, c: i128) -> Option<Expr> {
+    let c = i64::try_from(c).ok().filter(|_| holds(x.dtype, c))?;
+    let c = Expr::int(c, x.dtype);
+    let x = x.to_expr()?;
+    Some(if op == BinOp::FloorDiv { x.floordiv(c) } else { x.floormod(c) })
+}
+
+/// `y` and `e` of `y // e`, or of `y % e` as `op` says, with a positive constant `e`.
+pub fn divided(atom: &Expr, op: BinOp) -> Option<(&Expr, i128)> {
+    match atom.kind() {
+        ExprKind::Binary(found, y, e) if *found == op => {
+            e.as_int().filter(|e| *e > 0).map(|e| (y, i128::from(e)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use crate::Var;
+    use crate::expr::{eval_int, wrap};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vars() -> (Vec<Expr>, Ranges) {
+        let mut ranges = Ranges::default();
+        let vars = [("i", 6), ("j", 4), ("k", 5)].map(|(name, extent)| {
+            let v = Var::index(name);
+            ranges.bind(&v, Interval::new(0, extent - 1));
+            v.expr()
+        });
+        (vars.to_vec(), ranges)
+    }
+
+    #[track_caller]
+    fn check(build: impl Fn(&Expr, &Expr, &Expr) -> Expr, expected: &str) {
+        let (v, ranges) = vars();
+        assert_eq!(simplify(&build(&v[0], &v[1], &v[2]), &ranges).to_string(), expected);
+    }
+
+    #[test]
+    fn splits_quotients_and_remainders() {
+        check(|i, j, k| (i * 20 + j * 5 + k).floordiv(5), "i * 4 + j");
+        check(|i, j, k| (i * 20 + j * 5 + k).floormod(20), "j * 5 + k");
+        check(|i, j, k| (i * 20 + j * 5 + k).floordiv(20).floormod(6), "i");
+        check(|i, _, _| i.clone().floordiv(4) * 4 + i.clone().floormod(4), "i");
+        let moved = |i: &Expr, j: &Expr| (j.clone() - i.clone() * 4).floormod(7);
+        check(|i, j, _| (i * 3 + j).floordiv(7) * 7 + moved(i, j), "i * 3 + j");
+        check(|i, j, _| (i * 3 + j).floordiv(7) * 14 + moved(i, j) * 2, "i * 6 + j * 2");
+        let other = "(i * 2 + j) // 7 * 7 + (j - i * 4) % 7";
+        check(|i, j, _| (i * 2 + j).floordiv(7) * 7 + moved(i, j), other);
+        check(|i, j, _| (i * 4 + j).floordiv(2).floordiv(3), "(i * 4 + j) // 6");
+        check(|i, j, _| (i * 3 + j.clone().floordiv(2)).floordiv(4), "(i * 6 + j) // 8");
+        check(|i, j, _| (i * 4 + j * 2 + 1).floordiv(8), "(i * 2 + j) // 4");
+        check(|i, j, _| (i * 4 + j * 2 + 1).floormod(8), "(i * 2 + j) % 4 * 2 + 1");
+        check(|i, j, _| (i * 4 + j).floordiv(8), "i // 2");
+        check(|i, j, _| (i * 4 + j).floormod(8), "i % 2 * 4 + j");
+        check(|i, _, _| (i - 6).floordiv(6), "-1");
+        check(|i, _, _| (i - 6).floormod(6), "i");
+    }
+
+    #[test]
+    fn a_split_of_a_split_comes_back_together() {
+        check(
+            |i, j, k| {
+                let flat = i * 20 + j * 5 + k;
+                let (a, b) = (flat.clone().floordiv(12), flat.clone().floordiv(3).floormod(4));
+                a * 12 + b * 3 + flat.floormod(3)
+            },
+            "i * 20 + j * 5 + k",
+        );
+        check(
+            |i, j, k| {
+                let flat = i * 20 + j * 5 + k;
+                let (a, b) = (flat.clone().floordiv(12), flat.clone().floormod(12).floordiv(3));
+                a * 24 + b * 6 + flat.floormod(3) * 2
+            },
+            "i * 40 + j * 10 + k * 2",
+        );
+    }
+
+    #[test]
+    fn decides_conditions_and_neutral_terms() {
+        check(|i, _, _| i.clone().less(6), "T.bool(True)");
+        check(|i, _, _| (i + 2).greater_equal(3), "i + 2 >= 3");
+        check(|i, j, _| i.clone().less(9).and(j.clone().less(3)), "j < 3");
+        check(|i, j, _| (i - i) * 7 + j, "j");
+        check(|i, _, _| Expr::i32(5) - i, "5 - i");
+        check(|i, j, _| Expr::binary(BinOp::Min, i + 4, j.clone()), "j");
+    }
+
+    #[test]
+    fn a_sum_that_may_wrap_is_not_divided() {
+        let (v, ranges) = vars();
+        let big = &v[0] * i64::from(i32::MAX / 2);
+        let e = (big + 7).floordiv(7);
+        assert!(
+            simplify(&e, &ranges).ptr_eq(&e) || simplify(&e, &ranges).to_string() == e.to_string()
+        );
+        let free = Var::index("n").expr();
+        let e = (free * 4).floordiv(4);
+        assert_eq!(simplify(&e, &ranges).to_string(), "n * 4 // 4");
+    }
+
+    /// The value of an integer or `bool` expression; `None` where it divides by zero.
+    fn eval(e: &Expr, env: &HashMap<Var, i64>) -> Option<i64> {
+        Some(match e.kind() {
+            ExprKind::Int(v) => *v,
+            ExprKind::Var(v) => env[v],
+            ExprKind::Binary(op, a, b) => eval_int(*op, eval(a, env)?, eval(b, env)?, a.dtype())?,
+            ExprKind::Not(a) => i64::from(eval(a, env)? == 0),
+            ExprKind::Cast(a) => wrap(eval(a, env)?, e.dtype()),
+            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+                if eval(c, env)? != 0 {
+                    eval(t, env)?
+                } else {
+                    eval(f, env)?
+                }
+            }
+            _ => panic!("{e}"),
+        })
+    }
+
+    const OPS: [BinOp; 9] = [
+        BinOp::Add,
+        BinOp::Sub,
+        BinOp::Mul,
+        BinOp::FloorDiv,
+        BinOp::FloorMod,
+        BinOp::TruncDiv,
+        BinOp::TruncMod,
+        BinOp::Min,
+        BinOp::Max,
+    ];
+    const COMPARES: [BinOp; 6] = [BinOp::Eq, BinOp::Ne, BinOp::Lt, BinOp::Le, BinOp::Gt, BinOp::Ge];
+
+    /// Arithmetic over three variables; constants are likely, so that division is by one.
+    fn arithmetic(vars: [Var; 3], dtype: DType) -> impl Strategy<Value = Expr> {
+        let leaf = prop_oneof![
+            3 => (0usize..3).prop_map(move |v| vars[v].expr()),
+            2 => (-3i64..=12).prop_map(move |c| Expr::int(c, dtype)),
+        ];
+        leaf.prop_recursive(5, 40, 3, move |inner| {
+            let constant = (1i64..=12).prop_map(move |c| Expr::int(c, dtype));
+            let pair = (0..OPS.len(), inner.clone(), inner.clone());
+            let by = (0..7usize, inner.clone(), constant);
+            let choice = (0..COMPARES.len(), inner.clone(), inner.clone(), inner);
+            prop_oneof![
+                2 => pair.prop_map(|(op, a, b)| Expr::binary(OPS[op], a, b)),
+                4 => by.prop_map(|(op, a, b)| Expr::binary(OPS[op], a, b)),
+                1 => choice.prop_map(|(op, a, b, c)| {
+                    Expr::if_then_else(Expr::binary(COMPARES[op], a.clone(), b), a, c)
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Eight bits make wrap-around common; the machine's value must stay everywhere.
+        #[test]
+        fn keeps_the_value_at_every_point(
+            (e, vars, mins, extents, compare) in (0..2usize).prop_flat_map(|wide| {
+                let dtype = [DType::I8, DType::I32][wide];
+                let vars = ["i", "j", "k"].map(|n| Var::new(n, dtype));
+                let e = arithmetic(vars.clone(), dtype);
+                let mins = [-3i64..=2, -3..=2, -3..=2];
+                (e, Just(vars), mins, [1i64..=6, 1..=6, 1..=6], 0..COMPARES.len() + 3)
+            })
+        ) {
+            let e = match COMPARES.get(compare) {
+                Some(op) => Expr::binary(*op, e.clone(), Expr::int(compare as i64, e.dtype())),
+                None => e,
+            };
+            let mut ranges = Ranges::default();
+            for (n, v) in vars.iter().enumerate() {
+                let (lo, n) = (i128::from(mins[n]), i128::from(extents[n]));
+                ranges.bind(v, Interval::new(lo, lo + n - 1));
+            }
+            let s = simplify(&e, &ranges);
+            prop_assert_eq!(s.dtype(), e.dtype());
+            let spans: Vec<_> = (0..3).map(|n| mins[n]..mins[n] + extents[n]).collect();
+            for i in spans[0].clone() {
+                for j in spans[1].clone() {
+                    for k in spans[2].clone() {
+                        let env: HashMap<Var, i64> = vars.iter().cloned().zip([i, j, k]).collect();
+                        let Some(want) = eval(&e, &env) else { continue };
+                        prop_assert_eq!(eval(&s, &env), Some(want), "{} -> {} at {:?}", e, s, env);
+                    }
+                }
+            }
+        }
+
+        /// Flattening an index and splitting it for another shape, again and again, keeps the
+        /// position in row-major order.
+        #[test]
+        fn relabelling_keeps_the_flat_position(
+            (factors, cuts) in (
+                prop::collection::vec(1i64..=4, 1..=5),
+                prop::collection::vec(prop::collection::vec(any::<bool>(), 5), 1..=3),
+            )
+        ) {
+            let vars: Vec<Var> = factors.iter().map(|_| Var::index("v")).collect();
+            let mut ranges = Ranges::default();
+            vars.iter().zip(&factors).for_each(|(v, e)| ranges.bind(v, Interval::new(0, i128::from(e - 1))));
+            let flatten = |at: &[Expr], shape: &[i64]| {
+                at.iter().zip(shape).fold(Expr::i32(0), |sum, (i, e)| sum * *e + i)
+            };
+            let at: Vec<Expr> = vars.iter().map(Var::expr).collect();
+            let first = flatten(&at, &factors);
+            let mut flat = first.clone();
+            for cut in cuts {
+                // The next shape merges neighbouring factors, in another order.
+                let mut shape = vec![1];
+                for (f, cut) in factors.iter().rev().zip(cut) {
+                    if cut { shape.push(*f) } else { *shape.last_mut().expect("one") *= f }
+                }
+                let at: Vec<Expr> = (0..shape.len())
+                    .map(|n| {
+                        let inner: i64 = shape[n + 1..].iter().product();
+                        simplify(&flat.clone().floordiv(inner).floormod(shape[n]), &ranges)
+                    })
+                    .collect();
+                flat = flatten(&at, &shape);
+            }
+            let difference = Expr::binary(BinOp::Sub, flat, first);
+            prop_assert_eq!(simplify(&difference, &ranges).as_int(), Some(0), "{}", difference);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Conversions of constants, run directly: a strided copy for each cell that takes one.
+//!
+//! The place that a cell takes its element from must be affine in the cell's indices, as it is for
+//! every layout of digits, and which cells take one is read from a table over those axes that the
+//! condition looks at. All else is left to running the function.
+
+use tilewright_ir::index::affine::Affine;
+use tilewright_ir::index::simplify;
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{Expr, Fold, Tensor, dim};
+
+use super::constant::scalar;
+use super::conversion::{Conversion, Pad};
+use tilewright_graph::stages::{advance, buffer};
+
+/// Most entries of the table of cells that take an element.
+const MAX_TABLE: usize = 1 << 16;
+
+/// What a conversion makes of a tensor; `None` where it has no such simple form.
+pub(crate) fn apply(c: &Conversion, tensor: &Tensor) -> Option<Tensor> {
+    if tensor.dtype() != c.dtype || c.from != tensor.shape() {
+        return None;
+    }
+    let pad = match &c.pad {
+        Pad::None | Pad::Undef => 0,
+        Pad::Value(e) => scalar(e).ok()?.bits(),
+    };
+    let offset = Affine::of_access(&buffer("from", &c.from, c.dtype), &c.source)?;
+    let steps: Vec<i64> = c.cells.iter().map(|v| offset.coefficient(v)).collect::<Option<_>>()?;
+    let extents = dim::known(&c.to)?;
+    let gather =
+        Gather { steps, start: offset.constant(), inside: Inside::new(c, &extents)?, extents };
+    let mut out = Tensor::zeros(c.dtype, &gather.extents).ok()?;
+    let (from, to, pad) = (tensor.bytes(), out.bytes_mut(), pad.to_le_bytes());
+    match c.dtype.bytes() {
+        1 => gather.run::<1>(from, to, &pad)?,
+        2 => gather.run::<2>(from, to, &pad)?,
+        4 => gather.run::<4>(from, to, &pad)?,
+        8 => gather.run::<8>(from, to, &pad)?,
+        _ => return None,
+    }
+    Some(out)
+}
+
+/// Which cells take an element, as a table over some of the axes.
+struct Inside {
+    /// By how many entries of the table each axis moves.
+    steps: Vec<usize>,
+    table: Vec<bool>,
+}
+
+impl Inside {
+    fn new(c: &Conversion, extents: &[usize]) -> Option<Inside> {
+        let used = free_vars(&c.data);
+        let mut steps = vec![0; extents.len()];
+        let mut size = 1usize;
+        for (k, v) in c.cells.iter().enumerate().rev() {
+            if used.contains(v) {
+                steps[k] = size;
+                size = size.checked_mul(extents[k]).filter(|n| *n <= MAX_TABLE)?;
+            }
+        }
+        let entry = |at: usize| {
+            let values = c.cells.iter().zip(&steps).zip(extents).filter(|((_, s), _)| **s != 0);
+            let values = values
+                .map(|((v, step), n)| (v.clone(), Expr::int((at / step % n) as i64, v.dtype())));
+            let e = simplify(&Subst::vars(values).expr(&c.data), &Ranges::default());
+            (e.is_true() || e.is_false()).then(|| e.is_true())
+        };
+        let table = (0..size).map(entry).collect::<Option<_>>()?;
+        Some(Inside { steps, table })
+    }
+}
+
+/// A copy cell by cell.
+struct Gather {
+    extents: Vec<usize>,
+    /// By how many elements the source moves along each axis.
+    steps: Vec<i64>,
+    start: i64,
+    inside: Inside,
+}
+
+impl Gather {
+    /// Fills the cells in their order; `None` where one would take what is outside of the source.
+    fn run<const N: usize>(&self, from: &[u8], to: &mut [u8], pad: &[u8; 8]) -> Option<()> {
+        let pad: [u8; N] = pad[..N].try_into().ok()?;
+        let (from, _) = from.as_chunks::<N>();
+        let (to, _) = to.as_chunks_mut::<N>();
+        let (last, outer) = match self.extents.split_last() {
+            Some((last, outer)) => (*last, outer),
+            None => (1, &[][..]),
+        };
+        let along = self.steps.last().copied().unwrap_or(0);
+        let in_table = self.inside.steps.last().copied().unwrap_or(0);
+        let mut at = vec![0usize; outer.len()];
+        for row in to.chunks_exact_mut(last.max(1)) {
+            let mut source = self.start;
+            let mut entry = 0;
+            for ((i, step), table) in at.iter().zip(&self.steps).zip(&self.inside.steps) {
+                source += step * i64::try_from(*i).ok()?;
+                entry += table * i;
+            }
+            for cell in row {
+                *cell = match self.inside.table[entry] {
+                    true => *from.get(usize::try_from(source).ok()?)?,
+                    false => pad,
+                };
+                source += along;
+                entry += in_table;
+            }
+            advance(&mut at, outer);
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,347 @@
+//! In which layouts each call of a graph can be computed, and what that costs.
+//!
+//! Convolutions have the layouts of every policy, and the logical one; each of their operands may also
+//! be logical while the others are not. Every other call can be computed in the layouts that its
+//! operands and results may come in, as far as its accesses propagate them
+//! ([`crate::propagate`]): found by passing over the graph, forwards and backwards, until
+//! there are no new ones.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_ir::{Binding, Buffer, Expr, GraphExpr, GraphFunc, GraphVar, TensorFunc, parallel};
+
+use super::surroundings::{Costs, Surrounding, Surroundings};
+use super::{Flow, TiledLayout, extents, missing};
+use crate::free::{constants, is_constant};
+use crate::policy::ConvLayout;
+use crate::propagate::Propagation;
+use tilewright_graph::call_sizes::passes_sizes;
+use tilewright_graph::normal::needed;
+
+/// Layouts of one value that are looked at beside the logical one, the first found.
+const MOST_LAYOUTS: usize = 6;
+/// Passes over the graph after which no more layouts are looked for.
+const MOST_PASSES: usize = 8;
+
+/// A value in a layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) value: u64,
+    pub(super) layout: TiledLayout,
+}
+
+/// A way to compute a call.
+#[derive(Clone)]
+pub(super) struct Way {
+    /// The layouts of all arguments, then of the results; empty for a call that has no choice.
+    pub(super) layouts: Vec<TiledLayout>,
+    /// The policy that says so, for a convolution; `Some(None)` for the logical layout.
+    pub(super) policy: Option<Option<ConvLayout>>,
+    pub(super) reads: Vec<Place>,
+    pub(super) writes: Vec<Place>,
+    /// In the unit of the [`Costs`].
+    pub(super) cost: f64,
+}
+
+/// A binding of the graph with the ways to compute it.
+pub(super) struct Node {
+    pub(super) var: GraphVar,
+    pub(super) ways: Vec<Way>,
+}
+
+/// A call whose layouts are open.
+struct Open {
+    node: usize,
+    name: Arc<str>,
+    func: Arc<TensorFunc>,
+    args: Vec<GraphExpr>,
+    outs: Vec<GraphVar>,
+    buffers: Vec<Buffer>,
+    /// Which arguments are constant.
+    free: Vec<bool>,
+    around: Surrounding,
+    found: Vec<(Vec<TiledLayout>, Option<ConvLayout>, Arc<Propagation>)>,
+    /// Layouts of arguments and results whose propagation was tried.
+    tried: HashSet<(usize, TiledLayout)>,
+}
+
+impl Open {
+    /// The values of arguments and results that are not constant, with their positions.
+    fn values(&self) -> Vec<(usize, u64)> {
+        let args = self.args.iter().zip(&self.free).enumerate().filter(|(_, (_, free))| !**free);
+        let args = args.filter_map(|(k, (e, _))| match e {
+            GraphExpr::Var(v) => Some((k, v.id())),
+            _ => None,
+        });
+        let outs = self.outs.iter().enumerate().map(|(k, v)| (self.args.len() + k, v.id()));
+        args.chain(outs).collect()
+    }
+
+    /// The call with all its arguments and results in some layouts.
+    fn way(&self, layouts: &[TiledLayout], policy: Option<Option<ConvLayout>>, cost: f64) -> Way {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (k, value) in self.values() {
+            let place = Place { value, layout: layouts[k].clone() };
+            let list = if k < self.args.len() { &mut reads } else { &mut writes };
+            if !list.contains(&place) {
+                list.push(place);
+            }
+        }
+        Way { layouts: layouts.to_vec(), policy, reads, writes, cost }
+    }
+}
+
+/// What is known of the layouts of values.
+#[derive(Default)]
+struct Layouts {
+    of: HashMap<u64, Vec<TiledLayout>>,
+    changed: bool,
+}
+
+impl Layouts {
+    fn add(&mut self, value: u64, layout: &TiledLayout) {
+        let all = self.of.entry(value).or_default();
+        if !layout.is_identity() && all.len() < MOST_LAYOUTS && !all.contains(layout) {
+            all.push(layout.clone());
+            self.changed = true;
+        }
+    }
+}
+
+impl Flow<'_, '_> {
+    /// Every binding of a graph that depends on its arguments, with the ways to compute it; at least
+    /// one each.
+    pub(super) fn nodes(
+        &mut self,
+        func: &GraphFunc,
+        policies: &[ConvLayout],
+        costs: &dyn Costs,
+        around: &Surroundings,
+    ) -> Vec<Node> {
+        let constant = constants(func, true);
+        let (mut nodes, mut open, mut layouts) = (Vec::new(), Vec::new(), Layouts::default());
+        let mut unmoved = HashMap::new();
+        let items = self.open_items(func);
+        for b in func.bindings() {
+            if constant.contains(&b.var.id()) || items.contains(&b.var.id()) {
+                continue;
+            }
+            let mut ways = self.fixed(b, &constant, &mut layouts);
+            if ways.is_empty() {
+                open.extend(self.open(b, nodes.len(), &constant, || around.of_call(b, costs)));
+            }
+            // A call that reads what only a conversion makes stays as it is, and takes its time.
+            if let [way] = &mut ways[..]
+                && let Some((name, f, free)) = self.unmoved(b, &constant)
+            {
+                let around = around.of_call(b, costs);
+                let known = unmoved.entry((name.clone(), free.clone(), around.clone()));
+                way.cost = *known.or_insert_with(|| around.cost(costs, &name, &f, &free));
+            }
+            nodes.push(Node { var: b.var.clone(), ways });
+        }
+        let mut memo = HashMap::new();
+        for call in &mut open {
+            self.anchored(call, policies, &mut layouts);
+        }
+        for _ in 0..MOST_PASSES {
+            layouts.changed = false;
+            let last = open.len();
+            for k in (0..last).chain((0..last).rev()) {
+                follow(&mut open[k], &mut layouts, &mut memo);
+            }
+            if !layouts.changed {
+                break;
+            }
+        }
+        for (call, ways) in open.iter().zip(priced(&open, costs)) {
+            nodes[call.node].ways = ways;
+        }
+        nodes
+    }
+
+    /// The results of calls with several, whose layouts are open.
+    fn open_items(&self, func: &GraphFunc) -> HashSet<u64> {
+        let open = func.bindings().filter(|b| self.call(b).is_some());
+        let items = open.filter_map(|b| self.items.get(&b.var.id()));
+        items.flatten().map(GraphVar::id).collect()
+    }
+
+    /// The one way of a binding that has no choice; none for a call that may have several.
+    fn fixed(&self, b: &Binding, constant: &HashSet<u64>, layouts: &mut Layouts) -> Vec<Way> {
+        let id = b.var.id();
+        let logical = |v: &GraphVar| Place {
+            value: v.id(),
+            layout: TiledLayout::identity(&extents(v).unwrap_or_default()),
+        };
+        let way = |reads: Vec<Place>, writes: Vec<Place>| {
+            vec![Way { layouts: Vec::new(), policy: None, reads, writes, cost: 0.0 }]
+        };
+        if let Some((from, layout, ..)) = self.packs.get(&id) {
+            layouts.add(from.id(), layout);
+            let read = Place { value: from.id(), layout: layout.clone() };
+            return way(vec![read], vec![logical(&b.var)]);
+        }
+        if let Some((from, layout)) = self.crops.get(&id) {
+            layouts.add(id, layout);
+            let write = Place { value: id, layout: layout.clone() };
+            return way(vec![logical(from)], vec![write]);
+        }
+        if self.call(b).is_some() {
+            return Vec::new();
+        }
+        let mut reads = Vec::new();
+        needed(&b.value, &mut |v| {
+            let place = logical(v);
+            if !constant.contains(&v.id()) && !reads.contains(&place) {
+                reads.push(place);
+            }
+        });
+        way(reads, vec![logical(&b.var)])
+    }
+
+    /// The function of a call that computes something and has no choice, and which arguments are
+    /// constant.
+    fn unmoved(
+        &self,
+        b: &Binding,
+        constant: &HashSet<u64>,
+    ) -> Option<(Arc<str>, Arc<TensorFunc>, Vec<bool>)> {
+        let id = b.var.id();
+        let moves = self.packs.contains_key(&id) || self.crops.contains_key(&id);
+        let GraphExpr::CallTir { func, args, outs, scalars } = &b.value else { return None };
+        let f = self.functions.get(func).filter(|_| !moves)?;
+        let is_whole = passes_sizes(f, scalars) && f.buffers().count() == args.len() + outs.len();
+        let free = args.iter().map(|a| is_constant(a, constant)).collect();
+        is_whole.then(|| (func.clone(), f.clone(), free))
+    }
+
+    /// A call whose layouts are open.
+    fn open(
+        &self,
+        b: &Binding,
+        node: usize,
+        constant: &HashSet<u64>,
+        around: impl FnOnce() -> Surrounding,
+    ) -> Option<Open> {
+        let (func, outs) = self.call(b)?;
+        let GraphExpr::CallTir { func: name, args, .. } = &b.value else { return None };
+        let free = args.iter().map(|a| is_constant(a, constant));
+        Some(Open {
+            node,
+            name: name.clone(),
+            buffers: func.buffers().cloned().collect(),
+            func,
+            free: free.collect(),
+            around: around(),
+            args: args.clone(),
+            outs,
+            found: Vec::new(),
+            tried: HashSet::new(),
+        })
+    }
+
+    /// The layouts that the policies say for a convolution: of all its operands, and of all but the
+    /// data or the result.
+    fn anchored(&mut self, call: &mut Open, policies: &[ConvLayout], layouts: &mut Layouts) {
+        for policy in policies {
+            let Some(given) = policy.layouts(&call.func) else {
+                self.why.extend(missing(&call.name, &call.func, *policy));
+                continue;
+            };
+            let logical = |k: usize| {
+                let mut given = given.clone();
+                let at = &mut given[k].1;
+                *at = TiledLayout::identity(&at.logical);
+                given
+            };
+            // Data, weights, result.
+            for given in [given.clone(), logical(0), logical(2)] {
+                if let Ok(p) = Propagation::new(&call.func, &given) {
+                    add(call, Arc::new(p), Some(*policy), layouts);
+                }
+            }
+        }
+    }
+}
+
+/// Adds a way to compute a call, unless it is there; the logical one always is.
+fn add(call: &mut Open, p: Arc<Propagation>, policy: Option<ConvLayout>, layouts: &mut Layouts) {
+    let all = p.params();
+    let new = !all.iter().all(TiledLayout::is_identity) && call.found.iter().all(|f| f.0 != all);
+    if new {
+        for (k, value) in call.values() {
+            layouts.add(value, &all[k]);
+        }
+        call.found.push((all, policy, p));
+    }
+}
+
+/// What follows from a layout of one operand of a function.
+type Memo = HashMap<(Arc<str>, usize, TiledLayout), Option<Arc<Propagation>>>;
+
+/// Looks for ways to compute a call in the layouts that its operands and results come in.
+fn follow(call: &mut Open, layouts: &mut Layouts, memo: &mut Memo) {
+    let is_anchor = call.found.iter().any(|f| f.1.is_some());
+    for (k, value) in call.values() {
+        for layout in layouts.of.get(&value).cloned().unwrap_or_default() {
+            if is_anchor || !call.tried.insert((k, layout.clone())) {
+                continue;
+            }
+            let key = (call.name.clone(), k, layout);
+            let propagation = memo.entry(key).or_insert_with_key(|(_, k, layout)| {
+                let given = [(call.buffers[*k].clone(), layout.clone())];
+                Propagation::new(&call.func, &given).ok().map(Arc::new)
+            });
+            if let Some(p) = propagation.clone() {
+                add(call, p, None, layouts);
+            }
+        }
+    }
+}
+
+/// A function in some layouts, `None` for its own, with the arguments that are constant, and what is
+/// beside it.
+type Job<'a> = (&'a str, Option<&'a [TiledLayout]>, &'a [bool], &'a Surrounding);
+
+/// What each call costs in each way, equal ones priced once; ways whose code cannot be made are left
+/// out.
+fn priced(open: &[Open], costs: &dyn Costs) -> Vec<Vec<Way>> {
+    let mut jobs: Vec<(&Open, Option<&Propagation>)> = Vec::new();
+    let mut number: HashMap<Job<'_>, usize> = HashMap::new();
+    for call in open {
+        let ways = call.found.iter().map(|f| (Some(&f.0[..]), Some(&*f.2)));
+        for (layouts, propagation) in ways.chain([(None, None)]) {
+            number.entry((&call.name, layouts, &call.free, &call.around)).or_insert_with(|| {
+                jobs.push((call, propagation));
+                jobs.len() - 1
+            });
+        }
+    }
+    let prices = parallel::map(jobs.len(), |k| cost(jobs[k].0, jobs[k].1, costs));
+    let known = |call: &Open, layouts: Option<&[TiledLayout]>| {
+        number.get(&(&*call.name, layouts, &call.free[..], &call.around)).and_then(|k| prices[*k])
+    };
+    open.iter()
+        .map(|call| {
+            let is_anchor = call.found.iter().any(|f| f.1.is_some());
+            let own: Vec<TiledLayout> = call.buffers.iter().map(TiledLayout::of_buffer).collect();
+            let cost = known(call, None).unwrap_or_default();
+            let own = call.way(&own, is_anchor.then_some(None), cost);
+            let others = call.found.iter().filter_map(|(all, policy, _)| {
+                Some(call.way(all, policy.map(Some), known(call, Some(all))?))
+            });
+            [own].into_iter().chain(others).collect()
+        })
+        .collect()
+}
+
+/// What a call costs in other layouts, or its own; `None` where its code cannot be made.
+fn cost(call: &Open, propagation: Option<&Propagation>, costs: &dyn Costs) -> Option<f64> {
+    let price = |func: &TensorFunc| call.around.cost(costs, &call.name, func, &call.free);
+    let Some(propagation) = propagation else { return Some(price(&call.func)) };
+    let pads: Vec<Option<Expr>> =
+        call.buffers.iter().map(|b| Some(Expr::constant(0.0, b.dtype()))).collect();
+    Some(price(&propagation.build(&pads).ok()?.func))
+}

@@ -1,0 +1,641 @@
+//! Index maps: from the logical indices of a buffer or loop nest to physical ones.
+//!
+//! An [`IndexMap`] is parameters and one expression of them for each physical axis, with the places
+//! of axis separators. On a shape it is a [`PhysicalLayout`]: the set engine answers whether it is injective,
+//! which box holds the image, which cells of the box are padding, and what the inverse is.
+//!
+//! ```text
+//! lambda i: [i // 4, i % 4]  on (14,)   box (4, 4), padding at c0 == 3 and c1 >= 2,
+//!                                       inverse (c0 * 4 + c1,)
+//! lambda i: [(i + 2) // 8, (i + 2) % 8]  on (16,)   box (3, 8), padding at both ends
+//! ```
+//!
+//! # Terms that are not affine
+//!
+//! Two forms with symbolic factors are found by their structure, since the engine does not know
+//! products of variables:
+//!
+//! * a *fusion* `x * (c * n) + y * n + z` whose factors are the extents of what comes after it, in
+//!   mixed radix: the box is the product of the extents, and digits are quotients and remainders.
+//!   The engine checks that the inverse gives every index back;
+//! * a *split* `i // n, i % n` of one axis by a symbol. A map that divides by `n` is a map only
+//!   for `n >= 1`; the code that applies it says that this holds.
+//!
+//! **Limits.** Other maps that are not affine are refused with the term; an injective transform may
+//! be assumed, and then only the box has to be known.
+
+use std::collections::HashSet;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::{Subst, free_vars};
+use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, IterVar, Range, Result, Var};
+use tilewright_ir::{extent, interval};
+use tilewright_polyhedral::{Domain, Engine, Reason, Unknown, Witness};
+
+use tilewright_ir::lambda::{Lambda, LambdaItem};
+
+/// A function from logical indices to physical ones.
+#[derive(Clone, Debug)]
+pub struct IndexMap {
+    /// The logical indices.
+    pub params: Vec<Var>,
+    /// The physical indices, expressions of the parameters and of symbolic sizes.
+    pub indices: Vec<Expr>,
+    /// Positions between physical indices where a physical axis ends.
+    pub separators: Vec<usize>,
+}
+
+/// An index map on a shape.
+#[derive(Clone, Debug)]
+pub struct PhysicalLayout {
+    /// The map.
+    pub map: IndexMap,
+    /// Physical extents: the smallest box from zero that holds the image.
+    pub physical: Vec<Expr>,
+    /// Names for the physical indices, in which padding and inverse are written.
+    pub cells: Vec<Var>,
+    /// Padding and inverse, or why the engine cannot say them.
+    pub known: Result<Known>,
+}
+
+/// What is proven of a layout.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Holds at the cells of the box that no logical index reaches; constant false without padding.
+    pub padding: Expr,
+    /// The logical indices as expressions of the cells, right wherever there is no padding.
+    pub inverse: Vec<Expr>,
+    /// Whether the lexicographic order of physical indices is seen to be that of logical ones.
+    pub ordered: bool,
+}
+
+impl IndexMap {
+    /// Binds a lambda to logical indices of these types.
+    ///
+    /// # Errors
+    /// `Input` where the lambda takes another number of indices or returns what is no index.
+    pub fn bind(lambda: &Lambda, dtypes: &[DType]) -> Result<IndexMap> {
+        let body = lambda.bind(dtypes)?;
+        let number = dtypes.first().copied().unwrap_or(DType::I32);
+        let (mut indices, mut separators) = (Vec::new(), Vec::new());
+        for item in body.items {
+            match item {
+                LambdaItem::Expr(e) if e.dtype().is_int() && e.dtype().lanes == 1 => {
+                    indices.push(e);
+                }
+                LambdaItem::Expr(e) => {
+                    let what = format!("an index map returns `{e}`, which is {}", e.dtype());
+                    return Err(Error::input(what));
+                }
+                LambdaItem::Number(v) if v.fract() == 0.0 && v.abs() < 9e15 => {
+                    indices.push(Expr::int(v as i64, number));
+                }
+                LambdaItem::Number(v) => {
+                    return Err(Error::input(format!("an index map returns {v}")));
+                }
+                LambdaItem::Separator => separators.push(indices.len()),
+                other => return Err(Error::input(format!("an index map returns {other}"))),
+            }
+        }
+        let mut params = body.params;
+        if params.len() != dtypes.len() {
+            return Err(Error::input(format!(
+                "the index map takes {} indices where there are {}",
+                params.len(),
+                dtypes.len()
+            )));
+        }
+        // A lambda may keep its variables from one binding to the next.
+        let fresh: Vec<Var> = params.iter().map(Var::fresh).collect();
+        let mut rename = Subst::vars(params.iter().cloned().zip(fresh.iter().map(Var::expr)));
+        let indices = indices.iter().map(|e| rename.expr(e)).collect();
+        params = fresh;
+        Ok(IndexMap { params, indices, separators })
+    }
+
+    /// Binds a lambda to the indices of a box: with the types of the variables that it is of, or
+    /// with `int64` where an index, or a step on the way to it, leaves them.
+    ///
+    /// # Errors
+    /// Those of [`IndexMap::bind`].
+    pub fn bind_over(lambda: &Lambda, ranges: &[(DType, Range)]) -> Result<IndexMap> {
+        let dtypes: Vec<DType> = ranges.iter().map(|(t, _)| *t).collect();
+        let map = IndexMap::bind(lambda, &dtypes)?;
+        match map.stays(ranges) {
+            true => Ok(map),
+            false => IndexMap::bind(lambda, &vec![DType::I64; dtypes.len()]),
+        }
+    }
+
+    /// Whether every index, and every physical extent, is within its type, as far as known.
+    fn stays(&self, ranges: &[(DType, Range)]) -> bool {
+        let mut known = interval::Ranges::default();
+        for (p, (_, r)) in self.params.iter().zip(ranges) {
+            known.bind_loop(p, r);
+        }
+        let beyond = |e: &Expr| e.any(|part| known.leaves(part).is_some());
+        let beyond = self.indices.iter().any(beyond);
+        let extents = self
+            .indices
+            .iter()
+            .all(|e| known.exact(e).is_none_or(|i| extent::holds(e.dtype(), i.hi + 1)));
+        !beyond && extents
+    }
+
+    /// The physical indices of a logical point; the types of the parameters must be those of `at`.
+    pub fn apply(&self, at: &[Expr]) -> Vec<Expr> {
+        let mut subst = Subst::vars(self.params.iter().cloned().zip(at.iter().cloned()));
+        self.indices.iter().map(|e| subst.expr(e)).collect()
+    }
+
+    /// The map as a lambda that can be printed; names of parameters are made different.
+    pub fn to_lambda(&self) -> Lambda {
+        let mut names: HashSet<String> = HashSet::new();
+        let mut params = Vec::new();
+        for v in &self.params {
+            let mut name = v.name().to_string();
+            while !names.insert(name.clone()) {
+                name.push('_');
+            }
+            params.push(Var::new(name, v.dtype()));
+        }
+        let map = self.clone();
+        Lambda::over_vars(params, move |at| {
+            let at = at.iter().zip(&map.params).map(|(e, p)| e.clone().cast(p.dtype()));
+            let indices = map.apply(&at.collect::<Vec<_>>());
+            let mut items: Vec<LambdaItem> = indices.into_iter().map(LambdaItem::Expr).collect();
+            for at in map.separators.iter().rev() {
+                items.insert((*at).min(items.len()), LambdaItem::Separator);
+            }
+            items
+        })
+    }
+
+    /// Variables for the physical indices, named after the parameters they come from.
+    pub fn cells(&self) -> Vec<Var> {
+        let names: Vec<String> = self
+            .indices
+            .iter()
+            .map(|e| {
+                let free = free_vars(e);
+                let used: Vec<&Var> = self.params.iter().filter(|p| free.contains(p)).collect();
+                match used.as_slice() {
+                    [] => "ax".to_owned(),
+                    [one] => one.name().to_string(),
+                    many => many.iter().map(|v| v.name().to_string()).collect::<Vec<_>>().join("_"),
+                }
+            })
+            .collect();
+        let cell = |(at, (name, e)): (usize, (&String, &Expr))| {
+            let before = names[..at].iter().filter(|n| *n == name).count();
+            let shared = names.iter().filter(|n| *n == name).count() > 1;
+            let name = if shared { format!("{name}_{before}") } else { name.clone() };
+            Var::new(name, e.dtype())
+        };
+        names.iter().zip(&self.indices).enumerate().map(cell).collect()
+    }
+
+    /// The map on a shape. Injectivity is proven unless it is to be assumed.
+    ///
+    /// # Errors
+    /// `Refused` for two logical indices with one image, for negative indices, and where the engine
+    /// cannot tell, each with the fact.
+    pub fn on(&self, shape: &[Expr], assume_injective: bool) -> Result<PhysicalLayout> {
+        let ranges: Vec<(Var, Range)> = self
+            .params
+            .iter()
+            .cloned()
+            .zip(shape)
+            .map(|(p, e)| {
+                let extent = e.clone().cast(p.dtype());
+                (p, Range::upto(extent))
+            })
+            .collect();
+        // What a layout is made of counts its axes.
+        let engine = Engine::new()?.with_sizes(self.indices.iter().flat_map(free_vars));
+        let domain = engine.domain_of(&ranges, &self.defined());
+        let cells = self.cells();
+        let layout = |physical, known| PhysicalLayout {
+            map: self.clone(),
+            physical,
+            cells: cells.clone(),
+            known,
+        };
+        let relation = domain.map(&self.indices)?;
+        let exact = self.by_engine(&engine, &ranges, &cells);
+        let why = match exact {
+            Ok((shape, known)) => return Ok(layout(shape, Ok(known))),
+            Err(why) => why,
+        };
+        let mut injective = assume_injective;
+        if !assume_injective && let Ok(collision) = relation.collision() {
+            injective = collision.is_none();
+            if let Some(c) = collision {
+                let at = |w: &Witness| self.indices_at(w);
+                return Err(Error::refused("the index map is not injective").note(format!(
+                    "the logical indices {} and {} have one physical index",
+                    at(&c.first),
+                    at(&c.second)
+                )));
+            }
+        }
+        if let Some((physical, known)) = self.by_structure(&engine, &domain, shape, &cells)? {
+            return Ok(layout(physical, Ok(known)));
+        }
+        let open = !matches!(why.reason(), Reason::Mismatch(_));
+        let how = if open { "cannot be analysed" } else { "is no layout" };
+        let why = Error::from(why).context(format!("the index map {how}"));
+        match relation.physical_shape() {
+            Ok(physical) if injective => Ok(layout(physical, Err(why))),
+            _ => Err(why),
+        }
+    }
+
+    /// Where the map is defined: symbolic divisors are positive.
+    fn defined(&self) -> Vec<Expr> {
+        let mut defined = Vec::new();
+        for index in &self.indices {
+            index.for_each(|e| {
+                if let ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, _, by) = e.kind()
+                    && by.as_int().is_none()
+                {
+                    defined.push(by.clone().greater_equal(1));
+                }
+                true
+            });
+        }
+        defined
+    }
+
+    fn indices_at(&self, w: &Witness) -> String {
+        let one = |p: &Var| w.get(p).map_or_else(|| "?".to_owned(), |v| v.to_string());
+        let all: Vec<String> = self.params.iter().map(one).collect();
+        let sizes: Vec<String> = w
+            .values
+            .iter()
+            .filter(|(v, _)| !self.params.contains(v))
+            .map(|(v, x)| format!("{v}={x}"))
+            .collect();
+        let sizes =
+            if sizes.is_empty() { String::new() } else { format!(" ({})", sizes.join(", ")) };
+        format!("[{}]{sizes}", all.join(", "))
+    }
+
+    /// Box, padding and inverse. An index that is one parameter, which no other index has, is an
+    /// axis of its own; only the others are put to the engine.
+    fn by_engine(
+        &self,
+        engine: &Engine,
+        ranges: &[(Var, Range)],
+        cells: &[Var],
+    ) -> Result<(Vec<Expr>, Known), Unknown> {
+        let free: Vec<HashSet<Var>> = self.indices.iter().map(free_vars).collect();
+        let axis = |e: &Expr| {
+            let p = e.as_var()?;
+            let alone = free.iter().filter(|f| f.contains(p)).count() == 1;
+            self.params.iter().position(|q| q == p).filter(|_| alone)
+        };
+        let axes: Vec<Option<usize>> = self.indices.iter().map(axis).collect();
+        let mixed = || axes.iter().zip(&self.indices).zip(cells).filter(|((a, _), _)| a.is_none());
+        let rest: Vec<usize> =
+            (0..self.params.len()).filter(|p| !axes.contains(&Some(*p))).collect();
+        let rest_ranges: Vec<(Var, Range)> =
+            rest.iter().filter_map(|p| ranges.get(*p).cloned()).collect();
+        let indices: Vec<Expr> = mixed().map(|((_, e), _)| e.clone()).collect();
+        let mixed_cells: Vec<Var> = mixed().map(|(_, c)| c.clone()).collect();
+        let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
+        // An inverse proves that the map is injective.
+        let mut found = relation.inverse(&mixed_cells)?.into_iter();
+        let image = relation.image(&mixed_cells)?;
+        let mut extents = image.shape.into_iter();
+        let mut physical = Vec::new();
+        for axis in &axes {
+            let plain = axis.and_then(|p| ranges.get(p)).map(|(_, r)| r.extent.clone());
+            physical.extend(plain.or_else(|| extents.next()));
+        }
+        let mut inverse = Vec::new();
+        for (p, param) in self.params.iter().enumerate() {
+            let value = if rest.contains(&p) { found.next() } else { None };
+            // An index that is a parameter as it is tells it, also where it has one value only.
+            let plain = self.indices.iter().zip(cells).find(|(e, _)| e.as_var() == Some(param));
+            inverse.extend(plain.map(|(_, c)| c.expr()).or(value));
+        }
+        Ok((physical, Known { padding: image.padding, inverse, ordered: false }))
+    }
+
+    /// Fusions and splits with symbolic factors.
+    fn by_structure(
+        &self,
+        engine: &Engine,
+        domain: &Domain,
+        shape: &[Expr],
+        cells: &[Var],
+    ) -> Result<Option<(Vec<Expr>, Known)>> {
+        let mut physical = Vec::new();
+        let mut padding = Expr::bool(false);
+        let mut inverse: Vec<Option<Expr>> = self.params.iter().map(|_| None).collect();
+        for (p, (slot, extent)) in self.params.iter().zip(inverse.iter_mut().zip(shape)) {
+            if extent.as_int() == Some(1) {
+                *slot = Some(Expr::int(0, p.dtype()));
+            }
+        }
+        // Axes in the order in which the indices have them.
+        let mut seen: Vec<usize> = Vec::new();
+        let mut at = 0;
+        while at < self.indices.len() {
+            let here = domain.simplify(&self.indices[at]);
+            if let Some((p, n)) = quotient(&here)
+                && let Some(rest) = self.indices.get(at + 1)
+                && remainder(&domain.simplify(rest))
+                    .is_some_and(|(q, m)| q == p && same_expr(&m, &n))
+                && let Some(axis) = self.params.iter().position(|q| *q == p)
+            {
+                let extent = shape[axis].clone().cast(p.dtype());
+                let flat = cells[at].expr() * &n + &cells[at + 1];
+                let above = engine.domain().simplify(&(n.clone() + &extent - 1));
+                physical.push(above.floordiv(n.clone()));
+                physical.push(n);
+                padding = match padding.is_false() {
+                    true => flat.clone().greater_equal(extent),
+                    false => padding.or(flat.clone().greater_equal(extent)),
+                };
+                inverse[axis] = Some(flat);
+                seen.push(axis);
+                at += 2;
+                continue;
+            }
+            let Some(extent) =
+                self.fusion(domain, &here, shape, &cells[at], &mut inverse, &mut seen)
+            else {
+                return Ok(None);
+            };
+            physical.push(engine.domain().simplify(&extent));
+            at += 1;
+        }
+        let Some(inverse) = inverse.into_iter().collect::<Option<Vec<Expr>>>() else {
+            return Ok(None);
+        };
+        let ordered = seen.is_sorted();
+        Ok(Some((physical, Known { padding, inverse, ordered })))
+    }
+
+    /// The extent of an index in mixed radix; fills in the digits.
+    fn fusion(
+        &self,
+        domain: &Domain,
+        index: &Expr,
+        shape: &[Expr],
+        cell: &Var,
+        inverse: &mut [Option<Expr>],
+        seen: &mut Vec<usize>,
+    ) -> Option<Expr> {
+        let free = free_vars(index);
+        let axes: Vec<usize> =
+            (0..self.params.len()).filter(|k| free.contains(&self.params[*k])).collect();
+        let dtype = cell.dtype();
+        let mut factor = Expr::int(1, dtype);
+        let mut sum = Expr::int(0, dtype);
+        let mut digits = Vec::new();
+        for (nth, &k) in axes.iter().rev().enumerate() {
+            let p = &self.params[k];
+            let extent = shape[k].clone().cast(dtype);
+            sum = p.expr().cast(dtype) * &factor + sum;
+            let mut digit = cell.expr().floordiv(factor.clone());
+            if nth + 1 < axes.len() {
+                digit = digit.floormod(extent.clone());
+            }
+            digits.push((k, digit.cast(p.dtype())));
+            factor = extent::times(&factor, &extent).ok().filter(|f| f.dtype() == dtype)?;
+        }
+        if !domain.equal(&sum, index).is_yes() {
+            return None;
+        }
+        seen.extend(&axes);
+        // The digits of a number in mixed radix, by construction: each is below its extent.
+        for (k, digit) in digits {
+            if inverse[k].replace(digit).is_some() {
+                return None;
+            }
+        }
+        Some(factor)
+    }
+}
+
+impl PhysicalLayout {
+    /// The cells with the range of each.
+    pub fn ranges(&self) -> Vec<(Var, Range)> {
+        let range = |(c, e): (&Var, &Expr)| (c.clone(), Range::upto(e.clone().cast(c.dtype())));
+        self.cells.iter().zip(&self.physical).map(range).collect()
+    }
+
+    /// Iteration variables over the cells, named after them.
+    pub fn iters(&self) -> Vec<IterVar> {
+        let iter = |(c, domain): (Var, Range)| {
+            IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain)
+        };
+        self.ranges().into_iter().map(iter).collect()
+    }
+}
+
+/// `p // n` of a variable by a symbolic factor.
+fn quotient(e: &Expr) -> Option<(Var, Expr)> {
+    by_symbol(e, BinOp::FloorDiv)
+}
+
+/// `p % n`.
+fn remainder(e: &Expr) -> Option<(Var, Expr)> {
+    by_symbol(e, BinOp::FloorMod)
+}
+
+fn by_symbol(e: &Expr, wanted: BinOp) -> Option<(Var, Expr)> {
+    match e.kind() {
+        ExprKind::Binary(op, a, b) if *op == wanted && b.as_int().is_none() => {
+            Some((a.as_var()?.clone(), b.clone()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+    use tilewright_ir::lambda::LambdaBody;
+
+    fn lambda(text: &str, build: impl Fn(&[Var]) -> Vec<Expr> + Send + Sync + 'static) -> Lambda {
+        Lambda::new(text, move |dtypes| {
+            let params: Vec<Var> =
+                dtypes.iter().enumerate().map(|(k, d)| Var::new(format!("i{k}"), *d)).collect();
+            let items = build(&params).into_iter().map(LambdaItem::Expr).collect();
+            Ok(LambdaBody { params, items })
+        })
+    }
+
+    fn show(layout: Result<PhysicalLayout>) -> String {
+        let list = |l: &[Expr]| l.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
+        match layout {
+            Err(e) => e.render(),
+            Ok(l) => {
+                let k = match &l.known {
+                    Ok(k) => format!("padding {}\ninverse ({})", k.padding, list(&k.inverse)),
+                    Err(e) => e.to_string(),
+                };
+                format!("box ({})\n{k}\n", list(&l.physical))
+            }
+        }
+    }
+
+    fn check(
+        shape: &[Expr],
+        build: impl Fn(&[Var]) -> Vec<Expr> + Send + Sync + 'static,
+        expected: Expect,
+    ) {
+        let whole: Vec<(DType, Range)> =
+            shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
+        let map = IndexMap::bind_over(&lambda("f", build), &whole).unwrap();
+        expected.assert_eq(&show(map.on(shape, false)));
+    }
+
+    fn ints(shape: &[i32]) -> Vec<Expr> {
+        shape.iter().map(|n| Expr::i32(*n)).collect()
+    }
+
+    #[test]
+    fn splits_have_padding_at_the_end() {
+        let split = |i: &[Var]| vec![i[0].expr().floordiv(4), i[0].expr().floormod(4)];
+        check(
+            &ints(&[16]),
+            split,
+            expect![[r#"
+            box (4, 4)
+            padding T.bool(False)
+            inverse (i0_0 * 4 + i0_1)
+        "#]],
+        );
+        check(
+            &ints(&[14]),
+            split,
+            expect![[r#"
+            box (4, 4)
+            padding i0_0 == 3 and i0_1 >= 2
+            inverse (i0_0 * 4 + i0_1)
+        "#]],
+        );
+        let n = Var::index("n");
+        check(
+            &[n.expr()],
+            split,
+            expect![[r#"
+            box ((n + 3) // 4, T.min(n, 4))
+            padding i0_0 * 4 + i0_1 >= n
+            inverse (i0_0 * 4 + i0_1)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn what_int32_does_not_hold_is_int64() {
+        type Build = fn(&[Var]) -> Vec<Expr>;
+        let boxed = |shape: &[Expr], build: Build| {
+            let whole: Vec<(DType, Range)> =
+                shape.iter().map(|e| (e.dtype(), Range::upto(e.clone()))).collect();
+            let map = IndexMap::bind_over(&lambda("f", build), &whole).unwrap();
+            let layout = map.on(shape, false).unwrap();
+            layout.physical.iter().map(|e| (e.as_int(), e.dtype())).collect::<Vec<_>>()
+        };
+        let wide = |n: i64| (Some(n), DType::I64);
+        let flat: Build = |i| vec![&i[0] * 65537 + &i[1]];
+        assert_eq!(boxed(&ints(&[65536, 65537]), flat), [wide(4_295_032_832)]);
+        // A step on the way leaves the type.
+        let there_and_back: Build = |i| vec![(&i[0] * 65536 + &i[1]).floordiv(65536), i[1].expr()];
+        assert_eq!(boxed(&ints(&[65536, 65536]), there_and_back), [wide(65536), wide(65536)]);
+        // The last index is 2^31 - 1, the extent one more.
+        assert_eq!(boxed(&ints(&[i32::MAX]), |i| vec![&i[0] + 1]), [wide(1 << 31)]);
+        // An open size is taken to be small enough.
+        let shape = [Var::index("n").expr(), Expr::i32(4)];
+        let open = boxed(&shape, |i| vec![&i[0] * 4 + &i[1]]);
+        assert_eq!(open, [(None, DType::I32)]);
+    }
+
+    #[test]
+    fn offsets_pad_at_the_start() {
+        let split = |i: &[Var]| vec![(&i[0] + 2).floordiv(8), (&i[0] + 2).floormod(8)];
+        check(
+            &ints(&[14]),
+            split,
+            expect![[r#"
+            box (2, 8)
+            padding i0_0 == 0 and i0_1 < 2
+            inverse (i0_0 * 8 + i0_1 - 2)
+        "#]],
+        );
+        check(
+            &ints(&[16]),
+            split,
+            expect![[r#"
+            box (3, 8)
+            padding i0_0 == 0 and i0_1 < 2 or i0_0 == 2 and i0_1 >= 2
+            inverse (i0_0 * 8 + i0_1 - 2)
+        "#]],
+        );
+        check(
+            &ints(&[16]),
+            |i| vec![&i[0] - 2],
+            expect![[r#"
+            error: the index map is no layout: `i0 - 2` is negative at i0=0
+        "#]],
+        );
+    }
+
+    #[test]
+    fn maps_that_are_not_injective_are_refused() {
+        check(
+            &ints(&[16]),
+            |i| vec![i[0].expr().floordiv(4)],
+            expect![[r#"
+            error: the index map is not injective
+            note: the logical indices [0] and [1] have one physical index
+        "#]],
+        );
+        check(
+            &ints(&[4, 4]),
+            |i| vec![&i[0] * 3 + &i[1]],
+            expect![[r#"
+            error: the index map is not injective
+            note: the logical indices [0, 3] and [1, 0] have one physical index
+        "#]],
+        );
+    }
+
+    #[test]
+    fn symbolic_sizes() {
+        let n = Var::new("n", DType::I64);
+        let m = n.clone();
+        let long = |v| Expr::int(v, DType::I64);
+        let shape = [long(1), long(32), long(1), n.expr()];
+        let fuse = move |i: &[Var]| {
+            let n = &m;
+            vec![i[0].expr() * 32 * n + i[1].expr() * n + i[2].expr() * n + &i[3]]
+        };
+        check(
+            &shape,
+            fuse,
+            expect![[r#"
+            box (n * T.int64(32))
+            padding T.bool(False)
+            inverse (T.int64(0), i0_i1_i2_i3 // n, T.int64(0), i0_i1_i2_i3 % n)
+        "#]],
+        );
+        let n = Var::index("n");
+        let split = move |i: &[Var]| vec![i[0].expr().floordiv(&n), i[0].expr().floormod(&n)];
+        check(
+            &ints(&[16]),
+            split,
+            expect![[r#"
+            box ((n + 15) // n, n)
+            padding i0_0 * n + i0_1 >= 16
+            inverse (i0_0 * n + i0_1)
+        "#]],
+        );
+    }
+}

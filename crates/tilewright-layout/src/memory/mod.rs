@@ -1,0 +1,671 @@
+//! Memory planning: where every value of a graph function lies, and the kernel calls over it.
+//!
+//! Results are computed where the caller wants them; every other computed value lies in one
+//! arena, with its lifetime from the step that writes it to the last one that reads it; so do the
+//! scratch parameters of a step, during that step. A view has the memory of what it views.
+//! Constants are kept once, however often they occur.
+//!
+//! The parts of a value lie in its memory ([`parts`](crate::parts)), and so do slices, also of inputs:
+//! the call that joins them, or cuts them out, runs no code. They may have *strides*, which are those of
+//! the parameters that write and read them; that all of these agree is checked here.
+//!
+//! Nothing is computed in place: what a kernel writes overlaps none of its other arguments.
+//!
+//! Sizes may be open: those that inputs have, and expressions of these. What a kernel is to know of
+//! them is an argument of its call.
+
+mod program;
+
+pub use program::program;
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tilewright_ir::{
+    Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
+    GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
+    dim, visit,
+};
+use tilewright_polyhedral::flow::{Run, Unwritten};
+use tilewright_polyhedral::scop::Scop;
+use tilewright_runtime::plan::{
+    MemoryPlan, OpenPort, OpenStep, Place, Reason, Stored, Value, Within, stored,
+};
+
+use crate::parts::{Join, Slice, Strides, moving, reshaped, row_major, strides_of};
+use tilewright_graph::call_sizes::{self, CallSizes, buffer_type, type_cells};
+use tilewright_graph::control::{PIECE, TAKES_EMPTY};
+use tilewright_graph::functions::located;
+use tilewright_graph::legalize::Origins;
+use tilewright_graph::normal::{normalize, output_names, results};
+
+/// Plans the memory of a function of a lowered module whose graph functions went through [`legalize`](tilewright_graph::legalize()). A tensor function becomes a plan of one
+/// step: the parameters that it writes are the outputs, the others the inputs.
+///
+/// # Errors
+/// * `Input` for a size that no input says or that does not fit memory.
+/// * `Unsupported` for scalar arguments that are no sizes, values that are not tensors, operators
+///   without a tensor function, and parameters that a tensor function reads before it writes them.
+/// * `Malformed` where an argument does not have the type of the parameter.
+/// * `Refused` where a result has no memory of its own, because the module was not legalized.
+pub fn plan_memory(module: &Lowered, entry: &str) -> Result<MemoryPlan> {
+    let plan = match module.functions.get(entry) {
+        Some(Function::Graph(g)) => plan_graph(module, entry, g),
+        Some(Function::Tensor(f)) => plan_tensor(entry, f),
+        None => module.graph(entry).map(|_| MemoryPlan::default()),
+    };
+    located(module, plan.and_then(|plan| plan.check().map(|()| plan)))
+}
+
+/// A computed value.
+#[derive(Clone, Copy)]
+struct Computed {
+    /// Where it is a part, [`Value::within`] counts what is computed.
+    value: Value,
+    /// The result that it is.
+    output: Option<usize>,
+    /// It has strides: its elements span more memory than it has cells.
+    spread: bool,
+}
+
+/// A value: place and type. [`Place::Value`] counts what is computed, results among it.
+#[derive(Clone)]
+struct TensorValue {
+    place: Place,
+    ty: TensorType,
+    /// Where it is not compact.
+    strides: Option<Strides>,
+}
+
+impl TensorValue {
+    fn compact(place: Place, ty: TensorType) -> TensorValue {
+        TensorValue { place, ty, strides: None }
+    }
+}
+
+fn port(
+    name: &Arc<str>,
+    ty: &TensorType,
+    stored: Option<&Option<Arc<Stored>>>,
+) -> Result<OpenPort> {
+    let what = || format!("`{name}`");
+    type_cells(ty, what)?;
+    let stored = stored.cloned().flatten();
+    if let Some(stored) = &stored
+        && ty.const_shape() != Some(stored.physical())
+    {
+        let physical = stored.physical();
+        let text = format!("`{name}` is said to be stored as {physical:?}, and has another shape");
+        return Err(Error::malformed(text));
+    }
+    let shape = call_sizes::extents(&ty.shape, what)?;
+    Ok(OpenPort { name: name.clone(), dtype: ty.dtype, shape, stored })
+}
+
+struct Planner<'m> {
+    module: &'m Module,
+    values: HashMap<(u64, Option<usize>), TensorValue>,
+    constants: Vec<Tensor>,
+    constants_by_hash: HashMap<u64, Vec<usize>>,
+    computed: Vec<Computed>,
+    steps: Vec<OpenStep>,
+}
+
+fn plan_graph(module: &Module, name: &str, func: &GraphFunc) -> Result<MemoryPlan> {
+    let func = normalize(module, name, func)?;
+    let mut p = Planner {
+        module,
+        values: HashMap::new(),
+        constants: Vec::new(),
+        constants_by_hash: HashMap::new(),
+        computed: Vec::new(),
+        steps: Vec::new(),
+    };
+    let mut inputs = Vec::new();
+    let stored_as = |key: &str, count: usize| {
+        Stored::list(&func.attrs, key, count).map_err(|e| e.at(func.span))
+    };
+    let stored = stored_as(stored::INPUTS, func.params.len())?;
+    let mut given = Vec::new();
+    for (n, v) in func.params.iter().enumerate() {
+        if let GraphType::Shape(sizes) = v.ty() {
+            given.extend(sizes.iter().filter_map(Expr::as_var).cloned());
+            continue;
+        }
+        let k = inputs.len();
+        let ty = tensor_type(v, func.span)?;
+        inputs.push(port(v.name(), ty, stored.get(n)).map_err(|e| e.at(func.span))?);
+        p.values.insert((v.id(), None), TensorValue::compact(Place::Input(k), ty.clone()));
+    }
+    let mut origins = Origins::new(module);
+    for b in func.bindings() {
+        p.binding(b, &origins).map_err(|e| e.at(b.span))?;
+        origins.bind(b);
+    }
+    let ret = results(&func.ret);
+    let names = output_names(&func, ret.len());
+    let mut outputs = Vec::new();
+    let stored = stored_as(stored::OUTPUTS, ret.len())?;
+    for (k, (value, name)) in ret.into_iter().zip(&names).enumerate() {
+        let value = p.value(value)?;
+        outputs.push(port(name, &value.ty, stored.get(k)).map_err(|e| e.at(func.span))?);
+        let shared = || {
+            Error::refused(format!("the result `{name}` has no memory of its own"))
+                .note("it is a parameter, a constant, or has the memory of another result")
+                .help("bring the module into the form of `legalize` first, which inserts a copy")
+                .at(func.span)
+        };
+        match value.place {
+            Place::Value(c) if p.computed[c].may_leave() => {
+                p.computed[c].output = Some(k);
+            }
+            _ => return Err(shared()),
+        }
+    }
+    let empty = func.attrs.contains_key(PIECE);
+    let reasons = Reason::list(&func.attrs, &inputs);
+    Ok(MemoryPlan { given, empty, reasons, ..p.finish(inputs, outputs)? })
+}
+
+/// How a value lies under another type.
+fn seen_as(from: &TensorType, strides: &Strides, to: &TensorType) -> Option<Strides> {
+    reshaped(&dim::of_shape(&from.shape)?, strides, &dim::of_shape(&to.shape)?)
+}
+
+/// The sizes of a call, whose arguments are as many as the parameters, and have their types and their
+/// strides.
+fn checked<'a>(
+    name: &'a str,
+    func: &TensorFunc,
+    args: &[TensorValue],
+    outs: &[TensorType],
+    scalars: &[Expr],
+) -> Result<CallSizes<'a>> {
+    let (given, _) = func.split_params();
+    let taken = given.iter().filter(|p| p.buffer().is_some()).count();
+    if args.len() + outs.len() != taken || scalars.len() != given.len() - taken {
+        return Err(Error::malformed(format!(
+            "`{name}` takes {taken} tensors and {} numbers, and is given {} and {}",
+            given.len() - taken,
+            args.len() + outs.len(),
+            scalars.len()
+        )));
+    }
+    let types: Vec<&TensorType> = args.iter().map(|a| &a.ty).chain(outs).collect();
+    let sizes = CallSizes::of(name, func, &types, scalars)?;
+    for (buffer, ty) in given.iter().filter_map(Param::buffer).zip(&types) {
+        let given = type_cells(ty, || format!("an argument of `{name}`"))?;
+        if ty.dtype != buffer.dtype() || given != sizes.cells(buffer)? {
+            return Err(Error::malformed(format!(
+                "the parameter `{}` of `{name}` takes another type than it is given",
+                buffer.name
+            )));
+        }
+    }
+    for (buffer, arg) in given.iter().filter_map(Param::buffer).zip(args) {
+        if lies(buffer, &sizes)? != arg.strides {
+            let text = format!("for `{}` a tensor with other strides", buffer.name);
+            return Err(disagree(name, &text));
+        }
+    }
+    Ok(sizes)
+}
+
+/// How a parameter lies in a call, where it is not compact.
+fn lies(buffer: &Buffer, sizes: &CallSizes<'_>) -> Result<Option<Strides>> {
+    Ok(strides_of(buffer)?.map(|strides| sizes.outside(strides)))
+}
+
+/// A call, which is [`checked`].
+struct Call<'a> {
+    /// What it computes.
+    var: &'a GraphVar,
+    name: &'a Arc<str>,
+    func: &'a TensorFunc,
+    args: &'a [TensorValue],
+    outs: &'a [TensorType],
+    sizes: CallSizes<'a>,
+}
+
+impl Call<'_> {
+    /// Whether what it is given has the shapes of its parameters, and not only their numbers of cells.
+    fn has_shapes(&self) -> bool {
+        let types = self.args.iter().map(|arg| &arg.ty).chain(self.outs);
+        self.func.buffers().zip(types).all(|(buffer, ty)| {
+            let shape = dim::of_shape(&buffer.shape).map(|shape| self.sizes.outside(shape));
+            dim::of_shape(&ty.shape) == shape
+        })
+    }
+}
+
+fn disagree(name: &str, what: &str) -> Error {
+    Error::malformed(format!("`{name}` is given {what}"))
+        .help("strides of parameters are set by the pass `place_parts`, for all calls at once")
+}
+
+fn tensor_type(v: &GraphVar, span: Option<Span>) -> Result<&TensorType> {
+    v.ty().as_tensor().ok_or_else(|| {
+        Error::unsupported(format!("`{}` is not a tensor of known rank", v.name())).at(span)
+    })
+}
+
+impl Computed {
+    /// Whether it can be computed where the caller wants it.
+    fn may_leave(&self) -> bool {
+        self.output.is_none() && !self.spread && self.value.within.is_none()
+    }
+}
+
+impl Planner<'_> {
+    /// The value of a variable or constant.
+    fn value(&mut self, e: &GraphExpr) -> Result<TensorValue> {
+        match e {
+            GraphExpr::Var(v) => self.values.get(&(v.id(), None)).cloned().ok_or_else(|| {
+                let what = match v.ty() {
+                    GraphType::Tensor(_) => "is not defined",
+                    _ => "is not a tensor",
+                };
+                Error::malformed(format!("`{}` is used as a tensor and {what}", v.name()))
+            }),
+            GraphExpr::Const(t) => {
+                let ty = TensorType::fixed(t.shape(), t.dtype());
+                Ok(TensorValue::compact(Place::Constant(self.constant(t)), ty))
+            }
+            _ => Err(Error::internal("an argument is neither a variable nor a constant")),
+        }
+    }
+
+    /// The position of a constant; equal ones (in type and bytes) have one.
+    fn constant(&mut self, t: &Tensor) -> usize {
+        let mut hasher = DefaultHasher::new();
+        (t.dtype(), t.bytes()).hash(&mut hasher);
+        let known = self.constants_by_hash.entry(hasher.finish()).or_default();
+        let same = |c: &&usize| {
+            let c = &self.constants[**c];
+            c.dtype() == t.dtype() && c.bytes() == t.bytes()
+        };
+        if let Some(found) = known.iter().find(same) {
+            return *found;
+        }
+        known.push(self.constants.len());
+        self.constants.push(t.clone());
+        self.constants.len() - 1
+    }
+
+    fn binding(&mut self, b: &Binding, origins: &Origins) -> Result<()> {
+        let name = b.var.name();
+        match &b.value {
+            GraphExpr::Const(_) => {
+                let value = self.value(&b.value)?;
+                self.values.insert((b.var.id(), None), value);
+                Ok(())
+            }
+            GraphExpr::Item(of, k) => {
+                let value = match &**of {
+                    GraphExpr::Var(v) => self.values.get(&(v.id(), Some(*k))).cloned(),
+                    _ => None,
+                };
+                let value = value.ok_or_else(|| {
+                    Error::unsupported(format!("`{name}` is an item of what no call computes"))
+                })?;
+                self.values.insert((b.var.id(), None), value);
+                Ok(())
+            }
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let args: Vec<TensorValue> =
+                    args.iter().map(|a| self.value(a)).collect::<Result<_>>()?;
+                if origins.is_view(&b.value)
+                    && let ([arg], [out]) = (&args[..], &outs[..])
+                    && type_cells(&arg.ty, || format!("`{name}`"))?
+                        == type_cells(out, || format!("`{name}`"))?
+                {
+                    let strides = match &arg.strides {
+                        None => None,
+                        Some(strides) => Some(seen_as(&arg.ty, strides, out).ok_or_else(|| {
+                            disagree(func, "a view of what has strides that it cannot see")
+                        })?),
+                    };
+                    let value = TensorValue { place: arg.place, ty: out.clone(), strides };
+                    self.values.insert((b.var.id(), None), value);
+                    return Ok(());
+                }
+                let module = self.module;
+                let called = module.tensor(func)?;
+                let placed = (Join::placed(called)?, Slice::placed(called)?);
+                let sizes = checked(func, called, &args, outs, scalars)?;
+                let call = Call { var: &b.var, name: func, func: called, args: &args, outs, sizes };
+                match placed {
+                    (Some(corners), _) => self.join(&call, &corners),
+                    (_, Some(slice)) => self.slice(&call, &slice),
+                    (None, None) => self.call(&call),
+                }
+            }
+            GraphExpr::Call { op, .. } => Err(Error::unsupported(format!(
+                "`{op}` has no tensor function: only call_tir and calls of graph functions can run"
+            ))),
+            GraphExpr::Var(_) | GraphExpr::Tuple(_) | GraphExpr::If(_) | GraphExpr::Loop(_) => {
+                Err(Error::internal(format!("the binding of `{name}` is not in normal form")))
+            }
+        }
+    }
+
+    /// A call that runs code.
+    fn call(&mut self, call: &Call<'_>) -> Result<()> {
+        let Call { var, name, func, args, outs, sizes } = call;
+        let step = self.steps.len();
+        let (given, scratch) = func.split_params();
+        for arg in *args {
+            if let Place::Value(c) = arg.place {
+                let value = &mut self.computed[c].value;
+                value.last = value.last.max(step);
+            }
+        }
+        let computed = |this: &mut Self, buffer: &Buffer| {
+            let (cells, dtype) = (sizes.cells(buffer)?, buffer.dtype());
+            let value = Value { cells, dtype, first: step, last: step, within: None };
+            let strides = lies(buffer, sizes)?;
+            this.computed.push(Computed { value, output: None, spread: strides.is_some() });
+            Ok::<_, Error>((Place::Value(this.computed.len() - 1), strides))
+        };
+        let mut places = Vec::with_capacity(func.params.len());
+        let mut tensors = 0;
+        for param in given {
+            places.push(match param {
+                Param::Scalar(v) => Place::Size(sizes.value(v)?),
+                Param::Buffer { buffer, .. } => {
+                    tensors += 1;
+                    match (args.get(tensors - 1), tensors.checked_sub(args.len() + 1)) {
+                        (Some(arg), _) => arg.place,
+                        (None, k) => {
+                            let k = k.unwrap_or(0);
+                            let (place, strides) = computed(self, buffer)?;
+                            let tuple = matches!(var.ty(), GraphType::Tuple(_));
+                            let item = (outs.len() > 1 || tuple).then_some(k);
+                            let value = TensorValue { place, ty: outs[k].clone(), strides };
+                            self.values.insert((var.id(), item), value);
+                            place
+                        }
+                    }
+                }
+            });
+        }
+        for buffer in scratch.iter().filter_map(Param::buffer) {
+            places.push(computed(self, buffer)?.0);
+        }
+        let shapes = func.shape_vars();
+        let shapes = shapes.iter().map(|v| Ok(Place::Size(sizes.value(v)?)));
+        places.extend(shapes.collect::<Result<Vec<_>>>()?);
+        let results = args.len()..args.len() + outs.len();
+        let takes_empty = func.attrs.contains_key(TAKES_EMPTY);
+        let (func, value) = (Arc::clone(name), var.name().clone());
+        self.steps.push(OpenStep { func, value, args: places, results, takes_empty });
+        Ok(())
+    }
+
+    /// A call that joins parts: they lie in the memory of the result.
+    fn join(&mut self, call: &Call<'_>, corners: &[Vec<usize>]) -> Result<()> {
+        let Call { var, name, func, args, outs, sizes } = call;
+        let buffers: Vec<&Buffer> = func.buffers().collect();
+        let ([parts @ .., whole], [out]) = (&buffers[..], outs) else {
+            return Err(Error::malformed(format!("`{name}` joins parts of several results")));
+        };
+        if !call.has_shapes() {
+            return Err(disagree(name, "a tensor of another shape than it joins"));
+        }
+        let strides = lies(whole, sizes)?;
+        let shape = dim::of_shape(&out.shape).unwrap_or_default();
+        let distances = strides.clone().unwrap_or_else(|| row_major(&shape));
+        let at = self.computed.len();
+        for ((buffer, arg), corner) in parts.iter().zip(*args).zip(corners) {
+            let part = match arg.place {
+                Place::Value(c) => self.computed.get_mut(c),
+                _ => None,
+            };
+            let free = |c: &&mut Computed| c.output.is_none() && c.value.within.is_none();
+            let part = part.filter(free).ok_or_else(|| {
+                disagree(name, "a part that is an input, a constant, or a part of something else")
+            })?;
+            let extents = dim::of_shape(&arg.ty.shape).unwrap_or_default();
+            let own = arg.strides.clone().unwrap_or_else(|| row_major(&extents));
+            if own != moving(&extents, &distances) {
+                return Err(disagree(name, "a part with other strides than the whole"));
+            }
+            let steps = corner.iter().zip(&distances);
+            let cells = steps.fold(Dim::from(0), |sum, (c, s)| sum + *s * *c);
+            let byte = cells * buffer.dtype().bytes();
+            part.value.within = Some(Within { whole: Place::Value(at), byte });
+        }
+        self.lay(var, out, strides, None)
+    }
+
+    /// A call whose result lies in its argument.
+    fn slice(&mut self, call: &Call<'_>, slice: &Slice) -> Result<()> {
+        let Call { var, name, func, args, outs, sizes } = call;
+        let ([from], [out], Some(result)) = (args, outs, func.buffers().nth(1)) else {
+            return Err(Error::malformed(format!("`{name}` is a slice of several tensors")));
+        };
+        if !call.has_shapes() {
+            return Err(disagree(name, "a tensor of another shape than it is a slice of"));
+        }
+        let unknown = || disagree(name, "a tensor of unknown shape");
+        let whole = dim::of_shape(&from.ty.shape).ok_or_else(unknown)?;
+        let shape = dim::of_shape(&out.shape).ok_or_else(unknown)?;
+        let own = from.strides.clone().unwrap_or_else(|| row_major(&whole));
+        let (cells, distances) = slice.lies(&shape, &own);
+        let strides = lies(result, sizes)?;
+        if strides.clone().unwrap_or_else(|| row_major(&shape)) != distances {
+            return Err(disagree(name, "a slice with other strides than its input"));
+        }
+        if matches!(from.place, Place::Constant(_)) {
+            return Err(disagree(name, "a constant, which has no parts"));
+        }
+        let byte = cells * out.dtype.bytes();
+        self.lay(var, out, strides, Some(Within { whole: from.place, byte }))
+    }
+
+    /// The value of a call that runs no code.
+    fn lay(
+        &mut self,
+        var: &GraphVar,
+        ty: &TensorType,
+        strides: Option<Strides>,
+        within: Option<Within>,
+    ) -> Result<()> {
+        let cells = type_cells(ty, || format!("`{}`", var.name()))?;
+        let value = Value { cells, dtype: ty.dtype, first: self.steps.len(), last: 0, within };
+        let place = Place::Value(self.computed.len());
+        self.computed.push(Computed { value, output: None, spread: strides.is_some() });
+        self.values.insert((var.id(), None), TensorValue { place, ty: ty.clone(), strides });
+        Ok(())
+    }
+
+    /// Gives parts their places in what has memory, and that the lifetimes of its parts.
+    fn settle(&mut self) -> Result<()> {
+        for c in 0..self.computed.len() {
+            let Computed { value, spread, .. } = self.computed[c];
+            let Some(mut within) = value.within else {
+                if spread {
+                    let text = "a value with strides is no part of another one: only compact tensors can be planned";
+                    return Err(Error::unsupported(text));
+                }
+                continue;
+            };
+            // A whole of a part comes after it, and a slice after its whole: there is no cycle.
+            while let Place::Value(whole) = within.whole
+                && let Some(outer) = self.computed[whole].value.within
+            {
+                within = Within { whole: outer.whole, byte: within.byte + outer.byte };
+            }
+            self.computed[c].value.within = Some(within);
+            if let Place::Value(whole) = within.whole {
+                let whole = &mut self.computed[whole].value;
+                whole.first = whole.first.min(value.first);
+                whole.last = whole.last.max(value.last);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, inputs: Vec<OpenPort>, outputs: Vec<OpenPort>) -> Result<MemoryPlan> {
+        self.settle()?;
+        // Results have places of their own.
+        let mut values = Vec::new();
+        let places: Vec<Place> = self
+            .computed
+            .iter()
+            .map(|c| match c.output {
+                Some(k) => Place::Output(k),
+                None => {
+                    values.push(c.value);
+                    Place::Value(values.len() - 1)
+                }
+            })
+            .collect();
+        for value in &mut values {
+            if let Some(Within { whole: Place::Value(whole), byte }) = value.within {
+                value.within = Some(Within { whole: places[whole], byte });
+            }
+        }
+        let mut steps = self.steps;
+        for place in steps.iter_mut().flat_map(|step| &mut step.args) {
+            if let Place::Value(c) = *place {
+                *place = places[c];
+            }
+        }
+        let constants = self.constants;
+        Ok(MemoryPlan { inputs, outputs, constants, steps, values, ..MemoryPlan::default() })
+    }
+}
+
+/// One call of a tensor function. Its open sizes are those of its inputs.
+fn plan_tensor(name: &str, func: &TensorFunc) -> Result<MemoryPlan> {
+    if let Some(v) = func.scalars().next() {
+        return Err(Error::unsupported(format!(
+            "`{name}` has the scalar parameter `{}`: only tensors can be planned",
+            v.name()
+        ))
+        .at(func.span));
+    }
+    let all: Vec<Buffer> = func.buffers().cloned().collect();
+    let (tensors, scratch) = all.split_at(all.len() - func.scratch_count());
+    let touched = Touched::of(func, tensors);
+    let mut plan = MemoryPlan::default();
+    let mut args = Vec::new();
+    for (k, buffer) in tensors.iter().enumerate() {
+        let port = port(&buffer.name, &buffer_type(buffer)?, None).map_err(|e| e.at(func.span))?;
+        if !touched.written[k] {
+            args.push(Place::Input(plan.inputs.len()));
+            plan.inputs.push(port);
+            continue;
+        }
+        let too_early = match touched.read_first[k] {
+            None => reads_unwritten(func, buffer),
+            Some(span) => (!is_written_first(func, buffer)).then_some(span),
+        };
+        if let Some(span) = too_early {
+            return Err(reads_first(name, buffer).at(span));
+        }
+        args.push(Place::Output(plan.outputs.len()));
+        plan.outputs.push(port);
+    }
+    for buffer in scratch {
+        let ty = buffer_type(buffer)?;
+        let cells = type_cells(&ty, || format!("the parameter `{}`", buffer.name))?;
+        args.push(Place::Value(plan.values.len()));
+        let dtype = buffer.dtype();
+        plan.values.push(Value { cells, dtype, first: 0, last: 0, within: None });
+    }
+    args.extend(func.shape_vars().iter().map(|v| Place::Size(Dim::open(v))));
+    let (func, value) = (name.into(), "".into());
+    let step = OpenStep { func, value, args, results: 0..0, takes_empty: false };
+    plan.steps.push(step);
+    Ok(plan)
+}
+
+/// Whether every cell of a parameter is certainly written before it is read. A text that reads
+/// first may do so: `B[i] = T.if_then_else(i > 0, B[i - 1], 0) + A[i]`.
+fn is_written_first(func: &TensorFunc, buffer: &Buffer) -> bool {
+    unwritten(func, buffer, |_, found| found.reads().next().is_none()).unwrap_or(false)
+}
+
+/// What `of` says of the reads of a parameter's cells that nothing wrote before, where these are known.
+fn unwritten<T>(
+    func: &TensorFunc,
+    buffer: &Buffer,
+    of: impl FnOnce(&Scop, &Unwritten) -> T,
+) -> Option<T> {
+    let scop = Scop::of(func).ok().filter(|scop| scop.follows(buffer))?;
+    let stmts = 0..scop.stmts.len();
+    let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
+    let found = Unwritten::of(&scop, runs).ok()?;
+    Some(of(&scop, &found))
+}
+
+/// Which parameters a function writes, and which it reads before it has written any of them.
+/// Views of a parameter count as the parameter.
+struct Touched {
+    by_pointer: HashMap<tilewright_ir::Var, usize>,
+    written: Vec<bool>,
+    /// Where a parameter is read before the first write, in the order of the text.
+    read_first: Vec<Option<Option<Span>>>,
+    span: Option<Span>,
+}
+
+impl Touched {
+    fn of(func: &TensorFunc, params: &[Buffer]) -> Touched {
+        let mut t = Touched {
+            by_pointer: params.iter().enumerate().map(|(k, b)| (b.data.clone(), k)).collect(),
+            written: vec![false; params.len()],
+            read_first: vec![None; params.len()],
+            span: None,
+        };
+        t.stmt(&func.body);
+        t
+    }
+}
+
+impl Visit for Touched {
+    /// The value is read before the element is written.
+    fn access(&mut self, b: &Buffer, _: &[Expr], write: bool) {
+        match self.by_pointer.get(&b.data).copied() {
+            Some(k) if write => self.written[k] = true,
+            Some(k) if !self.written[k] => {
+                self.read_first[k].get_or_insert(self.span);
+            }
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        // A pointer that is passed on may be written through.
+        if let ExprKind::Var(v) = e.kind()
+            && let Some(k) = self.by_pointer.get(v).copied()
+        {
+            self.written[k] = true;
+        }
+        visit::walk_expr(self, e);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        self.span = s.span().or(self.span);
+        visit::walk_stmt(self, s);
+    }
+}
+
+/// An error for a parameter that is both input and output.
+fn reads_first(name: &str, buffer: &Buffer) -> Error {
+    let param = &buffer.name;
+    Error::unsupported(format!("`{name}` reads its parameter `{param}` before it writes it"))
+        .help("read one parameter and write another")
+}
+
+/// Where a parameter is certainly read at a cell that nothing wrote before, although a write of
+/// other cells, or one under a condition, comes first in the text.
+fn reads_unwritten(func: &TensorFunc, buffer: &Buffer) -> Option<Option<Span>> {
+    unwritten(func, buffer, |scop, found| {
+        let (run, _) = found.reads().find(|(_, read)| read.certain)?;
+        Some(run.who.stmt().and_then(|k| scop.stmts.get(k)).and_then(|s| s.span))
+    })
+    .flatten()
+}

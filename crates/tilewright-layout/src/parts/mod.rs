@@ -1,0 +1,115 @@
+//! Parts of values in place: what a concatenation joins is computed where the whole lies, and slices are
+//! read there.
+//!
+//! A *join* is a function that copies each of its inputs, as it is, into a box of its result, so that the
+//! boxes are disjoint and together are the result. A part of it needs no copy where it may lie in its
+//! box from the start: who computes it writes there, who reads it reads there, and the join runs no
+//! code. To them the part is a tensor with *strides*, the distances of neighbours in the whole:
+//!
+//! ```text
+//! whole[n, h, w, 0:64]    <- x, strides (h * w * 96, w * 96, 96, 1)
+//! whole[n, h, w, 64:96]   <- y, the same strides, 64 elements further
+//! ```
+//!
+//! Where a part begins is not in the function but in its pointer. So parts of equal strides share
+//! their functions, whatever their places, and nothing is derived or compiled anew for a place; a part
+//! that is contiguous in the whole has no strides at all, and keeps its functions. That is why parts
+//! are tensors with strides, and not stores at `whole[.., c + 64]`, of which each place needs another
+//! function.
+//!
+//! The graph stays one of values: calls take and give logical tensors, and the strides of a parameter
+//! say how its argument lies in memory. The module after this pass means what it meant before, and can
+//! be printed and interpreted; [`plan_memory`](crate::plan_memory) checks that all functions agree on
+//! how a value lies, and gives parts the memory of the whole. The join keeps its function, with the
+//! corners of the boxes as the attribute `tilewright.parts`; it is not called.
+//!
+//! What is given (inputs, constants), returned, or a part of something else already, is copied into its
+//! box by a call of its own; so is a value that is joined twice. A join of which most would have to be
+//! copied stays as it is. A value with strides is read and written only by functions whose
+//! parameter is accessed by indices alone. Joins go from the last to the first, so that a
+//! concatenation of concatenations is one whole, as in a network in which every layer reads all
+//! before it. A whole may be a result: then the parts lie where the caller wants it.
+//!
+//! A *slice* is a function whose result is cells of its input at distances that strides say. It needs
+//! no copy where all who read it can do so in its input, which may be an input of the graph; the function
+//! keeps where the result lies as the attribute `tilewright.slice`, and is not called. A call of
+//! several results, as a split, becomes a call for each. Slices that together are one value, and are
+//! joined again as they lie in it, are that value in the join:
+//!
+//! ```text
+//! a, b = split(y)        y is computed in whole[.., 0:64]; a and b are read there,
+//! c = f(b)               c is computed in whole[.., 64:96],
+//! whole = [a, b, c]      and nothing is copied
+//! ```
+//!
+//! Slices go after the joins, from the first to the last, since what a slice lies in may be a part
+//! itself.
+//!
+//! * `join`: which functions are joins, and what the attribute `tilewright.parts` says of them.
+//! * `slice`: which functions are slices, and what the attribute `tilewright.slice` says of them.
+//! * `strides`: how tensors lie, and functions whose parameters lie so.
+//! * `users`: who reads and writes the memory of the values of a graph function.
+//! * `placement`: which parts lie where.
+//! * `rewrite`: the graph function of that.
+//! * `estimate`: what plans ask while layouts are open.
+
+mod estimate;
+mod join;
+mod placement;
+mod rewrite;
+mod slice;
+mod strides;
+mod users;
+
+use tilewright_ir::{Module, Remarks, Result};
+use tilewright_transform::pass::{Flag, Pass, Run};
+
+use tilewright_graph::functions::rewritten;
+
+pub(crate) use estimate::{OpenJoins, copies};
+pub(crate) use join::Join;
+use placement::{Movers, Placing};
+pub(crate) use slice::Slice;
+pub(crate) use strides::{Strides, moving, reshaped, row_major, strides_of, without_strides};
+use users::Users;
+
+/// Whether parts are placed also where copies are estimated to take less time.
+const ALL: Flag = Flag {
+    name: "all",
+    summary: "place parts also where their rows are short or no longer aligned",
+    default: false,
+};
+
+/// `place_parts` by name.
+pub const PASS: Pass = Pass {
+    name: "place_parts",
+    summary: "what a concatenation joins is computed where the whole lies, and slices are read there",
+    options: &[&ALL],
+    run: Run::Module(|module, given, why| place_parts(module, given.get(&ALL)?, why)),
+};
+
+/// Places the parts of concatenations, and slices, in a module that went through
+/// [`legalize`](tilewright_graph::legalize()); `all` of them that can be, or where it pays. Functions that nothing
+/// calls any more go. `why` gets the facts that are missed where something is copied.
+///
+/// # Errors
+/// Those of [`normalize`](tilewright_graph::normal::normalize).
+pub fn place_parts(module: &Module, all: bool, why: &mut Remarks) -> Result<Module> {
+    let mut movers = Movers::default();
+    for (name, func) in module.tensors() {
+        movers.add(name, func, why);
+    }
+    if movers.is_empty() {
+        return Ok(module.clone());
+    }
+    rewritten(module, |functions, func| {
+        let graph = Users::of(module, func);
+        let bindings = func.bindings().collect();
+        let placing = Placing { graph: &graph, bindings, movers: &movers, all };
+        let placed = placing.place(why);
+        match placed.joined.is_empty() && placed.sliced.is_empty() {
+            true => Ok(func.clone()),
+            false => placed.rewrite(&placing, functions),
+        }
+    })
+}

@@ -1,0 +1,45 @@
+//! Which functions of a module are conversions, each looked at once.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tilewright_ir::{GraphExpr, Result, TensorFunc};
+
+use super::conversion::Conversion;
+use tilewright_graph::call_sizes::fits;
+
+/// The functions that have been looked at, by name.
+#[derive(Default)]
+pub struct Recognised(HashMap<Arc<str>, Option<Rc<Conversion>>>);
+
+impl Recognised {
+    /// The conversion that a function is.
+    ///
+    /// # Errors
+    /// `Toolchain` where libisl is missing.
+    pub fn func(&mut self, name: &Arc<str>, f: &TensorFunc) -> Result<Option<Rc<Conversion>>> {
+        if let Some(found) = self.0.get(name) {
+            return Ok(found.clone());
+        }
+        let found = Conversion::of(f)?.map(Rc::new);
+        self.0.insert(name.clone(), found.clone());
+        Ok(found)
+    }
+
+    /// The conversion that a call does: of a tensor of the function's type, without scalars other
+    /// than sizes.
+    ///
+    /// # Errors
+    /// `Toolchain` where libisl is missing.
+    pub fn call(
+        &mut self,
+        name: &Arc<str>,
+        f: &TensorFunc,
+        call: &GraphExpr,
+    ) -> Result<Option<Rc<Conversion>>> {
+        let GraphExpr::CallTir { args, outs, .. } = call else { return Ok(None) };
+        let one = args.len() == 1 && outs.len() == 1;
+        if one && fits(f, call) { self.func(name, f) } else { Ok(None) }
+    }
+}

@@ -1,0 +1,12 @@
+//! The integration tests of this crate, one binary.
+
+#[path = "../../../tilewright-graph/tests/it/common/mod.rs"]
+mod common;
+mod conversion;
+mod flow;
+mod memory;
+mod parts;
+mod plan;
+mod random;
+mod stages;
+mod why;

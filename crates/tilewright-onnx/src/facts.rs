@@ -1,0 +1,179 @@
+//! What operators need of open sizes beyond what the model says: sizes that are equal, ranges, multiples.
+//!
+//! An import that finds such a fact starts again with it. What runs the module checks it, and says which node
+//! needs it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tilewright_ir::dim::{Fact, SizeRange};
+use tilewright_ir::{DType, Dim as Size, Var};
+
+/// What operators need of open sizes, found in imports that then start again: sizes that are equal, ranges,
+/// multiples. A run checks it.
+#[derive(Clone, Default)]
+pub(crate) struct Facts {
+    /// In the variables of earlier imports, which are found by their names.
+    found: Vec<Found>,
+    /// The open sizes of the inputs.
+    known: BTreeMap<Arc<str>, Var>,
+    /// In this import, how often the number goes into each size that is a multiple of one.
+    parts: BTreeMap<Arc<str>, (usize, Size)>,
+}
+
+#[derive(Clone)]
+struct Found {
+    name: Arc<str>,
+    fact: Fact,
+    /// The node, and what it needs.
+    why: Arc<str>,
+}
+
+/// Why an axis of an input must have the size that it has.
+pub(crate) struct Reason {
+    pub(crate) input: usize,
+    pub(crate) axis: usize,
+    pub(crate) why: Arc<str>,
+}
+
+/// As many facts as an import finds.
+const MOST_FACTS: usize = 1 << 12;
+
+impl Facts {
+    /// What two sizes that must be equal say of the inputs' sizes; nothing where it is no such fact.
+    fn of_equal(&self, a: Size, b: Size) -> Vec<Fact> {
+        let of = |v: &Var| self.is_open(v) || self.whole(v).is_some();
+        match Fact::of_equal(a, b, &of) {
+            Some(Fact::Is(v, with)) => {
+                // A variable may be another one only where it may be all that this may.
+                let (v, with) = match self.whole(&v) {
+                    Some((whole, n)) => (whole, self.wholes(with * n)),
+                    None => (v, self.wholes(with)),
+                };
+                let known = with.vars().iter().all(|w| self.is_open(w));
+                let range = v.range();
+                let inside =
+                    with.at_least(range.least()) && Size::from(range.most()).at_least(with);
+                match with.vars().as_slice() {
+                    _ if !known || with.vars().contains(&v) => Vec::new(),
+                    _ if inside || range == SizeRange::ALL => vec![Fact::Is(v, with)],
+                    [w] if with == Size::open(w) => {
+                        let least = range.least().max(w.range().least());
+                        let most = range.most().min(w.range().most());
+                        let both = [Fact::Within(w.clone(), least, most), Fact::Is(v, with)];
+                        if least <= most { both.to_vec() } else { Vec::new() }
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            Some(fact @ Fact::Within(..)) => vec![fact],
+            Some(Fact::Multiple(v, n)) => match self.whole(&v) {
+                Some((whole, before)) => vec![Fact::Multiple(whole, before * n)],
+                None => vec![Fact::Multiple(v, n)],
+            },
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether the import can start again with two sizes that are equal.
+    pub fn can_take(&self, a: Size, b: Size) -> bool {
+        !self.of_equal(a, b).is_empty() && self.found.len() < MOST_FACTS
+    }
+
+    /// Takes note that two sizes are equal, since a node needs it; false where nothing follows from that for
+    /// the inputs.
+    pub fn take(&mut self, a: Size, b: Size, node: &str) -> bool {
+        let can = self.can_take(a, b);
+        for fact in self.of_equal(a, b) {
+            let (name, more) = match &fact {
+                Fact::Is(v, _) => (v.name(), String::new()),
+                Fact::Within(v, least, most) => match SizeRange::new(*least, *most) {
+                    Ok(range) => (v.name(), format!(", so `{}` is {}", v.name(), range.limits())),
+                    Err(_) => return false,
+                },
+                Fact::Multiple(v, n) => {
+                    (v.name(), format!(", so `{}` is a multiple of {n}", v.name()))
+                }
+            };
+            let why = format!("{node} needs `{a}` and `{b}` to be equal{more}");
+            self.found.push(Found { name: name.clone(), fact, why: why.into() });
+        }
+        can
+    }
+
+    /// Whether a variable is an open size of an input.
+    fn is_open(&self, v: &Var) -> bool {
+        self.known.get(v.name()).is_some_and(|k| k == v)
+    }
+
+    /// The open size that a variable is a part of, and how many of these it is.
+    fn whole(&self, v: &Var) -> Option<(Var, usize)> {
+        let (name, (n, _)) = self.parts.iter().find(|(_, (_, part))| *part == Size::open(v))?;
+        Some((self.known.get(name)?.clone(), *n))
+    }
+
+    /// A size with wholes in the place of parts.
+    fn wholes(&self, size: Size) -> Size {
+        size.substitute(&|v| self.whole(v).map(|(whole, n)| Size::open(&whole).floordiv(n)))
+    }
+
+    /// The number of which an open size is a multiple, and why.
+    pub fn multiple(&self, v: &Var) -> Option<(usize, Arc<str>)> {
+        let of_it = self.found.iter().filter(|f| f.name == *v.name());
+        let number = of_it.filter_map(|f| match f.fact {
+            Fact::Multiple(_, n) => Some((n, f.why.clone())),
+            _ => None,
+        });
+        number.max_by_key(|(n, _)| *n)
+    }
+
+    /// Takes note of the size that says how often a number goes into an open size.
+    pub fn divide(&mut self, v: &Var, n: usize, part: Size) {
+        self.parts.insert(v.name().clone(), (n, part));
+    }
+
+    /// Whether it is known how often a number goes into an open size.
+    pub fn is_divided(&self, v: &Var) -> bool {
+        self.parts.contains_key(v.name())
+    }
+
+    /// A size with multiples of parts in the place of wholes.
+    pub fn in_parts(&self, size: Size) -> Size {
+        size.substitute(&|v| self.parts.get(v.name()).map(|(n, part)| *part * *n))
+    }
+
+    /// The shapes of the inputs as the facts say them, and why these are no others.
+    pub fn apply(&mut self, mut shapes: Vec<Vec<Size>>) -> (Vec<Vec<Size>>, Vec<Reason>) {
+        let mut here: BTreeMap<Arc<str>, Var> = BTreeMap::new();
+        let all = shapes.iter().flatten().flat_map(|d| d.vars());
+        here.extend(all.map(|v| (v.name().clone(), v)));
+        let mut reasons = Vec::new();
+        for Found { name, fact, why } in &self.found {
+            let value = match fact {
+                Fact::Is(_, value) => value.substitute(&|v| here.get(v.name()).map(Size::open)),
+                Fact::Within(_, least, most) => {
+                    let Ok(range) = SizeRange::new(*least, *most) else { continue };
+                    let var = Var::size(name.clone(), DType::I64, range);
+                    here.insert(name.clone(), var.clone());
+                    Size::open(&var)
+                }
+                Fact::Multiple(..) => continue,
+            };
+            for (input, shape) in shapes.iter_mut().enumerate() {
+                for (axis, d) in shape.iter_mut().enumerate() {
+                    let of = |v: &Var| (v.name() == name).then_some(value);
+                    let new = d.substitute(&of);
+                    if new != *d {
+                        reasons.push(Reason { input, axis, why: why.clone() });
+                        *d = new;
+                    }
+                }
+            }
+        }
+        self.known.clear();
+        let all = shapes.iter().flatten().flat_map(|d| d.vars());
+        self.known.extend(all.map(|v| (v.name().clone(), v)));
+        self.parts.clear();
+        (shapes, reasons)
+    }
+}

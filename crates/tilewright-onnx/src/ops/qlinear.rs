@@ -1,0 +1,243 @@
+//! Operators of the domain `com.microsoft` on integers that stand for numbers, which ONNX Runtime's tools and
+//! optimisers write: each computes with the numbers, and quantises the result.
+
+use tilewright_ir::{DType, Error, Result, dim};
+
+use super::compose::{Compose, float, int};
+use super::microsoft::{attend_all, split_projection};
+use super::quantized::{self, scaled_product};
+use super::{one, window};
+use crate::build::Builder;
+use crate::imported::{Imported, operand};
+use crate::node::{Node, required};
+use crate::operator::{MANY, Operator, op};
+
+/// Those of the domain `com.microsoft`.
+pub(crate) static OPERATORS: &[Operator] = &[
+    op("DequantizeLinear", 9, 3, |n, b| renamed(n, b, "DequantizeLinear")),
+    op("NhwcMaxPool", 9, 1, nhwc_max_pool),
+    op("QAttention", 9, 9, q_attention),
+    op("QGemm", 9, 9, q_gemm),
+    op("QLinearAdd", 9, 8, |n, b| qlinear_binary(n, b, "Add")),
+    op("QLinearAveragePool", 9, 5, qlinear_average_pool),
+    op("QLinearConcat", 9, MANY, qlinear_concat),
+    op("QLinearConv", 9, 9, qlinear_conv),
+    op("QLinearGlobalAveragePool", 9, 5, qlinear_global_average_pool),
+    op("QLinearLeakyRelu", 9, 5, qlinear_leaky_relu),
+    op("QLinearMul", 9, 8, |n, b| qlinear_binary(n, b, "Mul")),
+    op("QLinearReduceMean", 9, 5, qlinear_reduce_mean),
+    op("QLinearSigmoid", 9, 5, qlinear_sigmoid),
+    op("QLinearSoftmax", 9, 5, qlinear_softmax),
+    op("QLinearWhere", 9, 9, qlinear_where),
+    op("QuantizeLinear", 9, 3, |n, b| renamed(n, b, "QuantizeLinear")),
+];
+
+/// What integers stand for, from their position among the inputs.
+fn real(node: &Node, c: &mut Compose, at: usize) -> Result<Imported> {
+    let inputs = [Some(node.input(at)?), Some(node.input(at + 1)?), node.optional(at + 2)];
+    c.first("DequantizeLinear", &inputs, [])
+}
+
+/// The way back; scale and zero point stand at a position among the inputs.
+fn quantized(
+    node: &Node,
+    c: &mut Compose,
+    x: &Imported,
+    at: usize,
+    like: DType,
+) -> Result<Imported> {
+    let zero = match node.optional(at + 1) {
+        Some(zero) => zero.clone(),
+        None => c.number(like, 0.0)?,
+    };
+    c.op("QuantizeLinear", &[x, node.input(at)?, &zero])
+}
+
+fn qlinear_binary(node: &Node, b: &mut Builder, op: &str) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let (x, y) = (real(node, c, 0)?, real(node, c, 3)?);
+    let z = c.op(op, &[&x, &y])?;
+    one(quantized(node, c, &z, 6, node.input(0)?.dtype())?)
+}
+
+pub(crate) fn qlinear_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = real(node, c, 0)?;
+    let y = c.op("Sigmoid", &[&x])?;
+    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+pub(crate) fn qlinear_global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = real(node, c, 0)?;
+    let axes: Vec<usize> = match node.flag("channels_last", false)? {
+        true => (1..x.rank().saturating_sub(1)).collect(),
+        false => (2..x.rank()).collect(),
+    };
+    let y = c.reduce("ReduceMean", &x, &axes, true)?;
+    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+pub(crate) fn qlinear_concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let axis = required(node.int("axis")?, "attribute `axis`")?;
+    let parts: Vec<Imported> =
+        (2..node.input_count()).step_by(3).map(|at| real(node, c, at)).collect::<Result<_>>()?;
+    let all = c.with("Concat", &parts.iter().collect::<Vec<_>>(), [int("axis", axis)])?;
+    one(quantized(node, c, &all, 0, node.input(2)?.dtype())?)
+}
+
+/// ONNX's own operator of that name; the axis of several scales is the second one where nothing is said.
+fn renamed(node: &Node, b: &mut Builder, op: &str) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let inputs = [Some(node.input(0)?), Some(node.input(1)?), node.optional(2)];
+    let axis = match node.input(1)?.rank() {
+        0 => None,
+        _ => Some(int("axis", node.int_or("axis", 1)?)),
+    };
+    node.ignore("axis");
+    one(c.first(op, &inputs, axis)?)
+}
+
+pub(crate) fn qlinear_leaky_relu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = real(node, c, 0)?;
+    let alpha = float("alpha", node.float_or("alpha", 0.01)?);
+    let y = c.with("LeakyRelu", &[&x], [alpha])?;
+    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+pub(crate) fn qlinear_softmax(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = real(node, c, 0)?;
+    // The version of ONNX's operator that it stands for.
+    let version = node.int_or("opset", node.opset)?;
+    let y = match version {
+        ..13 => {
+            // All axes from the given one on count as one.
+            let at = crate::node::axis_or_end(node.int_or("axis", 1)?, x.rank())?;
+            let rows = dim::product(x.shape()[..at].iter().copied());
+            let columns = dim::product(x.shape()[at..].iter().copied());
+            let flat = c.reshape(&x, &[rows, columns])?;
+            let y = c.with("Softmax", &[&flat], [int("axis", 1)])?;
+            c.reshape(&y, &x.shape())?
+        }
+        _ => c.with("Softmax", &[&x], [int("axis", node.int_or("axis", -1)?)])?,
+    };
+    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+pub(crate) fn qlinear_where(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let (x, y) = (real(node, c, 1)?, real(node, c, 4)?);
+    let z = c.op("Where", &[node.input(0)?, &x, &y])?;
+    one(quantized(node, c, &z, 7, node.input(1)?.dtype())?)
+}
+
+pub(crate) fn qlinear_reduce_mean(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = real(node, c, 0)?;
+    let axes = crate::node::axes_or_all(node.ints("axes")?, x.rank())?;
+    let y = c.reduce("ReduceMean", &x, &axes, node.flag("keepdims", true)?)?;
+    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+/// The order of axes that brings the last one behind the first one, and the way back.
+fn channels_second(x: &Imported) -> Result<[Vec<usize>; 2]> {
+    let rank = x.rank();
+    if rank < 3 {
+        return Err(Error::model(format!("{} is no image", operand(x))));
+    }
+    let second = [0, rank - 1].into_iter().chain(1..rank - 1).collect();
+    let last = [0].into_iter().chain(2..rank).chain([1]).collect();
+    Ok([second, last])
+}
+
+/// The attributes of a pool but for those that only maxima have.
+const POOL: [&str; 6] = ["auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"];
+
+pub(crate) fn qlinear_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let mut x = real(node, c, 0)?;
+    let order = match node.flag("channels_last", false)? {
+        true => Some(channels_second(&x)?),
+        false => None,
+    };
+    if let Some([second, _]) = &order {
+        x = c.transpose(&x, second)?;
+    }
+    let mut attributes = node.attributes(&POOL);
+    attributes.extend(node.attributes(&["count_include_pad"]));
+    let mut y = c.with("AveragePool", &[&x], attributes)?;
+    if let Some([_, last]) = &order {
+        y = c.transpose(&y, last)?;
+    }
+    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+/// The largest integers of windows of an image whose channels are the last axis.
+pub(crate) fn nhwc_max_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let x = node.input(0)?;
+    let [second, last] = channels_second(x)?;
+    let x = c.transpose(x, &second)?;
+    let y = c.with("MaxPool", &[&x], node.attributes(&POOL))?;
+    one(c.transpose(&y, &last)?)
+}
+
+/// ONNX's own, of which the channels may be the last axis.
+pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    node.attributes(&window::ATTRIBUTES);
+    if !node.flag("channels_last", false)? {
+        return quantized::qlinear_conv(node, b);
+    }
+    let [second, last] = channels_second(node.input(0)?)?;
+    let x = Compose::new(node, b).transpose(node.input(0)?, &second)?;
+    let inner = node.with_input(0, x)?;
+    let all = quantized::qlinear_conv(&inner, b);
+    node.pass_on(&inner);
+    let y = required(all?.pop(), "the result")?;
+    one(Compose::new(node, b).transpose(&y, &last)?)
+}
+
+/// A product of integers and a sum in `int32` of its scale, as integers of another scale or as floats.
+pub(crate) fn q_gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let side = |c: &mut Compose, at: usize, turned: &'static str| match node.flag(turned, false)? {
+        true => c.transpose(node.input(at)?, &[1, 0]),
+        false => Ok(node.input(at)?.clone()),
+    };
+    let (x, w) = (side(c, 0, "transA")?, side(c, 3, "transB")?);
+    if x.rank() != 2 || w.rank() != 2 {
+        return Err(Error::model(format!("{} and {} are no matrices", operand(&x), operand(&w))));
+    }
+    let zeros = [Some(node.input(2)?), Some(node.input(5)?)];
+    let mut sums = c.first("MatMulInteger", &[Some(&x), Some(&w), zeros[0], zeros[1]], [])?;
+    if let Some(bias) = node.optional(6) {
+        sums = c.op("Add", &[&sums, bias])?;
+    }
+    let scale = c.op("Mul", &[node.input(1)?, node.input(4)?])?;
+    let alpha = c.number(scale.dtype(), node.float_or("alpha", 1.0)?.into())?;
+    let scale = c.op("Mul", &[&scale, &alpha])?;
+    let sums = c.cast(&sums, scale.dtype())?;
+    let y = c.op("Mul", &[&sums, &scale])?;
+    match node.optional(7) {
+        None => one(y),
+        Some(_) => one(quantized(node, c, &y, 7, x.dtype())?),
+    }
+}
+
+/// `Attention` whose projection is a product of integers.
+pub(crate) fn q_attention(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let (x, w) = (node.input(0)?, node.input(1)?);
+    if node.flag("do_rotary", false)? {
+        return Err(node.unsupported_value("do_rotary", 1, "0"));
+    }
+    node.ignore("past_present_share_buffer");
+    let scales = [node.input(3)?, node.input(4)?];
+    let all = scaled_product(c, [x, w], scales, [node.optional(6), node.optional(7)])?;
+    let all = c.op("Add", &[&all, node.input(2)?])?;
+    let [q, k, v] = split_projection(node, c, &all)?;
+    attend_all(node, c, [&q, &k, &v], node.optional(5), None, node.optional(8))
+}

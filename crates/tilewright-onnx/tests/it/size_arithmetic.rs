@@ -1,0 +1,391 @@
+//! Sizes as exporters compute them: what is equal is one size, what an operator needs beyond is checked when
+//! the model runs, and no other size is refused.
+
+use tilewright_interp::run_module;
+use tilewright_ir::{GraphType, Module, Tensor, dim, well_formed};
+use tilewright_onnx::ImportOptions;
+use tilewright_onnx::proto::{DataType, TensorProto};
+
+use super::common::*;
+
+type Sizes<'a> = &'a [(&'a str, usize)];
+
+fn imported(m: &M, ranges: &[(&str, usize, usize)]) -> Module {
+    let range = |(name, least, most): &(&str, usize, usize)| {
+        ((*name).to_owned(), dim::SizeRange::new(*least, *most).expect("a range"))
+    };
+    let ranges = ranges.iter().map(range).collect();
+    let module = m.import_with(&ImportOptions { ranges, ..Default::default() });
+    let module = module.unwrap_or_else(|e| panic!("{}", e.render()));
+    well_formed::check_module(&module).unwrap_or_else(|e| panic!("{}", e.render()));
+    module
+}
+
+/// Numbers for the inputs of a model at some sizes, and what the model imported with these computes.
+fn expected(m: &M, sizes: Sizes) -> (Vec<Tensor>, Vec<Tensor>) {
+    let dims = sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+    let fixed = m.import_with(&ImportOptions { dims, ..Default::default() });
+    let fixed = fixed.unwrap_or_else(|e| panic!("{sizes:?}: {}", e.render()));
+    let inputs = inputs(&fixed);
+    let want = run_module(&fixed, "main", &inputs);
+    (inputs, want.unwrap_or_else(|e| panic!("{sizes:?}: {}", e.render())))
+}
+
+fn inputs(module: &Module) -> Vec<Tensor> {
+    let main = module.graph("main").expect("a graph");
+    let one = |(k, ty): (usize, &GraphType)| {
+        let ty = ty.as_tensor().expect("a tensor");
+        let shape = ty.const_shape().expect("no open size");
+        let t = sample(&shape, k as u32 + 1);
+        match ty.dtype.is_bool() {
+            true => {
+                let bits: Vec<bool> = (0..t.len()).map(|i| t.get_f64(i) > 0.0).collect();
+                Tensor::from_bools(&shape, &bits).expect("a tensor")
+            }
+            false => t,
+        }
+    };
+    main.params.iter().map(|p| p.ty()).enumerate().map(one).collect()
+}
+
+/// The model with open sizes computes at each of some sizes what it computes where these are known.
+fn agrees(m: &M, ranges: &[(&str, usize, usize)], cases: &[Sizes]) -> Module {
+    let open = imported(m, ranges);
+    for sizes in cases {
+        let (inputs, want) = expected(m, sizes);
+        let got = run_module(&open, "main", &inputs);
+        let got = got.unwrap_or_else(|e| panic!("{sizes:?}: {}", e.render()));
+        assert_eq!(got.len(), want.len());
+        for (got, want) in got.iter().zip(&want) {
+            assert_eq!(got.shape(), want.shape(), "{sizes:?}");
+            assert!(distance(got, want) <= 1e-5, "{sizes:?}: {} apart", distance(got, want));
+        }
+    }
+    open
+}
+
+/// What a run on inputs of such shapes says, which ends with an error.
+fn refused(module: &Module, shapes: &[&[usize]]) -> String {
+    let inputs: Vec<Tensor> = shapes.iter().map(|s| sample(s, 1)).collect();
+    let said = run_module(module, "main", &inputs).err();
+    said.unwrap_or_else(|| panic!("it runs at {shapes:?}")).render()
+}
+
+fn n_of(axis: i64) -> M {
+    model().opset(15).input("x", [D::S("B"), D::S("N"), D::N(6)]).node_with(
+        "Shape",
+        &["x"],
+        &["n"],
+        [int("start", axis), int("end", axis + 1)],
+    )
+}
+
+const N: &[Sizes] =
+    &[&[("B", 1), ("N", 1)], &[("B", 2), ("N", 6)], &[("B", 1), ("N", 31)], &[("B", 3), ("N", 70)]];
+
+#[test]
+fn halvings_are_one_division() {
+    for count in [1usize, 2, 5] {
+        let mut m = n_of(1).node_with("Transpose", &["x"], &["p0"], [ints("perm", &[0, 2, 1])]);
+        for k in 0..count {
+            let (from, to) = (format!("p{k}"), format!("p{}", k + 1));
+            let pool = [ints("kernel_shape", &[3]), ints("strides", &[2]), ints("pads", &[1, 1])];
+            m = m.node_with("MaxPool", &[&from], &[&to], pool);
+        }
+        let m = m
+            .ints("more", &[(1 << count) - 1])
+            .ints("by", &[1 << count])
+            .ints("head", &[-1, 6])
+            .node("Add", &["n", "more"], &["n1"])
+            .node("Div", &["n1", "by"], &["n2"])
+            .node_with("Concat", &["head", "n2"], &["to"], [int("axis", 0)])
+            .node("Reshape", &[&format!("p{count}"), "to"], &["y"])
+            .output("y");
+        let open = agrees(&m, &[], N);
+        assert!(!open.has_control("main"), "nothing is left to check");
+    }
+}
+
+#[test]
+fn a_sum_beside_an_inferred_size_cancels() {
+    for tail in [&[-1i64, 2][..], &[3, -1], &[3, 2]] {
+        let m = n_of(1)
+            .ints("pads", &[0, 1, 0, 0, 0, 0])
+            .ints("tail", tail)
+            .node("Pad", &["x", "pads"], &["f"])
+            .node_with("Shape", &["f"], &["s"], [int("start", 0), int("end", 2)])
+            .node_with("Concat", &["s", "tail"], &["to"], [int("axis", 0)])
+            .node("Reshape", &["f", "to"], &["y"])
+            .output("y");
+        assert!(!agrees(&m, &[], N).has_control("main"));
+    }
+    let m = model()
+        .opset(15)
+        .input("p", [D::S("B"), D::N(6), D::S("P"), D::N(2)])
+        .input("k", [D::S("B"), D::N(6), D::S("S"), D::N(2)])
+        .ints("first", &[-1])
+        .ints("two", &[2])
+        .node_with("Concat", &["p", "k"], &["c"], [int("axis", 2)])
+        .node_with("Shape", &["c"], &["n"], [int("start", 2), int("end", 3)])
+        .node_with("Concat", &["first", "n", "two"], &["to"], [int("axis", 0)])
+        .node("Reshape", &["c", "to"], &["y"])
+        .output("y");
+    let cases: &[Sizes] = &[&[("B", 2), ("P", 3), ("S", 4)], &[("B", 1), ("P", 1), ("S", 1)]];
+    assert!(!agrees(&m, &[], cases).has_control("main"));
+}
+
+#[test]
+fn a_shape_that_is_not_proved_is_checked_with_the_node() {
+    // As many elements as `N * N` has, at some sizes.
+    let m = model()
+        .opset(15)
+        .input("x", [D::S("N"), D::S("M")])
+        .node_with("Shape", &["x"], &["n"], [int("end", 1)])
+        .ints("last", &[4, -1])
+        .node_with("Concat", &["n", "last"], &["to"], [int("axis", 0)])
+        .node("Reshape", &["x", "to"], &["y"])
+        .output("y");
+    let open = agrees(&m, &[], &[&[("N", 2), ("M", 4)], &[("N", 5), ("M", 12)]]);
+    let said = refused(&open, &[&[3, 6]]);
+    assert!(said.contains("node 2 (Reshape, opset 15) needs"), "{said}");
+    assert!(said.contains("`M` is a multiple of 4"), "{said}");
+    let m = model()
+        .opset(15)
+        .input("x", [D::S("N")])
+        .input("y", [D::S("M"), D::N(2)])
+        .node_with("Shape", &["y"], &["n"], [int("end", 1)])
+        .ints("last", &[-1])
+        .node_with("Concat", &["n", "last"], &["to"], [int("axis", 0)])
+        .node("Reshape", &["x", "to"], &["z"])
+        .output("z");
+    let open =
+        agrees(&m, &[], &[&[("N", 6), ("M", 3)], &[("N", 6), ("M", 1)], &[("N", 4), ("M", 4)]]);
+    let said = refused(&open, &[&[5], &[3, 2]]);
+    assert!(said.contains("node 2 (Reshape, opset 15) needs"), "{said}");
+}
+
+#[test]
+fn two_names_of_one_size_become_one_in_any_operator() {
+    let two = || {
+        model()
+            .opset(15)
+            .input("x", [D::S("s17"), D::N(4)])
+            .input("y", [D::S("s75"), D::N(4)])
+            .node_with("Transpose", &["x"], &["t"], [ints("perm", &[1, 0])])
+            .floats("zero", &[], &[0.0])
+            .node("Less", &["x", "zero"], &["c"])
+            .ints("one", &[1])
+            .node("Unsqueeze", &["y", "one"], &["u"])
+            .node_with("Shape", &["x"], &["s"], [])
+    };
+    let cases: &[Sizes] = &[&[("s17", 3), ("s75", 3)], &[("s17", 1), ("s75", 1)]];
+    for (op, inputs) in [
+        ("Add", &["x", "y"][..]),
+        ("MatMul", &["t", "y"]),
+        ("Where", &["c", "x", "y"]),
+        ("Reshape", &["u", "s"]),
+        ("Concat", &["x", "y"]),
+    ] {
+        let axis = (op == "Concat").then(|| int("axis", 1));
+        let m = two().node_with(op, inputs, &["z"], axis).output("z");
+        let open = agrees(&m, &[], cases);
+        assert!(!open.has_control("main"), "{op}");
+        let said = refused(&open, &[&[3, 4], &[2, 4]]);
+        assert!(said.contains(&format!("({op}, opset 15) needs")), "{op}: {said}");
+        assert!(said.contains("s17") && said.contains("s75"), "{op}: {said}");
+    }
+    // Ranges of both names meet.
+    let m = two().node("Add", &["x", "y"], &["z"]).output("z");
+    let open = agrees(&m, &[("s17", 1, 8), ("s75", 2, 20)], &[&[("s17", 3), ("s75", 3)]]);
+    for n in [1, 9] {
+        refused(&open, &[&[n, 4], &[n, 4]]);
+    }
+}
+
+#[test]
+fn a_table_that_is_cut_to_a_length_bounds_it() {
+    let m = n_of(1)
+        .floats("table", &[1, 20, 6], &[0.5; 120])
+        .ints("zero", &[0])
+        .ints("one", &[1])
+        .node("Slice", &["table", "zero", "n", "one"], &["p"])
+        .node("Add", &["x", "p"], &["y"])
+        .output("y");
+    let sizes: &[Sizes] = &[&[("B", 2), ("N", 20)], &[("B", 1), ("N", 1)], &[("B", 1), ("N", 7)]];
+    for range in [None, Some(("N", 1, 20)), Some(("N", 1, 512))] {
+        let open = agrees(&m, range.as_slice(), sizes);
+        assert!(!open.has_control("main"));
+        let said = refused(&open, &[&[2, 21, 6]]);
+        assert!(said.contains("the size of `N` is 21, which is not in the range 1..20"), "{said}");
+        if range != Some(("N", 1, 20)) {
+            let why = "node 2 (Add, opset 15) needs";
+            assert!(
+                said.contains(why) && said.contains("so `N` is at least 1 and at most 20"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_range_refuses_nothing_that_none_takes() {
+    let m = n_of(1)
+        .ints("one", &[1])
+        .ints("two", &[2])
+        .ints("three", &[3])
+        .node("Sub", &["n", "three"], &["d"])
+        .node("Div", &["d", "two"], &["q"])
+        .node("Add", &["q", "one"], &["k"])
+        .node("Slice", &["x", "one", "k", "one"], &["y"])
+        .output("y");
+    let sizes: &[Sizes] = &[&[("B", 2), ("N", 11)], &[("B", 1), ("N", 6)], &[("B", 1), ("N", 7)]];
+    for range in [None, Some(("N", 4, 1000)), Some(("N", 6, 1000))] {
+        agrees(&m, range.as_slice(), sizes);
+    }
+}
+
+#[test]
+fn pads_of_what_is_missing() {
+    for mode in ["constant", "edge", "reflect"] {
+        let m = n_of(1)
+            .node_with("Transpose", &["x"], &["t"], [ints("perm", &[0, 2, 1])])
+            .floats("scales", &[3], &[1.0, 1.0, 2.0])
+            .ints("zeros", &[0, 0, 0, 0, 0])
+            .node_with(
+                "MaxPool",
+                &["t"],
+                &["p"],
+                [ints("kernel_shape", &[2]), ints("strides", &[2])],
+            )
+            .node_with(
+                "Resize",
+                &["p", "", "scales"],
+                &["u"],
+                [
+                    text("coordinate_transformation_mode", "asymmetric"),
+                    text("nearest_mode", "floor"),
+                ],
+            )
+            .node_with("Shape", &["u"], &["k"], [int("start", 2)])
+            .node("Sub", &["n", "k"], &["d"])
+            .node_with("Concat", &["zeros", "d"], &["pads"], [int("axis", 0)])
+            .node_with("Pad", &["u", "pads"], &["y"], [text("mode", mode)])
+            .node("Add", &["t", "y"], &["z"])
+            .output("z");
+        let open = agrees(
+            &m,
+            &[],
+            &[&[("B", 1), ("N", 9)], &[("B", 2), ("N", 4)], &[("B", 1), ("N", 33)]],
+        );
+        assert!(!open.has_control("main"), "{mode}");
+    }
+}
+
+#[test]
+fn blocks_divide_a_size_or_the_run_ends_with_the_node() {
+    let m = model()
+        .input("x", [D::N(1), D::N(2), D::S("H"), D::S("W")])
+        .node_with("SpaceToDepth", &["x"], &["y"], [int("blocksize", 2)])
+        .output("y");
+    let open = agrees(&m, &[], &[&[("H", 2), ("W", 8)], &[("H", 6), ("W", 2)]]);
+    let said = refused(&open, &[&[1, 2, 6, 7]]);
+    assert!(said.contains("node 0 (SpaceToDepth, opset 13) needs"), "{said}");
+    assert!(said.contains("`W` is a multiple of 2"), "{said}");
+    // Of a size that no variable is alone.
+    let m = model()
+        .input("x", [D::N(1), D::N(2), D::S("H"), D::N(4)])
+        .node_with(
+            "MaxPool",
+            &["x"],
+            &["p"],
+            [ints("kernel_shape", &[1, 1]), ints("strides", &[2, 1])],
+        )
+        .node_with("SpaceToDepth", &["p"], &["y"], [int("blocksize", 2)])
+        .output("y");
+    let open = agrees(&m, &[], &[&[("H", 3)], &[("H", 4)], &[("H", 15)]]);
+    assert!(refused(&open, &[&[1, 2, 5, 4]]).contains("(SpaceToDepth, opset 13) needs"));
+}
+
+#[test]
+fn parts_need_not_be_equal() {
+    let m = |opset: i64| {
+        let count = (opset >= 18).then(|| int("num_outputs", 2));
+        model()
+            .opset(opset)
+            .input("x", [D::S("N"), D::N(2)])
+            .node_with("Split", &["x"], &["a", "b"], count)
+            .output("a")
+            .output("b")
+    };
+    agrees(&m(18), &[], &[&[("N", 5)], &[("N", 6)], &[("N", 2)]]);
+    let open = agrees(&m(13), &[], &[&[("N", 4)], &[("N", 2)]]);
+    assert!(refused(&open, &[&[3, 2]]).contains("node 0 (Split, opset 13) needs"));
+}
+
+#[test]
+fn only_the_sizes_that_matter_must_be_known() {
+    let m = model()
+        .opset(17)
+        .input("x", [D::S("B"), D::N(8), D::N(1)])
+        .node_with("DFT", &["x"], &["y"], [int("axis", 1)])
+        .output("y");
+    agrees(&m, &[], &[&[("B", 2)], &[("B", 1)]]);
+    let m = model()
+        .opset(17)
+        .input("x", [D::S("B"), D::S("L"), D::N(1)])
+        .floats("w", &[8], &[0.5; 8])
+        .constant(TensorProto { name: "step".into(), ..int_tensor(&[], &[4]) })
+        .node("STFT", &["x", "step", "w"], &["y"])
+        .output("y");
+    agrees(&m, &[], &[&[("B", 2), ("L", 16)], &[("B", 1), ("L", 8)], &[("B", 1), ("L", 21)]]);
+    let m = model()
+        .opset(18)
+        .input("x", [D::S("B"), D::N(12), D::N(4)])
+        .ints("size", &[4, 4])
+        .ints("block", &[2, 2])
+        .node_with("Col2Im", &["x", "size", "block"], &["y"], [ints("strides", &[2, 2])])
+        .output("y");
+    agrees(&m, &[], &[&[("B", 2)], &[("B", 1)]]);
+    for mode in ["linear", "cubic"] {
+        let m = model()
+            .opset(18)
+            .input("x", [D::N(1), D::N(2), D::S("H"), D::S("W")])
+            .ints("to", &[1, 2, 5, 7])
+            .node_with(
+                "Resize",
+                &["x", "", "", "to"],
+                &["y"],
+                [text("mode", mode), int("antialias", 1)],
+            )
+            .output("y");
+        agrees(&m, &[], &[&[("H", 9), ("W", 12)], &[("H", 3), ("W", 50)], &[("H", 5), ("W", 7)]]);
+    }
+}
+
+#[test]
+fn equal_expressions_of_equal_data_select_equally_many() {
+    let picked = || {
+        model()
+            .typed_input("keep", DataType::Bool, ["N"])
+            .input("x", [D::S("N"), D::N(4)])
+            .input("y", [D::S("N")])
+            .ints("one", &[1])
+            .node("NonZero", &["keep"], &["i"])
+            .node("NonZero", &["keep"], &["j"])
+            .node_with("Transpose", &["i"], &["i1"], [ints("perm", &[1, 0])])
+            .node_with("Transpose", &["j"], &["j1"], [ints("perm", &[1, 0])])
+            .node("GatherND", &["x", "i1"], &["a"])
+            .node("GatherND", &["y", "j1"], &["b"])
+            .node("Unsqueeze", &["b", "one"], &["b1"])
+    };
+    for (op, inputs) in [
+        ("Add", ["a", "b1"]),
+        ("Concat", ["a", "b1"]),
+        ("MatMul", ["b", "a"]),
+        ("Less", ["a", "b1"]),
+    ] {
+        let axis = (op == "Concat").then(|| int("axis", 1));
+        let m = picked().node_with(op, &inputs, &["z"], axis).output("z");
+        agrees(&m, &[], &[&[("N", 5)], &[("N", 9)]]);
+    }
+}

@@ -1,0 +1,581 @@
+//! Ensembles of decision trees.
+//!
+//! A node is a test of one feature, `low <= x[feature] <= high`, which chooses one of two children. Nodes lie
+//! in tables of numbers, and a leaf is a node both of whose children are itself. So a walk takes as many
+//! steps as its tree is deep, whatever the data are; a step has no branch, and walks side by side have
+//! nothing to do with each other: [`LANES`] rows walk down one tree, and of the rows that are left each
+//! walks down so many trees.
+//!
+//! ```text
+//! node = child[2 * node + (low[node] <= x[row, feature[node]] <= high[node])]
+//! ```
+//!
+//! Trees are sorted by depth, in classes of which each is walked to its greatest depth. In deep ones, where
+//! most leaves lie far above the deepest, walks are asked after every few steps whether all have arrived.
+//!
+//! A leaf has weights for some results. Its place among the leaves stands where other nodes have their
+//! feature. Tables are filled up to powers of two, so that masked numbers are positions in them.
+
+use tilewright_ir::{
+    Block, Buffer, DType, Dim, Error, Expr, Intrin, IterVar, Range, Result, Stmt, Tensor as Data,
+    TensorFunc, Var, dim,
+};
+
+use crate::loops::{each, function, get, one_cell, set, with};
+use crate::operand::{Operand, unsupported_type};
+use crate::te::Reducer;
+
+/// Walks side by side.
+const LANES: usize = 16;
+
+/// Steps between two questions whether all walks have arrived.
+const STEPS: usize = 4;
+
+/// Most entries of a table.
+const MOST: usize = 1 << 27;
+
+/// A node of a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// Goes to the second child where the feature lies between two bounds, both included, else to the first
+    /// one. `NaN` is between none; bounds that are `NaN` have nothing between them.
+    Test {
+        /// The column of the data.
+        feature: usize,
+        /// The lower bound.
+        low: f64,
+        /// The upper bound.
+        high: f64,
+        /// The numbers of the next nodes.
+        children: [usize; 2],
+    },
+    /// Results and what is added to them, or whatever [`Trees::combine`] says.
+    Leaf(Vec<(usize, f64)>),
+}
+
+/// Trees whose leaves are combined for each row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trees {
+    /// `[N, F]`: a row of features for each example, `float32` or `float64`.
+    pub x: Operand,
+    /// The nodes of all trees. Trees may share nodes.
+    pub nodes: Vec<Node>,
+    /// The numbers of the nodes at which trees begin.
+    pub roots: Vec<usize>,
+    /// Number of results of a row.
+    pub results: usize,
+    /// How the weights of the leaves become a result. A result for which no leaf has a weight is what the
+    /// combination of nothing is.
+    pub combine: Reducer,
+}
+
+/// The tables of an ensemble, and what the function that walks through them is made from.
+#[derive(Debug)]
+pub struct LaidOut {
+    form: Form,
+    tables: Tables,
+}
+
+/// What the function depends on.
+#[derive(Debug)]
+pub struct Form {
+    x: Operand,
+    results: usize,
+    combine: Reducer,
+    classes: Vec<Class>,
+    roots: usize,
+    nodes: usize,
+    /// Whether there are lower bounds, and upper ones.
+    bounds: [bool; 2],
+    /// Weights of all leaves, and of one.
+    weights: usize,
+    per_leaf: usize,
+    /// Whether each weight has the number of its result.
+    numbered: bool,
+}
+
+/// Lays out the nodes of an ensemble.
+///
+/// # Errors
+/// [`Error::Input`] for nodes, features and results that are not there and for nodes that form a cycle,
+/// [`Error::Unsupported`] for data that are no `float32` or `float64`, and for more nodes than fit.
+pub fn lay_out(p: &Trees) -> Result<LaidOut> {
+    let features = match p.x.shape[..] {
+        [_, f] => f.fixed(NAME)?,
+        _ => return Err(Error::input(format!("{NAME}: {} is no matrix", p.x))),
+    };
+    if !matches!(p.x.dtype, DType::F32 | DType::F64) {
+        return Err(unsupported_type(NAME, p.x.dtype, "float32 and float64"));
+    }
+    if features == 0 || p.results == 0 {
+        return Err(Error::input(format!("{NAME}: {} and {} results", p.x, p.results)));
+    }
+    let depths = depths(p, features)?;
+    let (classes, tables) = Tables::new(p, &depths)?;
+    let form = Form {
+        x: p.x.clone(),
+        results: p.results,
+        combine: p.combine,
+        classes,
+        roots: tables.roots.len(),
+        nodes: tables.feature.len(),
+        bounds: [!tables.low.is_empty(), !tables.high.is_empty()],
+        weights: tables.weight.len(),
+        per_leaf: tables.per_leaf,
+        numbered: !tables.result.is_empty(),
+    };
+    Ok(LaidOut { form, tables })
+}
+
+impl LaidOut {
+    /// What the function depends on; equal forms have equal functions.
+    pub fn form(&self) -> &Form {
+        &self.form
+    }
+
+    /// The tables, in the order in which the function takes them behind the features.
+    ///
+    /// # Errors
+    /// Where there is no memory for them.
+    pub fn tables(&self) -> Result<Vec<Data>> {
+        self.tables.data(self.form.x.dtype)
+    }
+
+    /// The combined weights of leaves. Parameters: `x`, the tables, the result `[N, results]` in the type of
+    /// `x`. The tables are constants that come with the function; any other value of them is another
+    /// function.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for an extent that no function can have.
+    pub fn function(&self) -> Result<TensorFunc> {
+        self.form.function()
+    }
+}
+
+const NAME: &str = "trees";
+
+/// How many steps it is from each node to its deepest leaf, for those that a root reaches.
+fn depths(p: &Trees, features: usize) -> Result<Vec<usize>> {
+    let mut depth: Vec<Option<usize>> = vec![None; p.nodes.len()];
+    // Whether something below is looked at.
+    let mut open = vec![false; p.nodes.len()];
+    for &root in &p.roots {
+        let mut way = vec![(root, children(p, root, features)?)];
+        while let Some((node, below)) = way.last_mut() {
+            let node = *node;
+            open[node] = true;
+            let Some((&next, rest)) = below.split_first() else {
+                let below = children(p, node, features)?.iter().filter_map(|c| depth[*c]).max();
+                depth[node] = Some(below.map_or(0, |d| d + 1));
+                open[node] = false;
+                way.pop();
+                continue;
+            };
+            *below = rest;
+            let children = children(p, next, features)?;
+            if open[next] {
+                return Err(Error::input(format!("{NAME}: node {next} leads back to itself")));
+            }
+            if depth[next].is_none() {
+                way.push((next, children));
+            }
+        }
+    }
+    Ok(depth.into_iter().map(|d| d.unwrap_or(0)).collect())
+}
+
+/// The children of a node, after a look at what it refers to.
+fn children(p: &Trees, node: usize, features: usize) -> Result<&[usize]> {
+    let none = |what: String| Err(Error::input(format!("{NAME}: there is no {what}")));
+    match p.nodes.get(node) {
+        None => none(format!("node {node}")),
+        Some(Node::Test { feature, .. }) if *feature >= features => {
+            none(format!("feature {feature} of {features}"))
+        }
+        Some(Node::Test { children, .. }) => Ok(children),
+        Some(Node::Leaf(weights)) => match weights.iter().find(|w| w.0 >= p.results) {
+            Some((result, _)) => none(format!("result {result} of {}", p.results)),
+            None => Ok(&[]),
+        },
+    }
+}
+
+/// The greatest depth of the class to which a depth belongs: at most a quarter more.
+fn class(depth: usize) -> usize {
+    match depth {
+        0..=8 => depth,
+        _ => depth.next_multiple_of(1 << (depth.ilog2() - 2)),
+    }
+}
+
+/// Trees of one class.
+#[derive(Debug)]
+struct Class {
+    depth: usize,
+    /// Where their roots begin among all, and how many there are; roots that lead nowhere follow, up to a
+    /// multiple of [`LANES`].
+    first: usize,
+    count: usize,
+}
+
+/// The nodes as tables, each but the roots of a length that is a power of two.
+#[derive(Debug)]
+struct Tables {
+    roots: Vec<i32>,
+    /// The feature of a node, or the number of a leaf.
+    feature: Vec<i32>,
+    child: Vec<i32>,
+    /// Bounds; empty where no node has such a bound.
+    low: Vec<f64>,
+    high: Vec<f64>,
+    /// The weights of each leaf, as many for each.
+    weight: Vec<f64>,
+    /// Which result each weight is for; empty where there is a weight for each result.
+    result: Vec<i32>,
+    /// Weights of a leaf.
+    per_leaf: usize,
+}
+
+impl Tables {
+    fn new(p: &Trees, depths: &[usize]) -> Result<(Vec<Class>, Tables)> {
+        // The last node is a leaf that leads nowhere and has no weights.
+        let nothing = p.nodes.len();
+        let size = (nothing + 1).next_power_of_two();
+        let leaves: Vec<Vec<(usize, f64)>> = p
+            .nodes
+            .iter()
+            .filter_map(|n| if let Node::Leaf(w) = n { Some(merged(w, p.combine)) } else { None })
+            .collect();
+        let most = leaves.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        // Few weights are stored with their results, many in the order of all results.
+        let dense = p.results <= 2 * most;
+        let per_leaf = if dense { p.results } else { most };
+        let room = (leaves.len() + 1).next_power_of_two();
+        if size > MOST || room.checked_mul(per_leaf).is_none_or(|cells| cells > MOST) {
+            return Err(Error::unsupported(format!(
+                "{NAME}: {nothing} nodes with {per_leaf} weights a leaf are too many"
+            )));
+        }
+        let identity = match p.combine {
+            Reducer::Min => f64::INFINITY,
+            Reducer::Max => f64::NEG_INFINITY,
+            _ => 0.0,
+        };
+        let mut weight = vec![identity; room * per_leaf];
+        let mut result = vec![0i32; if dense { 0 } else { room * per_leaf }];
+        for (leaf, weights) in leaves.iter().enumerate() {
+            for (k, (to, w)) in weights.iter().enumerate() {
+                let at = leaf * per_leaf + if dense { *to } else { k };
+                weight[at] = *w;
+                if !dense {
+                    result[at] = *to as i32;
+                }
+            }
+        }
+        let (mut feature, mut child) = (vec![0i32; size], vec![0i32; 2 * size]);
+        let (mut low, mut high) = (vec![f64::NEG_INFINITY; size], vec![f64::INFINITY; size]);
+        let mut leaf = 0;
+        for (at, node) in p.nodes.iter().enumerate() {
+            let (what, next) = match node {
+                Node::Leaf(_) => {
+                    leaf += 1;
+                    (leaf - 1, [at; 2])
+                }
+                Node::Test { feature, low: from, high: to, children } => {
+                    (low[at], high[at]) = (*from, *to);
+                    (*feature, *children)
+                }
+            };
+            feature[at] = what as i32;
+            child[2 * at] = next[0] as i32;
+            child[2 * at + 1] = next[1] as i32;
+        }
+        (feature[nothing], child[2 * nothing], child[2 * nothing + 1]) =
+            (leaf as i32, nothing as i32, nothing as i32);
+        // Bounds that no node has need no test.
+        if low.iter().all(|v| *v == f64::NEG_INFINITY) {
+            low.clear();
+        }
+        if high.iter().all(|v| *v == f64::INFINITY) {
+            high.clear();
+        }
+        let mut order = p.roots.clone();
+        order.sort_by_key(|root| class(depths[*root]));
+        let (mut classes, mut roots) = (Vec::new(), Vec::new());
+        for trees in order.chunk_by(|a, b| class(depths[*a]) == class(depths[*b])) {
+            let depth = class(depths[trees[0]]);
+            classes.push(Class { depth, first: roots.len(), count: trees.len() });
+            roots.extend(trees.iter().map(|root| *root as i32));
+            roots.resize(roots.len().next_multiple_of(LANES), nothing as i32);
+        }
+        Ok((classes, Tables { roots, feature, child, low, high, weight, result, per_leaf }))
+    }
+
+    /// The tables in the order of the parameters.
+    fn data(&self, dtype: DType) -> Result<Vec<Data>> {
+        let ints = |v: &Vec<i32>| Data::from_slice(&[v.len()], v);
+        let floats = |v: &Vec<f64>| match dtype {
+            DType::F64 => Data::from_slice(&[v.len()], v),
+            _ => {
+                let narrow: Vec<f32> = v.iter().map(|v| *v as f32).collect();
+                Data::from_slice(&[v.len()], &narrow)
+            }
+        };
+        let mut all = vec![ints(&self.roots)?, ints(&self.feature)?, ints(&self.child)?];
+        for list in [&self.low, &self.high].into_iter().filter(|v| !v.is_empty()) {
+            all.push(floats(list)?);
+        }
+        all.push(floats(&self.weight)?);
+        if !self.result.is_empty() {
+            all.push(ints(&self.result)?);
+        }
+        Ok(all)
+    }
+}
+
+impl Form {
+    fn function(&self) -> Result<TensorFunc> {
+        let [n, features] = self.x.shape[..] else {
+            return Err(Error::internal("a matrix of features"));
+        };
+        let features = features.fixed(NAME)?;
+        let dtype = self.x.dtype;
+        let list =
+            |name: &str, length: usize, dtype| Buffer::with_extents(name, &[length as i64], dtype);
+        let matrix = |name: &str, columns: usize| {
+            Buffer::new(name, vec![n.expr(), Dim::from(columns).expr()], dtype)
+        };
+        let params = Params {
+            x: matrix("x", features),
+            roots: list("roots", self.roots, DType::I32),
+            feature: list("feature", self.nodes, DType::I32),
+            child: list("child", 2 * self.nodes, DType::I32),
+            low: self.bounds[0].then(|| list("low", self.nodes, dtype)),
+            high: self.bounds[1].then(|| list("high", self.nodes, dtype)),
+            weight: list("weight", self.weights, dtype),
+            result: self.numbered.then(|| list("result", self.weights, DType::I32)),
+            out: matrix("out", self.results),
+        };
+        let walk = || Walk {
+            form: self,
+            params: &params,
+            at: list("at", LANES, DType::I32),
+            going: one_cell("going", DType::I32),
+            acc: Buffer::with_extents("acc", &[LANES as i64, self.results as i64], dtype),
+            features,
+        };
+        let blocks = n.floordiv(LANES);
+        let left = n - blocks * LANES;
+        let mut nests = Vec::new();
+        if blocks != 0 {
+            let walk = walk();
+            nests.push(walk.nest("rows", blocks, |block| walk.rows(block)));
+        }
+        if left != 0 {
+            let (walk, before) = (walk(), (blocks * LANES).expr());
+            nests.push(walk.nest("rest", left, |row| walk.row(&(before.clone() + row))));
+        }
+        let sizes = n.vars();
+        function(NAME, &params.all(), sizes.iter().map(dim::narrow), Stmt::seq(nests))
+    }
+}
+
+/// The weights of a leaf, one for each result that it has any for.
+fn merged(weights: &[(usize, f64)], combine: Reducer) -> Vec<(usize, f64)> {
+    let mut all: Vec<(usize, f64)> = Vec::with_capacity(weights.len());
+    let mut sorted = weights.to_vec();
+    sorted.sort_by_key(|w| w.0);
+    for (result, w) in sorted {
+        match all.last_mut().filter(|last| last.0 == result) {
+            None => all.push((result, w)),
+            Some((_, sum)) => {
+                *sum = match combine {
+                    Reducer::Min => sum.min(w),
+                    Reducer::Max => sum.max(w),
+                    Reducer::Prod => *sum * w,
+                    Reducer::Sum => *sum + w,
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The parameters of the function.
+struct Params {
+    x: Buffer,
+    roots: Buffer,
+    feature: Buffer,
+    child: Buffer,
+    low: Option<Buffer>,
+    high: Option<Buffer>,
+    weight: Buffer,
+    result: Option<Buffer>,
+    out: Buffer,
+}
+
+impl Params {
+    fn all(&self) -> Vec<&Buffer> {
+        let mut all = vec![&self.x, &self.roots, &self.feature, &self.child];
+        all.extend(self.low.iter().chain(&self.high).chain([&self.weight]).chain(&self.result));
+        all.push(&self.out);
+        all
+    }
+}
+
+/// The statements of walks.
+struct Walk<'a> {
+    form: &'a Form,
+    params: &'a Params,
+    /// The node of each walk.
+    at: Buffer,
+    /// Whether a walk has not arrived.
+    going: Buffer,
+    /// The results of each row.
+    acc: Buffer,
+    features: usize,
+}
+
+/// A number from a table as a position in another one, whose length is a power of two.
+fn position(number: Expr, length: usize) -> Expr {
+    Expr::intrin(Intrin::BitAnd, vec![number, Expr::i32(length as i32 - 1)])
+}
+
+impl Walk<'_> {
+    /// A block for each of so many things.
+    fn nest(&self, name: &str, count: Dim, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+        let (inner, outer) = (Var::index("v"), Var::index("i"));
+        let mut block = Block::new(name, body(&inner.expr()));
+        block.allocs = vec![self.at.clone(), self.going.clone(), self.acc.clone()];
+        block.iters = vec![IterVar::spatial(&inner, Range::upto(count.expr()))];
+        let body = Stmt::block(vec![outer.expr()], Expr::bool(true), block);
+        Stmt::serial(&outer, count.expr(), body)
+    }
+
+    /// The results of [`LANES`] rows.
+    fn rows(&self, block: &Expr) -> Stmt {
+        let row = |lane: &Expr| block.clone() * LANES as i64 + lane;
+        let classes = self.form.classes.iter().map(|class| {
+            each("tree", class.count, |tree| {
+                let root = |_: &Expr| tree.clone() + class.first as i64;
+                Stmt::seq([
+                    self.start(&root),
+                    self.steps(class.depth, &row),
+                    each("lane", LANES, |lane| self.arrive(lane, lane)),
+                ])
+            })
+        });
+        let clear = each("lane", LANES, |lane| self.clear(lane));
+        let store = each("lane", LANES, |lane| self.store(lane, &row(lane)));
+        Stmt::seq([clear].into_iter().chain(classes).chain([store]))
+    }
+
+    /// The results of one row.
+    fn row(&self, row: &Expr) -> Stmt {
+        let first = Expr::i32(0);
+        let classes = self.form.classes.iter().map(|class| {
+            each("trees", class.count.div_ceil(LANES), |trees| {
+                let root = |lane: &Expr| trees.clone() * LANES as i64 + lane + class.first as i64;
+                Stmt::seq([
+                    self.start(&root),
+                    self.steps(class.depth, &|_| row.clone()),
+                    each("lane", LANES, |lane| self.arrive(lane, &first)),
+                ])
+            })
+        });
+        let (clear, store) = (self.clear(&first), self.store(&first, row));
+        Stmt::seq([clear].into_iter().chain(classes).chain([store]))
+    }
+
+    /// Each walk at the root of its tree.
+    fn start(&self, root: &dyn Fn(&Expr) -> Expr) -> Stmt {
+        each("lane", LANES, |lane| {
+            Stmt::store(&self.at, vec![lane.clone()], self.params.roots.load([root(lane)]))
+        })
+    }
+
+    /// The node of a walk.
+    fn node(&self, lane: &Expr) -> Expr {
+        position(self.at.load([lane.clone()]), self.form.nodes)
+    }
+
+    /// So many steps of all walks.
+    fn steps(&self, depth: usize, row: &dyn Fn(&Expr) -> Expr) -> Stmt {
+        if depth == 0 {
+            return Stmt::nop();
+        }
+        let plain = |_: &Expr| each("lane", LANES, |lane| self.step(lane, &row(lane), false));
+        if depth <= 2 * STEPS {
+            return each("step", depth, plain);
+        }
+        let asked = each("lane", LANES, |lane| self.step(lane, &row(lane), true));
+        let some =
+            Stmt::seq([each("step", STEPS - 1, plain), set(&self.going, Expr::i32(0)), asked]);
+        let all = each("chunk", depth.div_ceil(STEPS), |_| {
+            Stmt::guard(get(&self.going).greater(0), some)
+        });
+        Stmt::seq([set(&self.going, Expr::i32(1)), all])
+    }
+
+    /// One step of a walk; says whether it went on if that is asked.
+    fn step(&self, lane: &Expr, row: &Expr, asked: bool) -> Stmt {
+        let last = self.features as i64 - 1;
+        with("node", self.node(lane), |node| {
+            let bound = |b: &Buffer| b.load([node.clone()]);
+            let feature = self.params.feature.load([node.clone()]).max(0).min(last);
+            with("value", self.params.x.load([row.clone(), feature]), |value| {
+                let above = self.params.low.iter().map(|b| value.clone().greater_equal(bound(b)));
+                let below = self.params.high.iter().map(|b| value.clone().less_equal(bound(b)));
+                let inside = above.chain(below).reduce(Expr::and);
+                let inside = inside.unwrap_or_else(|| value.clone().equal(value.clone()));
+                let next = node.clone() * 2 + inside.cast(DType::I32);
+                with("next", self.params.child.load([next]), |next| {
+                    let go = Stmt::store(&self.at, vec![lane.clone()], next.clone());
+                    if !asked {
+                        return go;
+                    }
+                    let went = next.clone().not_equal(node.clone()).cast(DType::I32);
+                    Stmt::seq([go, set(&self.going, get(&self.going).max(went))])
+                })
+            })
+        })
+    }
+
+    /// The weights of the leaf of a walk, for a row.
+    fn arrive(&self, lane: &Expr, row: &Expr) -> Stmt {
+        let per_leaf = self.form.per_leaf;
+        let leaves = self.form.weights / per_leaf;
+        let leaf = position(self.params.feature.load([self.node(lane)]), leaves);
+        with("leaf", leaf * per_leaf as i64, |leaf| {
+            each("k", per_leaf, |k| {
+                let at = leaf.clone() + k;
+                let result = match &self.params.result {
+                    Some(results) => {
+                        results.load([at.clone()]).max(0).min(self.form.results as i64 - 1)
+                    }
+                    None => k.clone(),
+                };
+                with("to", result, |to| {
+                    let cell = vec![row.clone(), to.clone()];
+                    let so_far = Expr::load(&self.acc, cell.clone());
+                    let weight = self.params.weight.load([at]);
+                    Stmt::store(&self.acc, cell, self.form.combine.combine(so_far, weight))
+                })
+            })
+        })
+    }
+
+    fn clear(&self, row: &Expr) -> Stmt {
+        let nothing = self.form.combine.identity(self.acc.dtype());
+        each("k", self.form.results, |k| {
+            Stmt::store(&self.acc, vec![row.clone(), k.clone()], nothing)
+        })
+    }
+
+    fn store(&self, row: &Expr, to: &Expr) -> Stmt {
+        each("k", self.form.results, |k| {
+            let value = Expr::load(&self.acc, vec![row.clone(), k.clone()]);
+            Stmt::store(&self.params.out, vec![to.clone(), k.clone()], value)
+        })
+    }
+}

@@ -1,0 +1,237 @@
+//! Whether the iterations of a loop may run at once.
+//!
+//! Parallel and vectorised loops and loops over threads promise that their iterations do not depend
+//! on one another: no two of them touch one cell that one of them writes. The set engine decides it,
+//! and a pair that does is the witness. Two things are permitted:
+//!
+//! * In a vectorised loop, updates of one cell by one operator that commutes
+//!   ([`tilewright_ir::update`]): a vectorised reduction. Threads would lose some of them.
+//! * Work that several iterations do again: writes of the same value to one cell, which every
+//!   iteration that reads the cell has written itself before. That is what a stage computed per
+//!   tile does where tiles overlap.
+//!
+//! ```text
+//! for i in T.parallel(4):
+//!     for j in range(5):
+//!         B[i * 4 + j] = A[i * 4 + j] * 2        B[4] is written by i = 0 and i = 1
+//!     for j in range(4):
+//!         C[i * 4 + j] = B[i * 4 + j] + B[i * 4 + j + 1]
+//! ```
+//!
+//! What is allocated in the body belongs to one iteration.
+
+use std::collections::HashMap;
+
+use crate::{AccessRelation, Domain, Known};
+use tilewright_ir::{AtOnce, Buffer, Error, Expr, Fold, Result, Stmt, StmtKind, TensorFunc, Var};
+
+use crate::dependence::{
+    PlacedAccess, PlacedAccesses, accesses_and_local, exchange, one_view, renaming, report,
+};
+use crate::flow::{Run, Unwritten, same_at_once};
+use crate::scop::Scop;
+use crate::scope::{Scope, Scoped, fold_scoped};
+
+/// Why iterations may not run at once, as far as that is known.
+pub struct Dependent {
+    /// The two accesses, and the two iterations or the fact that is missing.
+    pub error: Error,
+    /// Whether there are such iterations, whatever is in memory.
+    pub certain: bool,
+}
+
+impl Dependent {
+    fn maybe(error: Error) -> Dependent {
+        Dependent { error, certain: false }
+    }
+}
+
+/// Checks that the iterations of a loop do not depend on one another. What holds around the loop
+/// comes as a domain, whose variables have one value for all of them. Of several reasons why they
+/// may not run at once a certain one is given.
+pub fn check(l: &Stmt, around: &Domain, how: AtOnce) -> Result<(), Dependent> {
+    let StmtKind::For { var, range, body, .. } = l.kind() else {
+        return Err(Dependent::maybe(Error::internal("a loop that is none")));
+    };
+    let inside = around.with_var(var, range);
+    let pairs = Pairs { var, outer: around.vars().cloned().collect() };
+    let (again, names) = pairs.elsewhere(&AccessRelation::new(&inside, &[]));
+    // Asked last: most loops have several iterations, and to find two of them takes long.
+    let one = || AccessRelation::new(&inside, &[]).is_apart(&again, &[pairs.differ(&names)]);
+    match several(l, body, &inside, &pairs, how) {
+        Err(_) if one() => Ok(()),
+        result => result,
+    }
+}
+
+/// [`check`] of a loop with several iterations.
+fn several(
+    l: &Stmt,
+    body: &Stmt,
+    inside: &Domain,
+    pairs: &Pairs<'_>,
+    how: AtOnce,
+) -> Result<(), Dependent> {
+    let vars = std::slice::from_ref(pairs.var);
+    let touched = accesses_and_local(body, inside).map_err(|e| Dependent::maybe(e.at(l.span())))?;
+    let mut again: HashMap<Buffer, bool> = HashMap::new();
+    let mut perhaps: Option<Dependent> = None;
+    for (k, a) in touched.all.iter().enumerate() {
+        for b in &touched.all[k..] {
+            let exchanged = how == AtOnce::Lanes && exchange(a, b);
+            if a.buffer.data != b.buffer.data || !(a.write || b.write) || exchanged {
+                continue;
+            }
+            if let Err(e) = one_view(a, b) {
+                perhaps.get_or_insert_with(|| Dependent::maybe(e));
+                continue;
+            }
+            let (other, names) = pairs.elsewhere(&b.at);
+            let proof = a.at.independent(&other, &[pairs.differ(&names)]);
+            let what = "touch one cell in different iterations";
+            let Err(error) = report(&proof, a, b, vars, &names, what) else { continue };
+            let repeated = *again.entry(a.buffer.clone()).or_insert_with(|| {
+                let repeats = Repeats { pairs, touched: &touched, inside, body };
+                repeats.buffer(&a.buffer) == Ok(true)
+            });
+            if !repeated {
+                if proof.is_no() && a.certain && b.certain {
+                    return Err(Dependent { error, certain: true });
+                }
+                perhaps.get_or_insert_with(|| Dependent::maybe(error));
+            }
+        }
+    }
+    perhaps.map_or(Ok(()), Err)
+}
+
+/// Pairs of iterations of a loop.
+struct Pairs<'a> {
+    var: &'a Var,
+    /// Variables around, which have one value.
+    outer: Vec<Var>,
+}
+
+impl Pairs<'_> {
+    /// An access in another iteration.
+    fn elsewhere(&self, access: &AccessRelation) -> (AccessRelation, HashMap<Var, Var>) {
+        let vars = access.domain.vars().filter(|v| !self.outer.contains(v));
+        access.elsewhere_in(&vars.cloned().collect::<Vec<_>>())
+    }
+
+    /// That it is another one.
+    fn differ(&self, names: &HashMap<Var, Var>) -> Expr {
+        let twin = names.get(self.var).map_or_else(|| self.var.expr(), Var::expr);
+        self.var.expr().not_equal(twin)
+    }
+}
+
+/// Work that several iterations do again.
+struct Repeats<'a> {
+    pairs: &'a Pairs<'a>,
+    touched: &'a PlacedAccesses,
+    inside: &'a Domain,
+    body: &'a Stmt,
+}
+
+impl Repeats<'_> {
+    /// Whether all iterations that write one cell of a buffer write the same to it, and each that
+    /// reads one has written it before.
+    ///
+    /// The values may read buffers of which the same is true: what they read there was written
+    /// earlier in the same iteration.
+    fn buffer(&self, buffer: &Buffer) -> Known<bool> {
+        let scop = Scop::of_part(self.body, self.inside);
+        if !scop.follows(buffer) {
+            return Ok(false);
+        }
+        let writes = self.touched.all.iter().filter(|t| t.write && t.buffer == *buffer);
+        let writes: Vec<&PlacedAccess> = writes.collect();
+        for (k, a) in writes.iter().enumerate() {
+            for b in &writes[k..] {
+                if !self.same(&scop, a, b)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(Unwritten::of(&scop, Run::all(&scop, buffer).collect())?.reads().next().is_none())
+    }
+
+    /// Whether two stores write the same where they meet.
+    fn same(&self, scop: &Scop, a: &PlacedAccess, b: &PlacedAccess) -> Known<bool> {
+        let (Some(x), Some(y)) = (&a.value, &b.value) else { return Ok(false) };
+        // What belongs to one iteration is another value in the other one.
+        let is_private = |e: &Expr| e.loads_from(|b| self.touched.local.contains(b));
+        if is_private(x) || is_private(y) {
+            return Ok(false);
+        }
+        let (other, names) = self.pairs.elsewhere(&b.at);
+        let meet = a.at.meet(&other, &[self.pairs.differ(&names)])?;
+        Ok(meet.is_void() || same_at_once(scop, &meet, x, &renaming(&names).expr(y)))
+    }
+}
+
+/// The error for a loop whose iterations depend on one another.
+pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error) -> Error {
+    let name = l.loop_var().map_or("", |v| v.name());
+    let d = dependent.error.diagnostic();
+    let text =
+        format!("the iterations of the loop `{name}` run at the same time, and {}", d.message);
+    d.notes.iter().fold(make(text).at(l.span()), |e, note| e.note(note.clone()))
+}
+
+/// Refuses a function in which iterations of a loop certainly depend on one another, against what
+/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is
+/// taken as true.
+///
+/// # Errors
+/// `Malformed` with the two iterations.
+pub fn check_promises(func: &TensorFunc) -> Result<()> {
+    match broken(func, |dependent| dependent.certain) {
+        Some(Some(e)) => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Whether it is certain that the iterations of all loops that run at once may do so.
+pub fn keeps_promises(func: &TensorFunc) -> bool {
+    matches!(broken(func, |_| true), Some(None))
+}
+
+/// The first loop whose iterations depend on one another in a way that counts; the outer `None`
+/// where that cannot be found out.
+fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Error>> {
+    struct Check {
+        scope: Scope,
+        counts: fn(&Dependent) -> bool,
+        error: Option<Error>,
+    }
+    impl Scoped for Check {
+        fn scope(&mut self) -> &mut Scope {
+            &mut self.scope
+        }
+    }
+    impl Fold for Check {
+        fn expr(&mut self, e: &Expr) -> Expr {
+            e.clone()
+        }
+        fn stmt(&mut self, s: &Stmt) -> Stmt {
+            if let (Some(how), None) = (AtOnce::of_loop(s), &self.error)
+                && let Err(dependent) = check(s, self.scope.domain(), how)
+                && (self.counts)(&dependent)
+            {
+                self.error = Some(error(s, dependent, Error::malformed));
+            }
+            fold_scoped(self, s)
+        }
+    }
+    let mut has_loops = false;
+    func.body.for_each(|s| has_loops |= AtOnce::of_loop(s).is_some());
+    if !has_loops {
+        return Some(None);
+    }
+    let scope = Scope::of(func).ok()?;
+    let mut check = Check { scope, counts, error: None };
+    check.stmt(&func.body);
+    Some(check.error)
+}

@@ -1,0 +1,54 @@
+//! The domain of a function before its loops: what is known of its sizes, and which of its
+//! variables hold data.
+
+use crate::{Domain, Engine};
+use tilewright_ir::control::NEEDS_ELEMENTS;
+use tilewright_ir::dim::SizeRange;
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{Expr, Result, TensorFunc, data};
+
+/// An engine that knows which variables of a function hold data, so that arithmetic on them wraps, and
+/// what its sizes may be: not negative, and in their ranges.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn engine(func: &TensorFunc) -> Result<Engine> {
+    Ok(Engine::new()?.with_data(data::variables(func)).given(&given(func)))
+}
+
+/// Runs work about a function: every engine that it takes from [`Engine::new`] is [`engine`].
+///
+/// # Errors
+/// Those of the work, and `Toolchain` where libisl is missing.
+pub fn about<T>(func: &TensorFunc, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    engine(func)?.about(work)
+}
+
+/// A function's domain without loops: its sizes are not negative, and in their ranges.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub fn sizes(func: &TensorFunc) -> Result<Domain> {
+    let engine = engine(func)?;
+    Ok(given(func).iter().fold(engine.domain(), |domain, fact| domain.with_guard(fact)))
+}
+
+/// What every call of a function keeps to: no extent is negative, or zero where arguments have elements
+/// ([`NEEDS_ELEMENTS`]), and sizes are in their ranges.
+fn given(func: &TensorFunc) -> Vec<Expr> {
+    let extents = func.buffers().flat_map(|b| &b.shape);
+    let open = extents.filter(|dim| dim.as_int().is_none() && dim.effects().constant());
+    let extents = open.map(|dim| dim.clone().greater_equal(0));
+    let sizes = func.sizes().into_iter().filter(|v| v.range() != SizeRange::ALL);
+    let ranges = sizes.map(|v| {
+        let (least, most) = (v.range().least() as i64, v.range().most() as i64);
+        v.expr().greater_equal(least).and(v.expr().less_equal(most))
+    });
+    let mut all: Vec<Expr> = extents.chain(ranges).collect();
+    if func.attrs.contains_key(NEEDS_ELEMENTS) {
+        let written = accessed(&func.body).1;
+        let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);
+        all.extend(read.filter_map(Expr::as_var).map(|v| v.expr().greater_equal(1)));
+    }
+    all
+}

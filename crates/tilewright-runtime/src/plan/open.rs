@@ -1,0 +1,575 @@
+//! A plan whose sizes are known when it runs.
+//!
+//! Everything that does not depend on sizes is decided once: which kernels run in which order, on
+//! which values, and from which step to which each of these is needed. [`MemoryPlan::at`] computes
+//! the rest for the shapes of some inputs: it checks that they fit, and places what is computed in
+//! one arena. Its cost is that of placing: the square of the number of values that are needed at a
+//! time.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::arena::{self, Block};
+use super::{Port, SizedPlan, Slot, Step};
+use tilewright_ir::control::SIZE_REASONS;
+use tilewright_ir::dim::MAX_CELLS;
+use tilewright_ir::dim::{self, Dim, SizeRange};
+use tilewright_ir::dtype::DType;
+use tilewright_ir::error::{Error, Result};
+use tilewright_ir::expr::Var;
+use tilewright_ir::stmt::{Attr, Attrs};
+use tilewright_ir::tensor::{Tensor, byte_count};
+use tilewright_ir::text::commas;
+
+/// An input or output whose extents may be open.
+pub type OpenPort = Port<Dim>;
+
+impl OpenPort {
+    /// A list or optional, whose tensors are known when there is one. Only programs with control flow
+    /// have such outputs.
+    pub fn item(name: Arc<str>) -> OpenPort {
+        OpenPort { name, dtype: DType::HANDLE, shape: Vec::new(), stored: None }
+    }
+
+    /// Whether it is a list or optional.
+    pub fn is_item(&self) -> bool {
+        self.dtype == DType::HANDLE
+    }
+
+    /// The extents, where all are numbers.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] that names the open size.
+    pub fn fixed(&self) -> Result<Vec<usize>> {
+        dim::fixed(&self.shape, &format!("`{}`", self.name))
+    }
+}
+
+impl From<&Port> for OpenPort {
+    fn from(port: &Port) -> OpenPort {
+        OpenPort {
+            name: port.name.clone(),
+            dtype: port.dtype,
+            shape: dim::shape(&port.shape),
+            stored: port.stored.clone(),
+        }
+    }
+}
+
+/// Where an argument of a kernel comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The whole of an input, by position.
+    Input(usize),
+    /// The whole of an output, by position.
+    Output(usize),
+    /// A constant, by position.
+    Constant(usize),
+    /// A value that is computed and needed no longer when the run ends, by position.
+    Value(usize),
+    /// A size, as a number.
+    Size(Dim),
+}
+
+/// A value that is computed on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Number of elements.
+    pub cells: Dim,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// The step that writes it.
+    pub first: usize,
+    /// The last step that reads it.
+    pub last: usize,
+    /// Where it lies, if it has no memory of its own.
+    pub within: Option<Within>,
+}
+
+/// Where a value lies that is a part of something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within {
+    /// What it lies in: an input, an output, or a value that has memory of its own and is needed for
+    /// as long as its parts are.
+    pub whole: Place,
+    /// At which byte of that it begins.
+    pub byte: Dim,
+}
+
+/// One call of a kernel.
+#[derive(Clone, Debug)]
+pub struct OpenStep {
+    /// Name of the tensor function.
+    pub func: Arc<str>,
+    /// Name of the value that it makes in the graph function; empty where there is none.
+    pub value: Arc<str>,
+    /// As [`Step::args`].
+    pub args: Vec<Place>,
+    /// Which arguments are results.
+    pub results: Range<usize>,
+    /// Whether the function is right for arguments without elements as well.
+    pub takes_empty: bool,
+}
+
+/// Steps in order, and what they need, for sizes that may be open.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryPlan {
+    /// Inputs in order.
+    pub inputs: Vec<OpenPort>,
+    /// Outputs in order.
+    pub outputs: Vec<OpenPort>,
+    /// Constants, each 64-byte aligned when the plan runs.
+    pub constants: Vec<Tensor>,
+    /// Kernel calls in order.
+    pub steps: Vec<OpenStep>,
+    /// What they compute on the way.
+    pub values: Vec<Value>,
+    /// Sizes that who runs it says, beside those that inputs have.
+    pub given: Vec<Var>,
+    /// Why extents of inputs must be what they are, where that is known.
+    pub reasons: Vec<Reason>,
+    /// Whether sizes may be zero: those of a piece of a graph with control flow are decided by data.
+    pub empty: bool,
+}
+
+/// Why an axis of an input has its extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which input.
+    pub input: usize,
+    /// Which axis of it.
+    pub axis: usize,
+    /// What needs it.
+    pub why: Arc<str>,
+}
+
+impl Reason {
+    /// The reasons among the attributes of a graph function ([`SIZE_REASONS`]) with these inputs.
+    pub fn list(attrs: &Attrs, inputs: &[OpenPort]) -> Vec<Reason> {
+        let Some(Attr::List(all)) = attrs.get(SIZE_REASONS) else { return Vec::new() };
+        let one = |attr: &Attr| {
+            let Attr::List(parts) = attr else { return None };
+            let [Attr::Str(name), Attr::Int(axis), Attr::Str(why)] = parts.as_slice() else {
+                return None;
+            };
+            let input = inputs.iter().position(|port| port.name == *name)?;
+            Some(Reason { input, axis: usize::try_from(*axis).ok()?, why: why.clone() })
+        };
+        all.iter().filter_map(one).collect()
+    }
+}
+
+impl MemoryPlan {
+    /// The error with the reasons why an axis of an input has its extent.
+    fn explained(&self, error: Error, input: usize, axis: usize) -> Error {
+        let here = self.reasons.iter().filter(|r| (r.input, r.axis) == (input, axis));
+        here.fold(error, |error, reason| error.note(&*reason.why))
+    }
+
+    /// The sizes that inputs say, in the order of the inputs; then those that are given.
+    pub fn sizes(&self) -> Vec<Var> {
+        let mut found: Vec<Var> = Vec::new();
+        for dim in self.inputs.iter().flat_map(|port| &port.shape) {
+            let new = dim.vars().into_iter().filter(|v| !found.contains(v)).collect::<Vec<_>>();
+            found.extend(new);
+        }
+        let given = self.given.iter().filter(|v| !found.contains(v)).cloned().collect::<Vec<_>>();
+        found.extend(given);
+        found
+    }
+
+    /// Whether all sizes are numbers.
+    pub fn is_fixed(&self) -> bool {
+        self.given.is_empty() && self.inputs.iter().all(|port| dim::known(&port.shape).is_some())
+    }
+
+    /// Refuses a plan with a size that no input says.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the size and where it is needed.
+    pub fn check(&self) -> Result<()> {
+        let plain: Vec<Dim> = self.inputs.iter().flat_map(|port| port.shape.clone()).collect();
+        let said = |v: &Var| plain.contains(&Dim::open(v)) || self.given.contains(v);
+        let unsaid = |d: &Dim| d.vars().into_iter().find(|v| !said(v));
+        let refuse = |v: Var, place: String| {
+            Err(Error::input(format!("no input says how large `{}` is, which {place}", v.name()))
+                .help(format!("give it when compiling: --dim {}=SIZE", v.name())))
+        };
+        for (what, ports) in [("input", &self.inputs), ("output", &self.outputs)] {
+            for port in ports {
+                if let Some(v) = port.shape.iter().find_map(&unsaid) {
+                    return refuse(v, format!("the {what} `{}` depends on", port.name));
+                }
+            }
+        }
+        for step in &self.steps {
+            let mut sizes = step.args.iter().flat_map(|place| match place {
+                Place::Size(d) => [Some(d), None],
+                Place::Value(at) => {
+                    let value = self.values.get(*at);
+                    let byte = value.and_then(|value| value.within.as_ref()).map(|w| &w.byte);
+                    [value.map(|value| &value.cells), byte]
+                }
+                _ => [None, None],
+            });
+            if let Some(v) = sizes.find_map(|d| d.and_then(&unsaid)) {
+                return refuse(v, format!("`{}` takes", step.func));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of the open sizes for these shapes of the inputs, in the order of
+    /// [`MemoryPlan::sizes`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] that names the input, the axis and the size where a shape does not fit.
+    pub fn solve(&self, shapes: &[&[usize]]) -> Result<Vec<usize>> {
+        self.solve_given(shapes, &[])
+    }
+
+    /// [`MemoryPlan::solve`] with the values of those sizes that are given, in order.
+    ///
+    /// # Errors
+    /// As [`MemoryPlan::solve`].
+    pub fn solve_given(&self, shapes: &[&[usize]], given: &[usize]) -> Result<Vec<usize>> {
+        let sizes = self.sizes();
+        let mut values: Vec<Option<(usize, String)>> = vec![None; sizes.len()];
+        for (v, value) in self.given.iter().zip(given) {
+            if let Some(at) = sizes.iter().position(|s| s == v) {
+                values[at] = Some((*value, "what was computed".to_owned()));
+            }
+        }
+        let least = |v: &Var| match v.range() {
+            SizeRange::ALL => usize::from(!self.empty),
+            range => range.least(),
+        };
+        let fitting = || self.inputs.iter().zip(shapes).enumerate();
+        for (input, (port, shape)) in fitting() {
+            if port.shape.len() != shape.len() {
+                return Err(misfit(port, shape));
+            }
+            for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
+                let at = sizes.iter().position(|v| Dim::open(v) == *dim);
+                let Some(at) = at.filter(|at| values[*at].is_none()) else { continue };
+                let from = format!("dimension {axis} of `{}`", port.name);
+                let (least, range) = (least(&sizes[at]), sizes[at].range());
+                if !(least..=range.most()).contains(&given) {
+                    let error = misfit(port, shape).note(format!(
+                        "`{}`, {from}, is {given}; it must be {}",
+                        sizes[at].name(),
+                        range.limits_from(least)
+                    ));
+                    return Err(self.explained(error, input, axis));
+                }
+                values[at] = Some((given, from));
+            }
+        }
+        let of = |v: &Var| {
+            let at = sizes.iter().position(|s| s == v)?;
+            values[at].as_ref().map(|(value, _)| *value)
+        };
+        for (input, (port, shape)) in fitting() {
+            for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
+                let needed = dim.value(&of);
+                if needed == Some(given) {
+                    continue;
+                }
+                let mut error = misfit(port, shape);
+                if let Some(needed) = needed.filter(|_| dim.known().is_none()) {
+                    error = error.note(format!("dimension {axis} must be {needed}"));
+                }
+                for v in dim.vars() {
+                    let at = sizes.iter().position(|s| *s == v);
+                    if let Some((value, from)) = at.and_then(|at| values[at].as_ref()) {
+                        error = error.note(format!("`{}` is {value} by {from}", v.name()));
+                    }
+                }
+                return Err(self.explained(error, input, axis));
+            }
+        }
+        Ok(values.into_iter().map(|v| v.map_or(1, |v| v.0)).collect())
+    }
+
+    /// The plan for values of the open sizes, in the order of [`MemoryPlan::sizes`].
+    ///
+    /// # Errors
+    /// [`Error::Input`] where a tensor of open size has no elements, does not fit in memory, or has
+    /// 2^31 elements or more, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
+    pub fn at(&self, values: &[usize]) -> Result<SizedPlan> {
+        let given = Given { plan: self, sizes: self.sizes(), values };
+        let blocks: Vec<Block> =
+            self.values.iter().map(|value| given.block(value)).collect::<Result<_>>()?;
+        let (offsets, arena_bytes) = arena::place(&blocks)
+            .ok_or_else(|| given.too_large("the intermediate results".to_owned()))?;
+        let ports = |all: &[OpenPort]| -> Result<Vec<Port>> {
+            all.iter().map(|port| given.port(port)).collect()
+        };
+        let (inputs, outputs) = (ports(&self.inputs)?, ports(&self.outputs)?);
+        let placed = Placed { given, blocks, offsets, inputs, outputs };
+        let steps = self.steps.iter().map(|step| placed.step(step)).collect::<Result<_>>()?;
+        let Placed { inputs, outputs, .. } = placed;
+        Ok(SizedPlan { inputs, outputs, constants: self.constants.clone(), steps, arena_bytes })
+    }
+
+    /// Whether all results of a step are empty.
+    fn is_idle(&self, step: &OpenStep, of: &dyn Fn(&Var) -> Option<usize>) -> bool {
+        let mut results = step.args.iter().skip(step.results.start).take(step.results.len());
+        !step.results.is_empty()
+            && results.all(|place| match *place {
+                Place::Output(k) => self
+                    .outputs
+                    .get(k)
+                    .is_some_and(|p| p.shape.iter().any(|d| d.value(of) == Some(0))),
+                Place::Value(k) => {
+                    self.values.get(k).is_some_and(|value| value.cells.value(of) == Some(0))
+                }
+                _ => false,
+            })
+    }
+
+    /// The functions that it calls, each once, in the order of their first calls.
+    pub fn functions(&self) -> Vec<Arc<str>> {
+        super::each_once(self.steps.iter().map(|step| &step.func))
+    }
+}
+
+/// A plan with values for its sizes.
+struct Given<'a> {
+    plan: &'a MemoryPlan,
+    sizes: Vec<Var>,
+    values: &'a [usize],
+}
+
+impl Given<'_> {
+    fn value(&self, v: &Var) -> Option<usize> {
+        let at = self.sizes.iter().position(|s| s == v)?;
+        self.values.get(at).copied()
+    }
+
+    fn of(&self, d: Dim) -> Option<usize> {
+        d.value(&|v: &Var| self.value(v))
+    }
+
+    fn too_large(&self, what: String) -> Error {
+        let verb = if what.starts_with("the ") { "do" } else { "does" };
+        let error = Error::input(format!("{what} {verb} not fit in memory"));
+        match self.sizes.is_empty() {
+            true => error,
+            false => {
+                let given = self.sizes.iter().zip(self.values);
+                let given = commas(given.map(|(v, n)| format!("`{}` = {n}", v.name())));
+                error.note(format!("with {given}"))
+            }
+        }
+    }
+
+    /// A window that is larger than what it slides over leaves nothing, or less: what follows was
+    /// derived for tensors that have cells.
+    fn unfit(&self, d: Dim, what: &str) -> Error {
+        let mut error = Error::input(format!("the size `{d}` is {what}"));
+        for v in d.vars() {
+            let value = self.value(&v).map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+            error = error.note(format!("`{}` is {value}", v.name()));
+        }
+        error
+    }
+
+    fn number(&self, d: Dim) -> Result<usize> {
+        match self.of(d) {
+            Some(0) if d.known().is_none() && !self.plan.empty => Err(self.unfit(d, "zero")),
+            Some(n) => Ok(n),
+            None => Err(self.unfit(d, "negative or too large")),
+        }
+    }
+
+    fn port(&self, port: &OpenPort) -> Result<Port> {
+        let shape: Vec<usize> =
+            port.shape.iter().map(|d| self.number(*d)).collect::<Result<_>>()?;
+        let cells = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+        let open = dim::known(&port.shape).is_none();
+        let fits = byte_count(port.dtype, &shape).is_some()
+            && (!open || cells.is_some_and(|n| n <= MAX_CELLS));
+        match fits {
+            true => {
+                let (name, stored) = (port.name.clone(), port.stored.clone());
+                Ok(Port { name, dtype: port.dtype, shape, stored })
+            }
+            false => Err(self.too_large(format!("`{}`", port.name))),
+        }
+    }
+
+    /// The memory that a value takes.
+    fn block(&self, value: &Value) -> Result<Block> {
+        let cells = self.number(value.cells)?;
+        let open = value.cells.known().is_none();
+        let bytes = byte_count(value.dtype, &[cells]);
+        match bytes.filter(|_| !open || cells <= MAX_CELLS) {
+            // A part of another value takes no memory of its own.
+            Some(_) if value.within.is_some() => {
+                Ok(Block { bytes: 0, first: value.first, last: value.last })
+            }
+            Some(bytes) => Ok(Block { bytes, first: value.first, last: value.last }),
+            None => {
+                let func = self.plan.steps.get(value.first).map_or("", |step| &step.func);
+                Err(self.too_large(format!("an intermediate result of `{func}`")))
+            }
+        }
+    }
+}
+
+/// The same with a place for each value.
+struct Placed<'a> {
+    given: Given<'a>,
+    blocks: Vec<Block>,
+    /// Where they lie in the arena.
+    offsets: Vec<usize>,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl Placed<'_> {
+    /// Where a part of another value lies, if it lies inside of that.
+    fn part(&self, Within { whole, byte }: Within) -> Option<Slot> {
+        let byte = self.given.of(byte)?;
+        let inside =
+            |port: &Port| byte_count(port.dtype, &port.shape).is_some_and(|bytes| byte <= bytes);
+        match whole {
+            Place::Input(k) => {
+                self.inputs.get(k).filter(|p| inside(p)).map(|_| Slot::InputAt(k, byte))
+            }
+            Place::Output(k) => {
+                self.outputs.get(k).filter(|p| inside(p)).map(|_| Slot::OutputAt(k, byte))
+            }
+            Place::Value(k) => {
+                let whole = self.given.plan.values.get(k).filter(|whole| whole.within.is_none());
+                let fits = whole.is_some() && byte <= self.blocks[k].bytes;
+                fits.then(|| Slot::Arena(self.offsets[k] + byte))
+            }
+            Place::Constant(_) | Place::Size(_) => None,
+        }
+    }
+
+    /// An argument of a step.
+    fn slot(&self, func: &str, place: &Place) -> Result<Slot> {
+        Ok(match *place {
+            Place::Input(k) => Slot::Input(k),
+            Place::Output(k) => Slot::Output(k),
+            Place::Constant(k) => Slot::Constant(k),
+            Place::Value(k) => {
+                let value = self.given.plan.values.get(k);
+                let slot = value.and_then(|value| match value.within {
+                    Some(within) => self.part(within),
+                    None => Some(Slot::Arena(self.offsets[k])),
+                });
+                slot.ok_or_else(|| {
+                    let text = format!("the memory plan is wrong: `{func}` uses {place:?}");
+                    Error::internal(text)
+                })?
+            }
+            Place::Size(d) => {
+                let unfit = || self.given.unfit(d, "negative or too large");
+                let size = self.given.of(d).ok_or_else(unfit)?;
+                Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
+            }
+        })
+    }
+
+    fn step(&self, step: &OpenStep) -> Result<Step> {
+        let (given, plan) = (&self.given, self.given.plan);
+        let args = step.args.iter().map(|p| self.slot(&step.func, p)).collect::<Result<_>>()?;
+        let idle = plan.empty && plan.is_idle(step, &|v| given.value(v));
+        if plan.empty && !idle && !step.takes_empty {
+            // What it computes was derived for tensors that have cells.
+            let cells = |place: &Place| match *place {
+                Place::Size(d) => Some(d),
+                Place::Value(k) => plan.values.get(k).map(|value| value.cells),
+                Place::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
+                Place::Output(_) | Place::Constant(_) => None,
+            };
+            let zero = |place: &Place| cells(place).filter(|d| given.of(*d) == Some(0));
+            if let Some(d) = step.args.iter().find_map(zero) {
+                let error = given.unfit(d, "zero");
+                return Err(error.note(format!("`{}` needs at least one element", step.func)));
+            }
+        }
+        Ok(Step { func: step.func.clone(), args, idle })
+    }
+}
+
+fn misfit(port: &OpenPort, shape: &[usize]) -> Error {
+    let error = Error::input(format!(
+        "input `{}` has the shape {:?}, and was given {shape:?}",
+        port.name, port.shape
+    ));
+    match &port.stored {
+        None => error,
+        Some(stored) => error.note(stored.note()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::arena::ALIGN;
+
+    /// `f(x [n, 3]) -> y [n - 1]`, with a value of `n * 2` elements on the way.
+    fn plan() -> (MemoryPlan, Dim) {
+        let n = Dim::open(&Var::new("n", DType::I64));
+        let port = |name: &str, shape: Vec<Dim>| OpenPort {
+            name: name.into(),
+            dtype: DType::F32,
+            shape,
+            stored: None,
+        };
+        let value = Value { cells: n * 2, dtype: DType::F32, first: 0, last: 0, within: None };
+        let args = vec![Place::Input(0), Place::Output(0), Place::Value(0), Place::Size(n)];
+        let plan = MemoryPlan {
+            inputs: vec![port("x", vec![n, Dim::from(3)])],
+            outputs: vec![port("y", vec![n - 1])],
+            constants: Vec::new(),
+            steps: vec![OpenStep {
+                func: "f".into(),
+                value: "y".into(),
+                args,
+                results: 1..2,
+                takes_empty: false,
+            }],
+            values: vec![value],
+            ..MemoryPlan::default()
+        };
+        (plan, n)
+    }
+
+    #[test]
+    fn shapes_give_sizes_and_sizes_a_plan() {
+        let (plan, _) = plan();
+        assert!(plan.check().is_ok() && !plan.is_fixed());
+        assert_eq!(plan.solve(&[&[5, 3]]).ok(), Some(vec![5]));
+        let at = plan.at(&[5]).expect("it fits");
+        assert_eq!((at.outputs[0].shape.clone(), at.arena_bytes), (vec![4], ALIGN));
+        assert_eq!(at.steps[0].args[3], Slot::Number(5));
+        assert_eq!(plan.at(&[100]).expect("it fits").arena_bytes, 832);
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_named() {
+        let (mut plan, n) = plan();
+        let said = |e: Error| e.render();
+        let e = said(plan.solve(&[&[0, 3]]).expect_err("no rows"));
+        assert!(e.contains("`n`, dimension 0 of `x`, is 0"), "{e}");
+        let e = said(plan.solve(&[&[2, 4]]).expect_err("four columns"));
+        assert!(e.contains("has the shape [n, 3], and was given [2, 4]"), "{e}");
+        let e = said(plan.at(&[1]).expect_err("nothing is left"));
+        assert!(e.contains("the size `n - 1` is zero") && e.contains("`n` is 1"), "{e}");
+        let e = said(plan.at(&[1 << 30]).expect_err("2^31 elements"));
+        assert!(e.contains("an intermediate result of `f` does not fit in memory"), "{e}");
+        let other = Dim::open(&Var::new("m", DType::I64));
+        plan.outputs[0].shape = vec![n * other];
+        let e = said(plan.check().expect_err("nobody says m"));
+        assert!(
+            e.contains("no input says how large `m` is, which the output `y` depends on"),
+            "{e}"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+"""The names of ONNX Runtime: what is no option, provider or value is said, and the rest does what it says."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import pathlib
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright import onnxruntime as ort
+
+X = np.random.default_rng(0).random((3, 1, 8, 8), dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def session() -> ort.InferenceSession:
+    root = pathlib.Path(__file__).resolve().parents[2]
+    return ort.InferenceSession(root / "examples/digits/digits.onnx")
+
+
+@pytest.fixture(scope="module")
+def expected(session: ort.InferenceSession) -> list[Any]:
+    return session.run(None, {"image": X})
+
+
+def test_a_missing_provider_is_warned_of(digits: str) -> None:
+    with pytest.warns(UserWarning, match="Specified provider 'CUDAExecutionProvider' is not in available"):
+        session = ort.InferenceSession(digits, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
+    assert session.get_providers() == ["CPUExecutionProvider"]
+
+
+def test_a_provider_that_there_is_not_is_said(digits: str) -> None:
+    with pytest.warns(UserWarning, match="Unknown Provider Type: FooExecutionProvider"):
+        ort.InferenceSession(digits, providers=["FooExecutionProvider"])
+    with pytest.raises(RuntimeError, match="Unknown Provider Type: FooExecutionProvider"):
+        ort.InferenceSession(digits, providers=["FooExecutionProvider"], enable_fallback=False)
+    with pytest.raises(ValueError, match="either strings or"):
+        ort.InferenceSession(digits, providers=[3], enable_fallback=False)
+
+
+def test_providers_can_be_set(session: ort.InferenceSession) -> None:
+    session.set_providers([("CPUExecutionProvider", {"use_arena": 1})])
+    assert session.get_provider_options() == {"CPUExecutionProvider": {"use_arena": "1"}}
+    with pytest.raises(RuntimeError, match="Unknown Provider Type: Foo"):
+        session.set_providers(["Foo"])
+    with pytest.raises(ValueError, match="same length"):
+        session.set_providers(["CPUExecutionProvider"], [{}, {}])
+
+
+def test_options_that_there_are_not_are_refused(digits: str) -> None:
+    options = ort.SessionOptions()
+    with pytest.raises(AttributeError, match="'intra_op_threads'; did you mean 'intra_op_num_threads'"):
+        options.intra_op_threads = 2
+    with pytest.raises(TypeError, match="is int, not str"):
+        options.intra_op_num_threads = "2"  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="GraphOptimizationLevel, not int"):
+        options.graph_optimization_level = 1  # type: ignore[assignment]
+    with pytest.raises(RuntimeError, match=r"allow_spining; did you mean 'session\.intra_op\.allow_spinning'"):
+        options.add_session_config_entry("session.intra_op.allow_spining", "1")
+    with pytest.raises(RuntimeError, match="does not have configuration with key"):
+        options.get_session_config_entry("session.set_denormal_as_zero")
+    with pytest.raises(tilewright.UnsupportedError, match="written back"):
+        options.optimized_model_filepath = "x.onnx"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sess_option'"):
+        ort.InferenceSession(digits, sess_option=options)
+    with pytest.raises(AttributeError, match="did you mean 'terminate'"):
+        ort.RunOptions().terminat = True
+    with pytest.raises(TypeError, match="Unable to load from type"):
+        ort.InferenceSession(None)  # type: ignore[arg-type]
+
+
+def test_options_mean_what_they_say(digits: str, expected: list[Any]) -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.intra_op_num_threads", "1")
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_free_dimension_override_by_name("N", 3)
+    assert options.intra_op_num_threads == 1
+    session = ort.InferenceSession(digits, options)
+    assert session.get_inputs()[0].shape == [3, 1, 8, 8]
+    assert session._how == {"threads": 1, "layout": None, "fuse": False}
+    np.testing.assert_allclose(session.run(["logits"], {"image": X})[0], expected[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(tilewright.InputError):
+        session.run(None, {"image": X[:2]})
+
+
+def test_a_run_can_be_told_to_end(session: ort.InferenceSession) -> None:
+    options = ort.RunOptions()
+    options.terminate = True
+    with pytest.raises(tilewright.ExecutionError, match="terminate flag"):
+        session.run(None, {"image": X}, options)
+
+
+def test_inputs_are_named_that_are_missing(session: ort.InferenceSession) -> None:
+    with pytest.raises(
+        ValueError, match=r"Required inputs \(\['image'\]\) are missing from input feed \(\[\]\)"
+    ):
+        session.run(None, {})
+    with pytest.raises(tilewright.InputError, match="nothing was given for input `image`"):
+        session.run(None, {"image": None})
+
+
+def test_lists_have_the_type_of_the_input(session: ort.InferenceSession, expected: list[Any]) -> None:
+    np.testing.assert_allclose(session.run(None, {"image": X.tolist()})[0], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_values_are_bound(session: ort.InferenceSession, expected: list[Any]) -> None:
+    binding = session.io_binding()
+    with pytest.raises(RuntimeError, match="Failed to find NodeArg with name: images"):
+        binding.bind_cpu_input("images", X)
+    binding.bind_cpu_input("image", X)
+    with pytest.raises(RuntimeError, match="At least one output"):
+        session.run_with_iobinding(binding)
+    memory = np.zeros((3, 10), np.float32)
+    binding.bind_output("probabilities")
+    binding.bind_output("logits", "cpu", 0, np.float32, [3, 10], memory.ctypes.data)
+    session.run_with_iobinding(binding)
+    assert (memory == binding.copy_outputs_to_cpu()[1]).all()
+    np.testing.assert_allclose(memory, expected[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(binding.get_outputs()[0].numpy(), expected[1], rtol=1e-5, atol=1e-6)
+    # Memory that is bound is read and written at each run.
+    value = ort.OrtValue.ortvalue_from_numpy(X)
+    binding.bind_ortvalue_input("image", value)
+    value.update_inplace(X[::-1])
+    session.run_with_iobinding(binding)
+    np.testing.assert_allclose(memory, expected[0][::-1], rtol=1e-5, atol=1e-6)
+    small = ort.OrtValue.ortvalue_from_shape_and_type([2, 10], np.float32)
+    binding.bind_ortvalue_output("logits", small)
+    with pytest.raises(tilewright.InputError, match=r"float32\[2, 10\], and the output is float32\[3, 10\]"):
+        session.run_with_iobinding(binding)
+    binding.clear_binding_inputs()
+    with pytest.raises(ValueError, match="Required inputs"):
+        session.run_with_iobinding(binding)
+
+
+def test_inputs_are_read_at_an_address(session: ort.InferenceSession, expected: list[Any]) -> None:
+    memory = (ctypes.c_float * X.size)(*X.ravel())
+    binding = session.io_binding()
+    binding.bind_input("image", "cpu", 0, np.float32, X.shape, ctypes.addressof(memory))
+    binding.bind_output("logits")
+    session.run_with_iobinding(binding)
+    np.testing.assert_allclose(binding.copy_outputs_to_cpu()[0], expected[0], rtol=1e-5, atol=1e-6)
+    with pytest.raises(tilewright.UnsupportedError, match="cuda"):
+        binding.bind_output("logits", "cuda")
+
+
+def test_values_say_what_they_are() -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(X)
+    assert (value.shape(), value.data_type(), value.element_type()) == ([3, 1, 8, 8], "tensor(float)", 1)
+    assert value.tensor_size_in_bytes() == X.nbytes
+    assert value.is_tensor()
+    assert (np.from_dlpack(value) == X).all()
+    assert value.data_ptr() != X.ctypes.data
+    half = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(np.array([0x3C00], np.uint16), 10)
+    assert half.numpy().tolist() == [1.0]
+    assert half.data_type() == "tensor(float16)"
+
+
+def test_values_go_in_and_out(session: ort.InferenceSession, expected: list[Any]) -> None:
+    (logits,) = session.run_with_ort_values(["logits"], {"image": ort.OrtValue.ortvalue_from_numpy(X)})
+    np.testing.assert_allclose(logits.numpy(), expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_run_on_another_thread_says_how_it_ended(session: ort.InferenceSession, expected: list[Any]) -> None:
+    done = threading.Event()
+    told: list[Any] = []
+
+    def end(results: list[Any], data: Any, wrong: str) -> None:
+        told.append((results, data, wrong))
+        done.set()
+
+    session.run_async(["logits"], {"image": X}, end, 7)
+    assert done.wait(60)
+    np.testing.assert_allclose(told[0][0][0], expected[0], rtol=1e-5, atol=1e-6)
+    assert told[0][1:] == (7, "")
+    done.clear()
+    session.run_async(["logits"], {"image": X[:, :, :3]}, end, None)
+    assert done.wait(60)
+    assert told[1][0] == []
+    assert "image" in told[1][2]
+
+
+def test_what_is_measured_is_written(digits: str, tmp_path: pathlib.Path) -> None:
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "measured")
+    session = ort.InferenceSession(digits, options)
+    session.run(None, {"image": X})
+    assert session.get_profiling_start_time_ns() > 0
+    path = session.end_profiling()
+    assert path.startswith(str(tmp_path / "measured_"))
+    events = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    assert [e["name"] for e in events if e["cat"] == "Session"] == ["model_run"]
+    assert len([e for e in events if e["cat"] == "Node"]) > 3
+    assert all(e["ph"] == "X" and e["dur"] >= 0 for e in events)
+    assert session.end_profiling() == ""
+
+
+def test_a_model_says_what_it_is(session: ort.InferenceSession) -> None:
+    onnx = pytest.importorskip("onnx")
+    meta = session.get_modelmeta()
+    assert (meta.producer_name, meta.graph_name, meta.version) == ("digits/train.py", "digits", 2**63 - 1)
+    node = onnx.helper.make_node("Identity", ["x"], ["y"])
+    ports = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2]) for n in "xy"]
+    graph = onnx.helper.make_graph([node], "g", ports[:1], ports[1:], doc_string="a graph")
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    model = onnx.helper.make_model(
+        graph, opset_imports=opsets, ir_version=8, model_version=-3, domain="d", doc_string="é"
+    )
+    onnx.helper.set_model_props(model, {"k": "v", "empty": ""})
+    meta = ort.InferenceSession(model.SerializeToString()).get_modelmeta()
+    assert (meta.version, meta.domain, meta.description, meta.graph_description) == (-3, "d", "é", "a graph")
+    assert meta.custom_metadata_map == {"k": "v", "empty": ""}
+
+
+def test_a_session_can_be_pickled(session: ort.InferenceSession, digits: str, expected: list[Any]) -> None:
+    with open(digits, "rb") as file:
+        content = file.read()
+    for one in (session, ort.InferenceSession(content)):
+        again = pickle.loads(pickle.dumps(one))
+        np.testing.assert_allclose(again.run(None, {"image": X})[0], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_strings_go_in_and_out() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    ports = [helper.make_tensor_value_info(n, onnx.TensorProto.STRING, [2]) for n in "abc"]
+    node = helper.make_node("StringConcat", ["a", "b"], ["c"])
+    graph = helper.make_graph([node], "texts", ports[:2], ports[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    session = ort.InferenceSession(model.SerializeToString())
+    assert [(i.type, i.shape) for i in session.get_inputs()] == [("tensor(string)", [2])] * 2
+    for a, b in ((["x", "yé"], ["", "2"]), (np.array(["a", "b"], object), np.array(["cd", "e"]))):
+        (c,) = session.run(None, {"a": a, "b": b})
+        assert c.tolist() == [p + q for p, q in zip(a, b)]
+    with pytest.raises(tilewright.InputError, match="no string: int"):
+        session.run(None, {"a": np.array(["x", 3], object), "b": ["a", "b"]})
