@@ -163,7 +163,7 @@ impl Facts {
                 for (axis, d) in shape.iter_mut().enumerate() {
                     let of = |v: &Var| (v.name() == name).then_some(value);
                     let new = d.substitute(&of);
-                    if new != *d {
+                    if new != *d || new == value {
                         reasons.push(Reason { input, axis, why: why.clone() });
                         *d = new;
                     }

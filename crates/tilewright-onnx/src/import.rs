@@ -551,6 +551,9 @@ impl<'a> Importer<'a> {
     /// The node with operands of which two sizes are equal, which a run sees to; nothing where none has
     /// such an extent.
     fn with_equal(&mut self, node: &Node<'a>, a: Dim, b: Dim) -> Result<Option<Node<'a>>> {
+        if Integer::from(a).equals(b) == Some(false) {
+            return Ok(None);
+        }
         let decided = |d: Dim| self.builder.is_decided(d);
         let (first, second) = match (a.known(), b.known()) {
             (Some(_), Some(_)) => return Ok(None),

@@ -31,6 +31,8 @@ impl Fact {
             all.extend(b.vars());
             all.sort();
             all.dedup();
+            // The later one goes, where there is a choice.
+            all.reverse();
             all
         };
         let apart = a.form().plus(&b.form(), -1);
@@ -180,9 +182,9 @@ mod tests {
         let [v, w, x] = ["v", "w", "x"].map(var);
         let [n, m, k] = [&v, &w, &x].map(Dim::open);
         let fact = |a: Dim, b: Dim| Fact::of_equal(a, b, &|_| true);
-        assert_eq!(fact(n, m), Some(Fact::Is(v.clone(), m)));
-        assert_eq!(fact(n + 1, m + 1), Some(Fact::Is(v.clone(), m)));
-        assert_eq!(fact(n * k * 12, m * k * 4 * 3), Some(Fact::Is(v.clone(), m)));
+        assert_eq!(fact(n, m), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact(n + 1, m + 1), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact(n * k * 12, m * k * 4 * 3), Some(Fact::Is(w.clone(), n)));
         // A sum rather than a difference.
         assert_eq!(fact(n + m, k), Some(Fact::Is(x.clone(), n + m)));
         assert_eq!(fact(n * 3, m * 3 + 2), None);

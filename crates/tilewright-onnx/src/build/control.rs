@@ -121,10 +121,12 @@ impl Builder {
     /// # Errors
     /// Those of making open sizes data.
     pub(crate) fn divided(&mut self, input: Imported) -> Result<Imported> {
-        let mut why: Option<Arc<str>> = None;
+        let mut why: Vec<Arc<str>> = Vec::new();
         for v in input.shape().iter().flat_map(|d| d.vars()) {
             let Some((n, reason)) = self.facts.multiple(&v) else { continue };
-            why.get_or_insert(reason);
+            if !why.contains(&reason) {
+                why.push(reason);
+            }
             if !self.facts.is_divided(&v) {
                 self.hint = format!("{}_{n}", v.name());
                 let count = sizes::list(&[Dim::open(&v).floordiv(n)])?;
@@ -137,7 +139,7 @@ impl Builder {
         if let Imported::Var { var, .. } = &input {
             self.hint = var.name().to_string();
         }
-        Ok(self.with_shape(&input, shape, why))
+        Ok(self.with_shape(&input, shape, Some(why.join("; ").into())))
     }
 
     /// The one element of a list as a size that an input decides.
