@@ -286,7 +286,7 @@ fn key_of(name: &str) -> &str {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use super::*;
 
