@@ -143,7 +143,7 @@ def compare(path, seconds):
 
 def write(folder, count, seed):
     """Random problems with their plans."""
-    command = ["cargo", "run", "--release", "--quiet", "--package", "tilewright-plan"]
+    command = ["cargo", "run", "--release", "--quiet", "--package", "tilewright-layout"]
     command += ["--example", "problems", "--", folder, str(count), str(seed)]
     if subprocess.run(command, cwd=python_environment.ROOT).returncode != 0:
         print("the example that writes problems failed", file=sys.stderr)

@@ -246,7 +246,8 @@ impl Arguments {
         let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
         // Of what is kept, values do not have the names of the model.
         let is_named = matches!(self.profile, Some(Some(_)));
-        if !is_model || is_named || !self.native.can_be_kept() {
+        // Several programs are not kept.
+        if !is_model || is_named || !self.versions.is_empty() || !self.native.can_be_kept() {
             return Ok(None);
         }
         let given = if self.open { self.given.told_open()? } else { self.given.told()? };
@@ -263,6 +264,10 @@ fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Optio
         return Ok(None);
     };
     let of = |name| ValueType { name, kind: ValueKind::Tensor, dtype: None, dims: None };
+    // What conversions of open sizes move in a run is not kept.
+    if arguments.open && arguments.time && left.0 > 0 {
+        return Ok(None);
+    }
     let inputs: Vec<ValueType> = inputs.into_iter().map(of).collect();
     let mut given = arguments.given.values(&inputs)?;
     if fixed.iter().any(|(name, known)| given.remove(name).is_none_or(|v| hash(&v) != *known)) {

@@ -84,7 +84,7 @@ pub fn page() -> String {
     let mut text = String::from(
         "# Passes\n\nWhat `tilewright opt --pass NAME,...` can run. An option is given as \
          `--pass-config NAME.OPTION=VALUE`, or without the pass's name. This page is made from the \
-         passes themselves; `UPDATE_EXPECT=1 cargo test -p tilewright --test it library` writes it.\n\n\
+         passes themselves; `UPDATE_EXPECT=1 cargo test -p tilewright-driver --test it library` writes it.\n\n\
          | pass | what it does |\n|---|---|\n",
     );
     for pass in passes() {

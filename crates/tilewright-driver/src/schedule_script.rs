@@ -1,7 +1,7 @@
 //! Schedule scripts: from the text to a schedule.
 //!
 //! ```
-//! use tilewright_driver::schedule::{Permissions, Schedule};
+//! use tilewright_schedule::{Permissions, Schedule};
 //! use tilewright_ir::Source;
 //! use tilewright_driver::schedule_script::apply;
 //! use tilewright_driver::{Sizes, parse, print};

@@ -1,7 +1,7 @@
 //! Plans large made-up networks, and prints what that took.
 //!
 //! ```text
-//! cargo run --release -p tilewright-plan --example networks -- [CALLS [LAYERS [SEEDS]]]
+//! cargo run --release -p tilewright-layout --example networks -- [CALLS [LAYERS [SEEDS]]]
 //! ```
 //!
 //! `LAYERS` is the depth of a dense block, each layer of which reads all layers before it.

@@ -1,7 +1,7 @@
 //! Writes random problems and their plans as JSON, for `conformance/plan`.
 //!
 //! ```text
-//! cargo run --release -p tilewright-plan --example problems -- FOLDER COUNT SEED
+//! cargo run --release -p tilewright-layout --example problems -- FOLDER COUNT SEED
 //! ```
 //!
 //! For each seed there are `NAME.problem.json` and, unless nothing is allowed, `NAME.plan.json`,

@@ -16,6 +16,10 @@ use crate::isl::Set as Raw;
 use crate::isl::api::SET;
 use crate::product::close;
 
+/// Most variables of a point that is looked for in order. The lexicographically smallest one of more
+/// takes long, and is no easier to look at.
+const MOST_IN_ORDER: usize = 16;
+
 impl Domain {
     /// What kept a refutation from counting.
     pub(crate) fn why_vague(&self, fails: &Pred) -> Unknown {
@@ -101,6 +105,9 @@ impl Domain {
     pub(crate) fn friendly_point(&self, set: &Raw) -> Known<Option<Witness>> {
         let hidden = self.unknowns();
         let seen = self.project(set.clone(), &hidden)?;
+        if self.space.len() - hidden.len() > MOST_IN_ORDER {
+            return self.read_point(&seen);
+        }
         if seen.is_bounded()? {
             return self.read_point(&seen.lexmin()?);
         }

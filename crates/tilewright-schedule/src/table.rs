@@ -81,8 +81,8 @@ pub fn page(example: &dyn Fn(&str) -> Option<Example>) -> String {
         "# Primitives\n\nWhat a schedule script can call: `tilewright opt --schedule SCRIPT.py`. \
          Arguments are given by name or by position; blocks and loops may be given by their names \
          in the module. This page is made from the primitives themselves, and its examples are \
-         the cases in `tests/cases/primitives/examples`; `UPDATE_EXPECT=1 cargo test -p tilewright \
-         --test it pages` writes it.\n\n\
+         the cases in `tests/cases/primitives/examples`; `UPDATE_EXPECT=1 cargo test -p \
+         tilewright-driver --test it pages` writes it.\n\n\
          | call | returns | what it does |\n|---|---|---|\n",
     );
     for p in signatures() {

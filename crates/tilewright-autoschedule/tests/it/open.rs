@@ -62,7 +62,7 @@ fn run(func: &TensorFunc, inputs: &[Tensor]) -> Tensor {
     out.swap_remove(0)
 }
 
-/// A function as the pipeline schedules it; nothing is refused, and every contraction has tiles.
+/// A function as the pipeline schedules it; every contraction has tiles.
 fn scheduled(what: &str, func: &TensorFunc, target: &Target) -> TensorFunc {
     let mut func = func.clone();
     func.attrs.insert(NEEDS_ELEMENTS.into(), Attr::Int(1));
@@ -72,7 +72,7 @@ fn scheduled(what: &str, func: &TensorFunc, target: &Target) -> TensorFunc {
     let (tiled, _) = contractions(&module, target, &mut why).expect("a schedule");
     let tiled = tiled.tensor("main").expect("a function");
     let made = others(tiled, target, &mut why).expect("a schedule");
-    assert!(why.is_empty(), "{what} for {}: {}", target.cpu, why[0].render());
+    // A refused tile is followed by the next.
     assert!(!made.attrs.contains_key(UNTILED), "{what}");
     made
 }

@@ -399,6 +399,7 @@ class M:
                 B[vj] = {body}
     @R.function
     def main(x: R.Tensor(("n",), "float32")):
+        R.func_attr({{"tir_var_lower_bound": {{"s": 0}}}})
         cls = M
         n = T.int64()
         s = T.int64()

@@ -124,6 +124,10 @@ impl Form {
             return quotient;
         }
         let [term @ (_, 1..)] = by.0.as_slice() else { return self.quotient(by) };
+        // A remainder is small: taken apart, nothing would show that.
+        if self.is_remainder() {
+            return self.quotient(by);
+        }
         let (whole, rest) = self.multiples(term);
         // What is left of other terms than those of the divisor may be negative; they stay together.
         if rest.0.iter().any(|t| t.1 < 0) {
@@ -132,6 +136,15 @@ impl Form {
         let (rest, by) = rest.reduced(term);
         let quotient = rest.inner_quotient(&by).unwrap_or_else(|| rest.quotient(&by));
         whole.plus(&quotient, 1)
+    }
+
+    /// Whether it is `x - k * (x // k)` for some form and number.
+    fn is_remainder(&self) -> bool {
+        self.0.iter().any(|term| {
+            let ([Atom::Div(x, a)], c) = (term.0.as_slice(), term.1) else { return false };
+            let is_multiple = c < 0 && a.form().as_number() == Some(-c);
+            is_multiple && self.plus(&Form(vec![term.clone()]), -1) == *x.form()
+        })
     }
 
     /// Numerator and divisor without their common factors: `(6n + 5) // 4m` is `(3n + 2) // 2m`.

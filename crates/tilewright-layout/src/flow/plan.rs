@@ -1,7 +1,7 @@
 //! `plan_layout`: the layouts of a whole graph, chosen at once.
 //!
 //! What each call costs in each layout ([`super::candidates`]), and what the conversions between them
-//! cost, is one problem, which is solved exactly ([`tilewright_plan`]). The flow then computes every
+//! cost, is one problem, which is solved exactly ([`solver`](crate::solver)). The flow then computes every
 //! call as the solution says.
 
 use std::collections::{HashMap, HashSet};
