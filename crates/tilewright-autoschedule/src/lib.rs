@@ -150,7 +150,15 @@ pub fn others(func: &TensorFunc, target: &Target, why: &mut Remarks) -> Result<T
     let mut sch = alone(&name, &unique_blocks(func));
     why.extend(reduction::schedule(&mut sch, &name, target));
     why.extend(spatial::schedule(&mut sch, &name, true, target));
-    Ok((**sch.func(&name)?).clone())
+    let made = (**sch.func(&name)?).clone();
+    // Memory of open sizes that no pass can make smaller has no place in a kernel.
+    if let Err(e) = is_code(&made)
+        && is_code(func).is_ok()
+    {
+        why.push(e.context(format!("the loops of `{name}` stay as they are")));
+        return Ok(func.clone());
+    }
+    Ok(made)
 }
 
 /// Replaces each function by what a schedule makes of it, and joins the traces.

@@ -55,7 +55,17 @@ fn a_c_program_runs_the_library() {
     let source = scratch.file("main.c", PROGRAM);
     let program = scratch.path("main");
     let built = Command::new("cc")
-        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", &source, &library, "-Wl,-rpath,$ORIGIN", "-o", &program])
+        .args([
+            "-std=c99",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            &source,
+            &library,
+            "-Wl,-rpath,$ORIGIN",
+            "-o",
+            &program,
+        ])
         .output()
         .expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -134,7 +144,17 @@ fn runs_at_every_size(more: &[&str]) -> String {
     let source = scratch.file("main.c", OPEN_PROGRAM);
     let program = scratch.path("main");
     let built = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", &source, &library, "-Wl,-rpath,$ORIGIN", "-o", &program])
+        .args([
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            &source,
+            &library,
+            "-Wl,-rpath,$ORIGIN",
+            "-o",
+            &program,
+        ])
         .output()
         .expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -212,7 +232,17 @@ fn versions_may_leave_other_sizes_open_and_say_their_own_failures() {
     let built = || {
         let (source, program) = (scratch.file("main.c", PICK_PROGRAM), scratch.path("main"));
         let built = Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", &source, &library, "-Wl,-rpath,$ORIGIN", "-o", &program])
+            .args([
+                "-std=c11",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                &source,
+                &library,
+                "-Wl,-rpath,$ORIGIN",
+                "-o",
+                &program,
+            ])
             .output()
             .expect("there is a C compiler");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));

@@ -92,7 +92,9 @@ fn the_header_of_a_library_says_it_and_a_c_program_follows() {
     }
     std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");
     let (source, program) = (scratch.file("main.c", PROGRAM), scratch.path("main"));
-    let built = Command::new("cc").args(["-std=c99", &source, &library, "-Wl,-rpath,$ORIGIN", "-o", &program]).output();
+    let built = Command::new("cc")
+        .args(["-std=c99", &source, &library, "-Wl,-rpath,$ORIGIN", "-o", &program])
+        .output();
     let built = built.expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     // By the map of the header, and not by this library's code.

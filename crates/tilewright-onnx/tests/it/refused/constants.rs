@@ -437,9 +437,9 @@ fn values_that_shapes_are_made_of() {
     assert!(said.contains("`a` has elements of type int64, and was given int32"), "{said}");
     let said = refused(given(&[("c", two(1, 2))]));
     assert!(said.contains("the model has no input `c`"), "{said}");
+    // What takes too many steps is left to the run.
     let options = given(&[("a", two(1, 0)), ("b", two(0, 1))]);
-    let said = refused(ImportOptions { constant_steps: 1, ..options });
-    assert!(said.contains("in more steps than an import may take"), "{said}");
+    assert!(m.import_with(&ImportOptions { constant_steps: 1, ..options }).is_ok());
 }
 
 #[test]
