@@ -42,7 +42,7 @@ impl Program {
     /// What runs a lowered module.
     ///
     /// # Errors
-    /// Those of memory planning, and of [`control::program`].
+    /// Those of memory planning, and of [`program`](tilewright_layout::memory::program).
     pub fn of(module: Lowered) -> Result<Program> {
         let entry = module.entry()?;
         if !module.has_control(entry) {

@@ -1,7 +1,7 @@
-//! What the command line and the tests need beyond the front door. It may change at any time.
+//! From a file to a running program: what the command line, the Python package and the facade call.
 //!
-//! * [`load`], [`model_file`], [`sizes`]: files to modules, and the sizes that they leave open.
-//! * [`options`], [`pipeline`], [`compile`]: modules to native code, stage by stage.
+//! * [`mod@load`], [`model_file`]: files to modules, and the sizes that they leave open.
+//! * [`options`], [`pipeline`], [`mod@compile`]: modules to native code, stage by stage.
 //! * [`assume`]: what functions assume, used before they are compiled.
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
@@ -13,10 +13,6 @@
 //! * [`library`]: shared libraries with a C interface.
 //! * [`saved`], [`kept`]: compiled modules as files, which start without LLVM, and those of the cache.
 //! * [`compare`], [`random`], [`verify`]: comparing outputs, making inputs, comparing modules.
-//!
-//! The other crates of the project are here by their names: [`ir`], [`script`], [`sets`],
-//! [`interp`], [`analysis`], [`transform`], [`schedule`], [`auto`], [`graph`], [`ops`], [`onnx`], [`target`],
-//! [`codegen`], [`runtime`]; [`measured`] is the one for measurements.
 
 #![warn(missing_docs)]
 

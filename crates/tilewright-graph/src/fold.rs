@@ -40,7 +40,7 @@ pub fn interpret(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>> {
 /// come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](tilewright_graph::normal::normalize).
+/// Those of `normalize`.
 pub fn fold_constant(
     module: &Module,
     growth: usize,

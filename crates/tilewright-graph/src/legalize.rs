@@ -31,7 +31,7 @@ pub const PASS: Pass = Pass {
     run: Run::Module(|module, _, _| legalize(module)),
 };
 
-/// Brings a module into the form that [`plan_memory`](crate::plan_memory) takes.
+/// Brings a module into the form that `plan_memory` takes.
 ///
 /// # Errors
 /// Those of [`normalize`]; `Input` where a result that must be copied has a shape that is not

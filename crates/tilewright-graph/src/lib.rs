@@ -7,15 +7,15 @@
 //! 2. [`legalize()`]: the graph takes the form that memory planning needs, and functions that only
 //!    relabel are marked as views.
 //! 3. The tensor functions are scheduled and lowered, elsewhere. On the way, when contractions have their
-//!    loops, [`parts::place_parts`] lets the parts of concatenations lie in the whole.
-//! 4. [`plan_memory`]: a graph function over lowered functions becomes a
-//!    [`MemoryPlan`](tilewright_runtime::MemoryPlan): steps over places in one arena, for sizes that may be open.
+//!    loops, `parts::place_parts` lets the parts of concatenations lie in the whole.
+//! 4. `plan_memory`: a graph function over lowered functions becomes a
+//!    `MemoryPlan`: steps over places in one arena, for sizes that may be open.
 //!
 //! * [`classify`]: what a tensor function is to its neighbours.
 //! * [`control`]: graph functions with control flow, cut into pieces.
-//! * [`layout`]: conversions between layouts.
+//! * `layout`: conversions between layouts.
 //! * [`normal`]: the normal form of graph functions, which all passes start from.
-//! * [`parts`]: parts of values in place.
+//! * `parts`: parts of values in place.
 //! * [`quantized`]: products of numbers that integers stand for.
 //! * [`sizes`]: sizes for what a module leaves open.
 //! * [`resize`](mod@resize): a module with another size, for prices.

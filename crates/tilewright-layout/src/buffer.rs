@@ -1,6 +1,6 @@
 //! A buffer of a function under another layout.
 //!
-//! [`relayout_buffer`] is the whole of it: the map on the buffer's shape is a [`PhysicalLayout`],
+//! [`relayout_buffer`] is the whole of it: the map on the buffer's shape is a `PhysicalLayout`,
 //! accesses follow it ([`relayout`](mod@crate::relayout)), and code says what the padding holds
 //! ([`padding`](crate::padding)).
 //!

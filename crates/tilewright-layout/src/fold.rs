@@ -2,7 +2,7 @@
 //! them directly.
 //!
 //! Weights are packed so: a conversion of a constant is a constant in another layout. Running it is
-//! moving its elements ([`apply`](super::apply)), whatever code the function has.
+//! moving its elements (`apply`), whatever code the function has.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -21,7 +21,7 @@
 //! A whole model:
 //!
 //! * [`policy`]: a fixed choice of layouts.
-//! * [`flow::candidates`] and [`flow::plan`]: layouts and prices for each call, and the choice among them
+//! * `flow::candidates` and `flow::plan`: layouts and prices for each call, and the choice among them
 //!   that costs least, by [`solver`], which knows no layout: names and integers, an exact answer and its certificate.
 //! * [`memory`]: where every value lies in the arena of a run.
 //!

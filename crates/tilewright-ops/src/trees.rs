@@ -3,7 +3,7 @@
 //! A node is a test of one feature, `low <= x[feature] <= high`, which chooses one of two children. Nodes lie
 //! in tables of numbers, and a leaf is a node both of whose children are itself. So a walk takes as many
 //! steps as its tree is deep, whatever the data are; a step has no branch, and walks side by side have
-//! nothing to do with each other: [`LANES`] rows walk down one tree, and of the rows that are left each
+//! nothing to do with each other: `LANES` rows walk down one tree, and of the rows that are left each
 //! walks down so many trees.
 //!
 //! ```text

@@ -21,7 +21,7 @@
 //! * [`rfactor`]: reductions in two steps.
 //! * [`schedule`]: a module under change; primitives are its methods.
 //! * [`sequential_buffer_access`]: loops in the order of a buffer.
-//! * [`cursor`]: finding and replacing statements.
+//! * `cursor`: where blocks and loops of scripts are.
 //! * [`signature`]: what is said of a primitive, and how arguments become values.
 //! * [`storage`]: where buffers live, and annotations of blocks.
 //! * [`table`]: all primitives; calls by name, and traces that run again.

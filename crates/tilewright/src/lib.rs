@@ -1,7 +1,7 @@
 //! Compile and run tensor programs.
 //!
-//! A [`Module`] comes from an ONNX model or from TVMScript ([`load`], [`parse`]), or is built with
-//! [`te`]; [`print()`] is its text. [`compile`] turns it into native code in this process, an
+//! A [`Module`] comes from an ONNX model or from TVMScript ([`load()`], [`parse`]), or is built with
+//! [`te`]; [`print()`] is its text. [`compile()`] turns it into native code in this process, an
 //! [`Executable`] that takes and gives [`Tensor`]s:
 //!
 //! ```

@@ -147,7 +147,7 @@ impl ObjectCache {
     }
 
     /// The hash of a plain file; `None` where it is written to at the moment, or is larger than all that
-    /// is kept ([`LIMIT`]).
+    /// is kept (`LIMIT`).
     pub fn digest(&self, file: &File) -> Option<blake3::Hash> {
         let [_, _, len, ..] = Identity::of(file).ok()?.0;
         self.remembered_hash(file, len, &[], |hasher| add_bytes(hasher, file, 0..len))
