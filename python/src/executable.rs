@@ -8,10 +8,11 @@ use pyo3::types::{PyDict, PyTuple};
 use tilewright_driver::saved;
 use tilewright_driver::{Error, Tensor};
 use tilewright_ir as ir;
+use tilewright_runtime::pool::cores;
 
 use crate::error::{Result, closed};
 use crate::work::away;
-use crate::{array, module};
+use crate::{array, options};
 
 /// A port: name, element type, and sizes as numbers or names.
 pub type Port = (String, String, Option<Vec<Py<PyAny>>>);
@@ -88,7 +89,8 @@ pub fn open_saved(
     threads: Option<Bound<'_, PyAny>>,
 ) -> Result<Executable> {
     let py = content.py();
-    let threads = threads.map(|given| module::threads(&given)).transpose()?;
+    let threads = threads.map(|given| options::threads(&given)).transpose()?;
+    let threads = threads.map(|count| count.unwrap_or_else(cores));
     let content = array::tensor(content, "a compiled model", None)?;
     // SAFETY: who opens a file vouches for it, as for a shared library: the documentation says so.
     let executable = away(py, || unsafe { saved::open(&content, threads) })?;

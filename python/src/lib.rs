@@ -18,6 +18,7 @@ mod error;
 mod executable;
 mod expr;
 mod module;
+mod options;
 mod passes;
 mod plan;
 mod schedule;

@@ -6,16 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tilewright_driver::kept::{Found, Opened};
 use tilewright_driver::load::{Draft, fixed_inputs};
-use tilewright_driver::measuring;
-use tilewright_driver::options::Progress;
 use tilewright_driver::passes::{self, Config};
-use tilewright_driver::pipeline::{Stage, run_stages};
-use tilewright_driver::saved;
-use tilewright_driver::{
-    DType, Error, LayoutPolicy, OptLevel, Options, SizeRange, Sizes, Target, print,
-};
+use tilewright_driver::pipeline::Stage;
+use tilewright_driver::session::{OpenSizes, Origin, Request};
+use tilewright_driver::{DType, Error, Session, SizeRange, Sizes, print};
 use tilewright_graph::sizes;
 use tilewright_ir as ir;
 use tilewright_ir::{Source, Tensor};
@@ -25,6 +20,7 @@ use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
 use crate::array;
 use crate::error::{Result, remarks};
 use crate::executable::{Executable, Port};
+use crate::options;
 use crate::work::{away, away_until_signal};
 
 /// A module, or a file whose sizes are not settled yet.
@@ -280,35 +276,30 @@ impl Module {
         stage: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Module> {
-        let until = Stage::ALL.into_iter().find(|s| s.name() == stage).ok_or_else(|| {
-            let names = Stage::ALL.map(Stage::name).join(", ");
-            Error::input(format!("there is no stage `{stage}`"))
-                .note(format!("the stages are: {names}"))
-        })?;
-        let options = self::options(options)?;
+        let until = Stage::named(stage)?;
+        let session = Session::new(options::parse(options)?);
         let module = self.get(py)?;
-        Ok(Module::of(away(py, || {
-            let module = options.lay_out(options.layout, module)?.0;
-            run_stages(&module, &options, until, |_, _| Ok(()))
-        })?))
+        Ok(Module::of(away(py, || session.stages(module, until))?.module))
     }
 
     /// Compiles the module. That of a model's file is kept for the next process.
     #[pyo3(signature = (**options))]
     fn compile(slf: &Bound<'_, Self>, options: Option<&Bound<'_, PyDict>>) -> Result<Executable> {
-        let options = self::options(options)?;
+        let options = options::parse(options)?;
         let module = slf.clone().unbind();
         let executable = away_until_signal(slf.py(), options, move |options| {
             let module = module.get();
-            let Some(draft) = &module.draft else {
-                return tilewright_driver::compile(module.module()?, options);
-            };
-            let opened = Opened::of(draft, &module.sizes, module.made.get().is_some(), options);
-            if let Some(Found { executable, fixed }) = opened.find(options) {
-                module.fixed.get_or_init(|| fixed);
-                return Ok(executable);
-            }
-            opened.compile(|| module.module(), options)
+            let session = Session::new(options.clone());
+            let Some(draft) = &module.draft else { return session.compile(module.module()?) };
+            let mut started = session.start(&Request {
+                model: Origin::Draft { draft, made: &module.made },
+                inputs: &module.sizes,
+                open: OpenSizes::AsGiven,
+                kept: true,
+            })?;
+            session.keep(&mut started);
+            module.fixed.get_or_init(|| started.fixed);
+            Ok(started.executable)
         })?;
         Ok(Executable::of(executable))
     }
@@ -321,9 +312,9 @@ impl Module {
         path: PathBuf,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<()> {
-        let options = self::options(options)?;
+        let options = options::parse(options)?;
         let module = self.get(py)?;
-        Ok(away(py, || saved::save(module, &options, path))?)
+        Ok(away(py, || Session::new(options).save(module, path))?)
     }
 
     /// What structural comparison finds first; `None` where there is no difference.
@@ -378,104 +369,3 @@ type Difference = (String, String, String, String, Option<usize>, Option<usize>)
 
 /// A constant: name, element type, shape, bytes.
 type Constant<'py> = (String, String, Vec<usize>, Bound<'py, PyBytes>);
-
-/// What the options of a call say. Unknown ones are refused.
-pub fn options(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
-    let mut options = Options { tuning: measuring::file(), ..Options::default() };
-    options.layout = Some(LayoutPolicy::Plan);
-    for (key, value) in given.into_iter().flatten() {
-        let key: String = key.extract()?;
-        match key.as_str() {
-            "layout" => {
-                let name: Option<String> = value.extract()?;
-                options.layout = name.as_deref().map_or(Ok(None), LayoutPolicy::named)?;
-            }
-            "io_layout" => options.io_layout = value.extract::<String>()?.parse()?,
-            "threads" => options.threads = threads(&value)?,
-            "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
-            "opt_level" => options.level = level(value.extract()?)?,
-            "specialize" => options.specialize = value.extract()?,
-            "fuse" => options.fuse = value.extract()?,
-            "schedule" => options.schedule = value.extract()?,
-            "fast_math" => options.fast_math = allowed_error(value.extract()?)?,
-            "check" => options.check = value.extract()?,
-            "unchecked" => options.unchecked = value.extract()?,
-            "cache" => options.cache = value.extract()?,
-            "link" => options.link = value.extract()?,
-            "tuning" => options.tuning = value.extract()?,
-            "progress" => options.progress = watcher(&value)?,
-            "warn" => options.warn = warner(&value)?,
-            _ => return Err(Error::input(format!("there is no option `{key}`")).into()),
-        }
-    }
-    if !options.schedule && options.layout == Some(LayoutPolicy::Plan) {
-        // Layouts are for loops that are found.
-        options.layout = None;
-    }
-    Ok(options)
-}
-
-/// A number of threads.
-pub fn threads(given: &Bound<'_, PyAny>) -> Result<usize> {
-    let count: i64 = given.extract()?;
-    usize::try_from(count).map_err(|_| {
-        let what = format!("threads is how many share the work of a run, not {count}");
-        Error::input(what).help("0 is one a core").into()
-    })
-}
-
-/// The error that convolutions may have; `None` for none.
-fn allowed_error(given: Option<f64>) -> tilewright_driver::Result<Option<f64>> {
-    match given {
-        Some(error) if !(0.0..1.0).contains(&error) => {
-            Err(Error::input(format!("fast_math is an error from 0 to below 1, not {error}")))
-        }
-        given => Ok(given),
-    }
-}
-
-/// A processor by its name; `None` and `native` are this machine's.
-pub fn target(cpu: Option<&str>) -> tilewright_driver::Result<Option<Target>> {
-    let Some(cpu) = cpu.filter(|c| *c != "native") else { return Ok(None) };
-    let host = Options::default().target()?;
-    Ok(Some(Target::new(host.triple, cpu, "")))
-}
-
-fn level(level: u8) -> Result<OptLevel> {
-    match level {
-        0 => Ok(OptLevel::None),
-        1 => Ok(OptLevel::Less),
-        3 => Ok(OptLevel::Full),
-        _ => Err(Error::input(format!("opt_level is 0, 1 or 3, not {level}")).into()),
-    }
-}
-
-/// What tells a function of Python about progress. What that raises is printed as an exception that
-/// cannot be caught, and stops nothing.
-fn watcher(value: &Bound<'_, PyAny>) -> Result<Option<tilewright_driver::options::Watcher>> {
-    if value.is_none() {
-        return Ok(None);
-    }
-    let function = value.clone().unbind();
-    Ok(Some(Arc::new(move |p: Progress| {
-        Python::attach(|py| {
-            if let Err(e) = function.call1(py, (p.what, p.done, p.total)) {
-                e.write_unraisable(py, Some(function.bind(py)));
-            }
-        });
-    })))
-}
-
-fn warner(value: &Bound<'_, PyAny>) -> Result<Option<tilewright_driver::options::Warner>> {
-    if value.is_none() {
-        return Ok(None);
-    }
-    let function = value.clone().unbind();
-    Ok(Some(Arc::new(move |text: &str| {
-        Python::attach(|py| {
-            if let Err(e) = function.call1(py, (text,)) {
-                e.write_unraisable(py, Some(function.bind(py)));
-            }
-        });
-    })))
-}

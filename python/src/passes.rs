@@ -21,5 +21,5 @@ pub fn passes() -> Vec<(&'static str, &'static str, Vec<Choice>)> {
 /// The stages of a compilation, in order.
 #[pyfunction]
 pub fn stages() -> Vec<&'static str> {
-    Stage::ALL.into_iter().map(Stage::name).collect()
+    Stage::all().map(Stage::name).collect()
 }

@@ -1,6 +1,7 @@
 //! What comparing modules and planning layouts say.
 
 use pyo3::prelude::*;
+use tilewright_driver::Options;
 use tilewright_driver::layout;
 use tilewright_driver::verify::{self, Answer};
 use tilewright_layout::flow::Planned;
@@ -64,19 +65,17 @@ pub fn plan_layouts<'py>(
     io_layout: &str,
 ) -> Result<(Plan, Vec<Bound<'py, PyAny>>)> {
     let before = away(py, || module.with_batch())?;
-    let options = tilewright_driver::Options {
-        threads: crate::module::threads(threads)?,
-        target: crate::module::target(cpu)?,
-        tuning: tilewright_driver::measuring::file(),
-        io_layout: io_layout.parse()?,
-        ..Default::default()
-    };
+    let options = Options::new()
+        .threads(crate::options::threads(threads)?)
+        .target(crate::options::target(cpu)?)
+        .tuning(tilewright_driver::measuring::file())
+        .io_layout(io_layout.parse()?);
     let (plan, why) = away_until_signal(py, options, move |options| {
         let mut why = Vec::new();
         let timings = options.timings()?;
         let (after, plans, left) = layout::plan(&before, &timings, options.io_layout, &mut why)?;
         let unit = timings.unit().name();
-        let target = options.target()?;
+        let target = options.resolve_target()?;
         Ok((Plan { before, after, plans, left, unit, target }, why))
     })?;
     Ok((plan, remarks(py, &why)?))

@@ -8,18 +8,19 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use tilewright_driver::Error;
 use tilewright_driver::measuring;
-use tilewright_driver::tune::{Request, Session, WholeModel};
+use tilewright_driver::tune::{Measuring, Request, WholeModel};
 use tilewright_tune::{Answer, Measured, Store, Worker};
 
 use crate::error::Result;
-use crate::module::{Module, options};
+use crate::module::Module;
+use crate::options;
 use crate::work::away;
 
 /// What is to be measured of a module.
 #[pyclass(frozen, module = "tilewright._native")]
 pub struct Tuning {
     module: tilewright_driver::Module,
-    state: Mutex<(Session<Store>, Vec<WholeModel>)>,
+    state: Mutex<(Measuring<Store>, Vec<WholeModel>)>,
 }
 
 fn request_text(request: &Request) -> tilewright_driver::Result<String> {
@@ -39,7 +40,7 @@ fn measured(nanoseconds: Option<f64>, failure: Option<String>) -> Measured {
 type Open = (usize, String, String);
 
 impl Tuning {
-    fn lock(&self) -> MutexGuard<'_, (Session<Store>, Vec<WholeModel>)> {
+    fn lock(&self) -> MutexGuard<'_, (Measuring<Store>, Vec<WholeModel>)> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -55,10 +56,9 @@ impl Tuning {
     fn new(module: &Module, threads: &Bound<'_, PyAny>, file: PathBuf) -> Result<Tuning> {
         let py = threads.py();
         let module = away(py, || module.with_batch())?;
-        let mut options = options(None)?;
-        options.threads = crate::module::threads(threads)?;
-        let session = away(py, || Session::new(&module, &options, Store::open(&file)?))?;
-        Ok(Tuning { module, state: Mutex::new((session, Vec::new())) })
+        let options = options::parse(None)?.threads(options::threads(threads)?);
+        let measuring = away(py, || Measuring::new(&module, &options, Store::open(&file)?))?;
+        Ok(Tuning { module, state: Mutex::new((measuring, Vec::new())) })
     }
 
     /// The functions that are not measured yet, the most important first. Asked again when they are,
@@ -114,10 +114,10 @@ impl Tuning {
         failure: Option<String>,
     ) -> Result<()> {
         let mut state = self.lock();
-        let (session, models) = &mut *state;
+        let (measuring, models) = &mut *state;
         let model = models.get(model);
         let model = model.ok_or_else(|| Error::input("there is no such request"))?;
-        Ok(session.keep_model(model, measured(nanoseconds, failure))?)
+        Ok(measuring.keep_model(model, measured(nanoseconds, failure))?)
     }
 
     /// What was done.

@@ -1,26 +1,22 @@
 //! `tilewright compile`: a model to a file of native code, or of one of the texts on the way there.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tilewright_codegen::cache::ObjectCache;
-use tilewright_codegen::entry;
-use tilewright_codegen::header;
-use tilewright_codegen::llvm::{Emit, Llvm};
-use tilewright_driver::compile::{Program, specialized};
-use tilewright_driver::kept::{DataFiles, Entry};
-use tilewright_driver::library::{build, plan};
-use tilewright_driver::pipeline::{self, Stage};
-use tilewright_driver::{Error, Module, OptLevel, Options, Result, print};
+use tilewright_driver::layout::lay_out;
+use tilewright_driver::library::{self, Text};
+use tilewright_driver::pipeline::Stage;
+use tilewright_driver::session::{Made, OpenSizes};
+use tilewright_driver::{Error, Module, Options, Result, Session, print};
 use tilewright_runtime::file;
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
 use super::native::Native;
 use super::progress::Bar;
+use super::sizes::Source;
 use super::versions::Versions;
 
 /// Compile a model to a shared library with a C header, or to one of the forms on the way there.
@@ -81,9 +77,10 @@ impl Form {
 }
 
 fn stage(text: &str) -> std::result::Result<Stage, String> {
-    let names = Stage::ALL.map(Stage::name);
-    let found = Stage::ALL.into_iter().find(|stage| stage.name() == text);
-    found.ok_or_else(|| format!("the stages are {}", names.join(", ")))
+    Stage::named(text).map_err(|_| {
+        let names: Vec<&str> = Stage::all().map(Stage::name).collect();
+        format!("the stages are {}", names.join(", "))
+    })
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
@@ -105,38 +102,39 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         return Err(Error::input("--specialize is for shared libraries").into());
     }
     let bar = Bar::new("load");
-    let options = arguments.native.options(&bar)?;
+    let options = arguments.native.options(&bar)?.specialize(arguments.versions.all()?);
+    let session = Session::new(options);
+    let model = Source::of(&arguments.model)?;
+    let request = arguments.given.request(&model, OpenSizes::AsGiven);
     let text = match form {
         Form::So | Form::Obj => {
             let path = output.ok_or_else(|| {
                 Error::input("a library or object is not written to standard output")
                     .help("give --output")
             })?;
-            let made = made(arguments, &options)?;
-            let versions = versions(arguments, &options)?;
-            let header = binary(arguments, form, path, &made.program, &versions, &options)?;
+            let mut made = session.program(&request)?;
+            let header = binary(arguments, form, path, &made, session.options())?;
             drop(bar);
-            let kept = if made.new.is_none() { ", from the program that was kept" } else { "" };
+            let kept = if made.is_kept { ", from the program that was kept" } else { "" };
             talk!("note: wrote {} and {}{kept}", path.display(), header.display());
-            pipeline::summary(&made.program.module).iter().for_each(|text| talk!("note: {text}"));
-            if let Some(Some((entry, files))) = made.new {
-                entry.keep_program(&made.program, &options, &files);
-            }
+            session.keep_program(&mut made);
             return Ok(Answer::Yes);
         }
         Form::Tvmscript => {
-            let module = arguments.given.load_as_given(&arguments.model, None)?.0;
+            let module = session.read(&request)?.module;
             let module = match arguments.after {
                 // The module itself is asked for, and not what is made of it.
-                None if arguments.native.names_layout() => arguments.native.lay_out(&module)?.0,
+                None if arguments.native.names_layout() => lay_out(&module, session.options())?.0,
                 None => module,
-                Some(until) => arguments.native.staged(&module, &options, until)?,
+                Some(until) => session.stages(&module, until)?.module,
             };
             script(&module)
         }
         Form::LlvmIr | Form::Asm => {
             let name = name(arguments, output)?;
-            native_text(form, &name, &made(arguments, &options)?.program, &options)?
+            let program = session.program(&request)?.program;
+            let text = if form == Form::Asm { Text::Assembly } else { Text::LlvmIr };
+            library::text(&name, &program, text, session.options())?
         }
     };
     drop(bar);
@@ -145,47 +143,6 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         None => out.write_all(text.as_bytes())?,
     }
     Ok(Answer::Yes)
-}
-
-/// A program, and where it came from.
-struct Made {
-    program: Program,
-    /// `None` for one that was kept; for one that was made now, where it is to be kept.
-    new: Option<Option<(Entry, DataFiles)>>,
-}
-
-/// The lowered program: the one that is kept of the model, or one that is made now.
-fn made(arguments: &Arguments, options: &Options) -> Result<Made> {
-    let entry = entry(arguments, options)?;
-    if let Some(program) = entry.as_ref().and_then(|entry| entry.open_program(options)) {
-        return Ok(Made { program, new: None });
-    }
-    let (module, files) = arguments.given.load_as_given(&arguments.model, entry.as_ref())?;
-    let program = arguments.native.lower(&module, options)?.program;
-    Ok(Made { program, new: Some(entry.zip(files)) })
-}
-
-/// The programs of the sizes that have versions of their own.
-fn versions(arguments: &Arguments, options: &Options) -> Result<Vec<Program>> {
-    if arguments.versions.is_empty() {
-        return Ok(Vec::new());
-    }
-    let module = arguments.given.load_as_given(&arguments.model, None)?.0;
-    let version = |sizes: &BTreeMap<String, usize>| {
-        Ok(arguments.native.lower(&specialized(&module, sizes)?, options)?.program)
-    };
-    arguments.versions.all()?.iter().map(version).collect()
-}
-
-/// Where the program of the model is kept: of an ONNX model for which no values are given, which might
-/// be compiled in.
-fn entry(arguments: &Arguments, options: &Options) -> Result<Option<Entry>> {
-    let is_model = arguments.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
-    if !is_model || arguments.given.has_values() || !arguments.native.can_be_kept() {
-        return Ok(None);
-    }
-    let told = format!("compile {} {}", arguments.given.told()?, arguments.native.told());
-    Ok(Entry::of(&arguments.model, &told, options))
 }
 
 fn script(module: &Module) -> String {
@@ -214,50 +171,25 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
     })
 }
 
-/// The whole program as LLVM IR or assembly.
-fn native_text(form: Form, name: &str, program: &Program, options: &Options) -> Result<String> {
-    let target = options.target()?;
-    let planned = plan(program)?;
-    let ir = entry::program(name, &planned, &program.functions()?, &target)?;
-    let emit = match form {
-        Form::Asm => Emit::Assembly,
-        _ if options.level == OptLevel::None => return Ok(ir),
-        _ => Emit::OptimizedIr,
-    };
-    let bytes = Llvm::get()?.compile(&ir, &target, options.level, emit)?;
-    String::from_utf8(bytes).map_err(|_| Error::internal("LLVM's text is not UTF-8"))
-}
-
 /// Writes a library or object, and its header, whose path is the result.
 fn binary(
     arguments: &Arguments,
     form: Form,
     path: &Path,
-    program: &Program,
-    versions: &[Program],
+    made: &Made,
     options: &Options,
 ) -> Result<PathBuf> {
     let name = name(arguments, Some(path))?;
     let header_path = path.with_extension("h");
-    let (mode, content, header) = match form {
+    let (mode, built) = match form {
         Form::So => {
-            let built = build(&name, path.file_name(), program, versions, options)?;
-            (0o777, built.library, built.header)
+            let soname = path.file_name();
+            (0o777, library::build(&name, soname, &made.program, &made.versions, options)?)
         }
-        _ => {
-            let (plan, llvm) = (plan(program)?, Llvm::get()?);
-            let header = header::object(&plan, &name)?;
-            let ir = entry::program(&name, &plan, &program.functions()?, &options.target()?)?;
-            let object = options.with_code_options(|code| {
-                let cache = ObjectCache::of(code);
-                let object = cache.compile(llvm, &ir, &options.target()?, options.level);
-                cache.tell_warnings(code);
-                object
-            })?;
-            (0o666, object.bytes, header)
-        }
+        _ => (0o666, library::object(&name, &made.program, options)?),
     };
-    file::write_all(&[(path, mode, &content), (&header_path, 0o666, header.as_bytes())])?;
+    let files = [(path, mode, &built.library[..]), (&*header_path, 0o666, built.header.as_bytes())];
+    file::write_all(&files)?;
     Ok(header_path)
 }
 

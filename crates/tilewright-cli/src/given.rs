@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use tilewright_driver::kept::{DataFiles, Entry};
-use tilewright_driver::load::{self, Draft};
-use tilewright_driver::{Error, Module, Result, Sizes, Tensor};
+use tilewright_driver::session::{Inputs, OpenSizes, Request, not_an_input};
+use tilewright_driver::{Error, Module, Options, Result, Session, Sizes, Tensor};
 use tilewright_onnx::ValueType;
 use tilewright_runtime::{npy, npz};
 
-use super::answer::talk;
-use super::sizes::{Extent, draft, extent, sizes};
+use super::native::listen;
+use super::sizes::{Extent, Source, extent, sizes};
 
 /// What is known of the inputs.
 #[derive(clap::Args, Default)]
@@ -58,154 +58,65 @@ fn tail(text: &OsString, from: usize) -> std::result::Result<PathBuf, String> {
     Ok(text[from..].into())
 }
 
-/// A module that was read, and what was decided on the way.
-pub struct Loaded {
-    pub module: Module,
-    pub sizes: Sizes,
-    /// What the user was told.
-    pub notes: Vec<String>,
-    /// The files beside it that hold parts of it, as `entry` keeps them; `None` without an entry.
-    pub files: Option<DataFiles>,
-}
-
 impl Given {
     /// Reads a module and what is given to it, and says what was decided on the way: which sizes
     /// were assumed, and which inputs became constants. `-` stands for TVMScript from standard
     /// input.
     pub fn load(&self, path: &Path) -> Result<(Module, Sizes)> {
-        self.load_noted(path, None).map(|loaded| (loaded.module, loaded.sizes))
+        let session = Session::new(Options::new().listener(Some(Arc::new(listen))));
+        let model = Source::of(path)?;
+        let loaded = session.read(&self.request(&model, OpenSizes::BatchOfOne))?;
+        Ok((loaded.module, loaded.sizes))
     }
 
-    /// The same with what was said, for a program that is to be kept.
-    pub fn load_noted(&self, path: &Path, entry: Option<&Entry>) -> Result<Loaded> {
-        let (draft, mut sizes) = self.read(path)?;
-        let files = entry.and_then(|entry| entry.data_files(&draft));
-        let mut notes = Vec::new();
-        for key in draft.open_batch(&sizes)? {
-            let size = sizes.ranges.get(&key).map_or(1, |range| range.least());
-            let note = format!(
-                "note: the size `{key}` is open, and {size} is taken; --dim {key}=SIZE gives another"
-            );
-            talk!("{note}");
-            notes.push(note);
-            sizes = sizes.dim(key, size);
-        }
-        let module = module(&draft, &sizes, &mut notes)?;
-        Ok(Loaded { module, sizes, notes, files })
+    /// The request for a model with what is given.
+    pub fn request<'a>(&'a self, model: &'a Source, open: OpenSizes) -> Request<'a> {
+        Request { model: model.origin(), inputs: self, open, kept: true }
     }
 
-    /// Whether values of inputs are given.
-    pub fn has_values(&self) -> bool {
-        !self.inputs.is_empty() || !self.input.is_empty()
-    }
-
-    /// What is given, as text: everything but the values of arrays.
-    ///
-    /// # Errors
-    /// Those of reading the headers.
-    pub fn told(&self) -> Result<String> {
-        let sizes = sizes(&self.dims)?;
-        let mut text = format!("{:?} {:?}", sizes.dims, sizes.ranges);
-        for path in &self.inputs {
-            let mut archive = npz::Archive::open(path)?;
-            let names: Vec<String> = archive.names().map(str::to_owned).collect();
-            for name in &names {
-                text += &format!(" {name:?} {:?}", archive.info(name)?);
-            }
-        }
-        for (name, path) in &self.input {
-            text += &format!(" {name:?} {:?}", npy::read_info(path)?);
-        }
-        Ok(text)
-    }
-
-    /// The same of a program for all sizes, which depends on the ranges that sizes are given alone.
-    ///
-    /// # Errors
-    /// `Input` for sizes that cannot be read.
-    pub fn told_open(&self) -> Result<String> {
-        let mut text = format!("open {:?}", sizes(&self.dims)?.ranges);
-        for (name, shape) in self.shapes()? {
-            for (axis, _) in shape.iter().enumerate().filter(|(_, n)| **n == 0) {
-                text += &format!(" {name:?} {axis} is 0");
-            }
-        }
-        Ok(text)
-    }
-
-    /// The names and extents of the inputs that files give.
-    fn shapes(&self) -> Result<Vec<(String, Vec<usize>)>> {
+    /// The names and headers of the inputs that files give.
+    fn headers(&self) -> Result<Vec<(String, npy::Info)>> {
         let mut all = Vec::new();
         for path in &self.inputs {
             let mut archive = npz::Archive::open(path)?;
             let names: Vec<String> = archive.names().map(str::to_owned).collect();
             for name in names {
-                let shape = archive.info(&name)?.shape;
-                all.push((name, shape));
+                let info = archive.info(&name)?;
+                all.push((name, info));
             }
         }
         for (name, path) in &self.input {
-            all.push((name.clone(), npy::read_info(path)?.shape));
+            all.push((name.clone(), npy::read_info(path)?));
         }
         Ok(all)
     }
+}
 
-    /// The sizes that are given, and those of values.
-    ///
-    /// # Errors
-    /// `Input` for sizes that cannot be read.
-    pub fn sizes(&self, values: &BTreeMap<String, Tensor>) -> Result<Sizes> {
-        let values = values.iter();
-        let add = |sizes: Sizes, (name, value): (&String, &Tensor)| {
-            sizes.value(name.clone(), value.clone())
-        };
-        Ok(values.fold(sizes(&self.dims)?, add))
-    }
-
-    /// The module with the sizes that are given; the others stay open. Second, the files beside the
-    /// model, as for [`Given::load_noted`].
-    pub fn load_as_given(
-        &self,
-        path: &Path,
-        entry: Option<&Entry>,
-    ) -> Result<(Module, Option<DataFiles>)> {
-        let (draft, sizes) = self.read(path)?;
-        let files = entry.and_then(|entry| entry.data_files(&draft));
-        Ok((module(&draft, &sizes, &mut Vec::new())?, files))
-    }
-
-    /// The module with all sizes left open that the model leaves open, and what is given. A size of zero
-    /// is no open one: a program for it is another one. Third, the files beside the model, as for
-    /// [`Given::load_noted`].
-    pub fn load_open(
-        &self,
-        path: &Path,
-        entry: Option<&Entry>,
-    ) -> Result<(Module, Sizes, Option<DataFiles>)> {
-        let (draft, sizes) = self.read(path)?;
-        let files = entry.and_then(|entry| entry.data_files(&draft));
-        let mut open = Sizes { ranges: sizes.ranges.clone(), ..Sizes::new() };
-        for (name, value) in &sizes.values {
-            for (axis, _) in value.shape().iter().enumerate().filter(|(_, n)| **n == 0) {
-                open = open.dim(format!("{name}.{axis}"), 0);
+impl Inputs for Given {
+    fn cache_key(&self, open: OpenSizes) -> Result<String> {
+        let sizes = sizes(&self.dims)?;
+        if open == OpenSizes::Stay {
+            // A size of zero is no open one.
+            let mut text = format!("{:?}", sizes.ranges);
+            for (name, info) in self.headers()? {
+                for (axis, _) in info.shape.iter().enumerate().filter(|(_, n)| **n == 0) {
+                    text += &format!(" {name:?} {axis} is 0");
+                }
             }
+            return Ok(text);
         }
-        Ok((draft.module(&open)?, sizes, files))
+        let mut text = format!("{:?} {:?}", sizes.dims, sizes.ranges);
+        for (name, info) in self.headers()? {
+            text += &format!(" {name:?} {info:?}");
+        }
+        Ok(text)
     }
 
-    /// Reads a model, and what is given to it.
-    fn read(&self, path: &Path) -> Result<(Draft, Sizes)> {
-        let draft = draft(path)?;
-        let values = match self.inputs.is_empty() && self.input.is_empty() {
-            true => BTreeMap::new(),
-            false => self.values(&draft.inputs()?)?,
-        };
-        let sizes = self.sizes(&values)?;
-        Ok((draft, sizes))
+    fn has_values(&self) -> bool {
+        !self.inputs.is_empty() || !self.input.is_empty()
     }
 
-    /// Reads the files; `inputs` are what may be given.
-    pub fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
+    fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
         let mut values = BTreeMap::new();
         let mut add = |name: &str, tensor: Tensor| match values.insert(name.to_owned(), tensor) {
             Some(_) => Err(Error::input(format!("input `{name}` is given twice"))),
@@ -229,17 +140,14 @@ impl Given {
         }
         Ok(values)
     }
-}
 
-/// The module for these sizes; says which inputs have become constants, and keeps what it said.
-fn module(draft: &Draft, sizes: &Sizes, notes: &mut Vec<String>) -> Result<Module> {
-    let module = draft.module(sizes)?;
-    for name in load::fixed_inputs(&module) {
-        let note = format!("note: sizes depend on input `{name}`: its value is compiled in");
-        talk!("{note}");
-        notes.push(note);
+    fn sizes(&self, values: &BTreeMap<String, Tensor>) -> Result<Sizes> {
+        let mut all = sizes(&self.dims)?;
+        for (name, value) in values {
+            all = all.value(name.clone(), value.clone());
+        }
+        Ok(all)
     }
-    Ok(module)
 }
 
 fn find<'a>(inputs: &'a [ValueType], name: &str) -> Result<&'a ValueType> {
@@ -247,11 +155,4 @@ fn find<'a>(inputs: &'a [ValueType], name: &str) -> Result<&'a ValueType> {
         .iter()
         .find(|input| input.takes(name))
         .ok_or_else(|| not_an_input(name, inputs.iter().map(|input| input.name.as_str())))
-}
-
-/// The error where something was given that is no input.
-pub fn not_an_input<'a>(name: &str, inputs: impl Iterator<Item = &'a str>) -> Error {
-    let names: Vec<String> = inputs.map(|name| format!("`{name}`")).collect();
-    Error::input(format!("`{name}` was given, and is not an input"))
-        .note(format!("the inputs are: {}", names.join(", ")))
 }

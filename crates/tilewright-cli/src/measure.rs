@@ -40,7 +40,7 @@ pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Re
 /// Calibrates this machine for the target of some options, and keeps what predicts better: the constants
 /// that it fits, or those that are there.
 pub fn calibrated(options: &Options, store: &Store) -> Result<Calibrated> {
-    let target = options.target()?;
+    let target = options.resolve_target()?;
     let known = known(store, &target)?.costs;
     let before = known.cycle.is_some().then_some(&known);
     let found = calibrate(options, before)?;
@@ -70,7 +70,7 @@ fn describe(states: [State; 2]) -> String {
 
 /// The same where it was not done before, and there is time for it.
 pub fn calibrated_first(options: &Options, store: &Store, budget: Duration) -> Result<()> {
-    let is_known = known(store, &options.target()?)?.costs.cycle.is_some();
+    let is_known = known(store, &options.resolve_target()?)?.costs.cycle.is_some();
     if !is_known && budget >= CALIBRATION {
         calibrated(options, store)?;
     }

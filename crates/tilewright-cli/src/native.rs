@@ -3,18 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tilewright_codegen::LlvmBackend;
-use tilewright_driver::compile::{self, Program, lower_program_with};
-use tilewright_driver::layout;
 use tilewright_driver::measuring::file as tuning_file;
-use tilewright_driver::options::Progress;
-use tilewright_driver::pipeline::Stage;
+use tilewright_driver::options::{Measurer, Message};
 use tilewright_driver::winograd;
-use tilewright_driver::{Error, IoLayout, LayoutPolicy, Module, OptLevel, Options, Result, Target};
-use tilewright_layout::Left;
-use tilewright_target::Backend;
+use tilewright_driver::{Error, IoLayout, LayoutPolicy, OptLevel, Options, Result, Target};
 
 use super::answer::talk;
 use super::measure::measure_first;
@@ -68,77 +62,10 @@ pub struct Native {
     measure: bool,
 }
 
-/// A program that was laid out.
-pub struct LaidOut {
-    pub program: Program,
-    /// The conversions that are left in it.
-    pub left: Vec<Left>,
-    /// When it was laid out; the rest of the time was lowering.
-    pub at: Instant,
-}
-
 impl Native {
-    /// The module in its layout, and the conversions that are left in it.
-    pub fn lay_out(&self, module: &Module) -> Result<(Module, Vec<Left>)> {
-        let (layout, options) = (self.layout()?, self.options(&Bar::none())?);
-        let is_measured = self.measure && layout == Some(LayoutPolicy::Plan);
-        if is_measured && layout::has_choice(module) {
-            measure_first(module, &options, MEASURE)?;
-        }
-        options.lay_out(layout, module)
-    }
-
-    /// The layout that was named; else, if loops are found that suit one, the plan.
-    pub fn layout(&self) -> Result<Option<LayoutPolicy>> {
-        match self.layout.as_deref() {
-            None => Ok(Some(LayoutPolicy::Plan).filter(|_| !self.no_schedule)),
-            Some(name) => LayoutPolicy::named(name).map_err(|e| e.context("--layout")),
-        }
-    }
-
     /// Whether a layout was named.
     pub fn names_layout(&self) -> bool {
         self.layout.is_some()
-    }
-
-    /// The program of a module in its layout.
-    pub fn lower(&self, module: &Module, options: &Options) -> Result<LaidOut> {
-        let (mut left, mut at) = (Vec::new(), Instant::now());
-        let program = lower_program_with(module, options, |module, io| {
-            let laying_out = Progress { what: "layout", done: 0, total: 1 };
-            options.progress.iter().for_each(|watch| watch(laying_out));
-            let (module, conversions) = self.with_ends(io).lay_out(&module)?;
-            (left, at) = (conversions, Instant::now());
-            Ok(module)
-        })?;
-        Ok(LaidOut { program, left, at })
-    }
-
-    /// A module in its layout after some of the stages.
-    pub fn staged(&self, module: &Module, options: &Options, until: Stage) -> Result<Module> {
-        let lay_out = |module: Module, io| Ok(self.with_ends(io).lay_out(&module)?.0);
-        compile::staged(module, options, until, lay_out)
-    }
-
-    /// The same where it may be said how inputs and outputs lie.
-    fn with_ends(&self, io: Option<IoLayout>) -> Native {
-        Native { io_layout: io.unwrap_or(self.io_layout), ..self.clone() }
-    }
-
-    /// Whether what is made depends on nothing else than what was said: neither on measurements that
-    /// are made on the way, nor on checks that are to be run.
-    pub fn can_be_kept(&self) -> bool {
-        !self.measure && !self.check && self.link.is_empty()
-    }
-
-    /// What was said of layouts, which the library's options do not hold.
-    pub fn told(&self) -> String {
-        format!("{:?} {:?}", self.layout, self.cpu)
-    }
-
-    /// The machine to make code for.
-    pub fn target(&self) -> Result<Target> {
-        target(&self.cpu)
     }
 
     /// Whether a layout was chosen.
@@ -153,29 +80,34 @@ impl Native {
         }
         let target = match self.cpu.as_str() {
             "native" => None,
-            _ => Some(self.target()?),
+            cpu => Some(target(cpu)?),
         };
-        Ok(Options {
-            threads: self.threads.unwrap_or(0),
-            target,
-            level: match self.level.as_str() {
-                "0" => OptLevel::None,
-                "1" => OptLevel::Less,
-                _ => OptLevel::Full,
-            },
-            fuse: !self.no_fuse,
-            schedule: !self.no_schedule,
-            fast_math: self.rounding.fast_math,
-            check: self.check || cfg!(debug_assertions),
-            unchecked: self.unchecked,
-            cache: !self.no_cache,
-            link: self.link.clone(),
-            io_layout: self.io_layout,
-            tuning: tuning_file(),
-            progress: bar.watcher(),
-            warn: Some(Arc::new(warn)),
-            ..Options::default()
-        })
+        let level = match self.level.as_str() {
+            "0" => OptLevel::None,
+            "1" => OptLevel::Less,
+            _ => OptLevel::Full,
+        };
+        let layout = self.layout.as_deref().map_or(Ok(LayoutPolicy::Plan), LayoutPolicy::named);
+        let layout = layout.map_err(|e| e.context("--layout"))?;
+        let measurer: Measurer =
+            Arc::new(|module, options| measure_first(module, options, MEASURE));
+        Ok(Options::new()
+            .threads(self.threads)
+            .target(target)
+            .level(level)
+            .layout(layout)
+            .io_layout(self.io_layout)
+            .fuse(!self.no_fuse)
+            .schedule(!self.no_schedule)
+            .fast_math(self.rounding.fast_math)
+            .check(self.check || cfg!(debug_assertions))
+            .unchecked(self.unchecked)
+            .cache(!self.no_cache)
+            .link(self.link.clone())
+            .tuning(tuning_file())
+            .progress(bar.watcher())
+            .listener(Some(Arc::new(listen)))
+            .measurer(self.measure.then_some(measurer)))
     }
 }
 
@@ -209,17 +141,22 @@ pub fn io_layout(text: &str) -> std::result::Result<IoLayout, String> {
     text.parse().map_err(|e: Error| e.diagnostic().message.clone())
 }
 
-/// Tells a warning, unless it was told before: several parts use the cache.
-fn warn(text: &str) {
+/// Says a message; a warning once, since several parts use the cache.
+pub fn listen(message: Message<'_>) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
-        talk!("warning: {text}");
+    match message {
+        Message::Note(text) => talk!("note: {text}"),
+        Message::Warning(text) => {
+            if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+                talk!("warning: {text}");
+            }
+        }
     }
 }
 
 /// This machine with the CPU of this name; `native` is its own.
 pub fn target(cpu: &str) -> Result<Target> {
-    let backend = LlvmBackend;
+    let backend = Options::new().backend;
     let host = backend.host()?;
     if cpu == "native" {
         return Ok(host);

@@ -4,15 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tilewright_driver::compile;
 use tilewright_driver::layout::{self, Port};
 use tilewright_driver::measuring::file as tuning_file;
-use tilewright_driver::pipeline::{self, Stage, run_stages};
+use tilewright_driver::pipeline::{self, Stage};
 use tilewright_driver::pricing::{Prices, prices};
 use tilewright_driver::timings::{Basis, Timings, Unit};
 use tilewright_driver::whole::{self, Whole};
 use tilewright_driver::winograd::{self, Chosen};
-use tilewright_driver::{Error, IoLayout, Module, Options, Result, Target};
+use tilewright_driver::{Error, IoLayout, LayoutPolicy, Module, Options, Result, Session, Target};
 use tilewright_ir::Remarks;
 use tilewright_ir::show::visible;
 use tilewright_layout::flow::Planned;
@@ -90,7 +89,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let profile = arguments.profile.as_deref().map(read_profile).transpose()?;
     let timings = timings(&arguments.cpu, arguments.threads)?;
     let module = arguments.given.load(&arguments.model)?.0;
-    let pieces = compile::pieces(&module)?;
+    let pieces = pipeline::pieces(&module)?;
     if pieces.is_some() && arguments.price {
         return Err(Error::input("--price: a model with control flow has no one plan").into());
     }
@@ -332,18 +331,21 @@ impl Found {
     }
 }
 
+/// A session for modules that are laid out.
+fn laid_out(target: &Target) -> Session {
+    Session::new(Options::new().target(target.clone()).layout(LayoutPolicy::AsWritten))
+}
+
 /// Says which contractions of a laid out module have no register tiles, and why.
 fn untiled(module: &Module, target: &Target) -> Result<()> {
-    let options = Options { target: Some(target.clone()), ..Options::default() };
-    let scheduled = run_stages(module, &options, Stage::Schedule, |_, _| Ok(()))?;
+    let scheduled = laid_out(target).stages(module, Stage::Schedule)?.module;
     pipeline::summary(&scheduled).iter().for_each(|text| talk!("note: {text}"));
     Ok(())
 }
 
 /// The convolutions of a laid out module that are computed by transforms.
 fn reduced(module: &Module, error: f64, target: &Target, why: &mut Remarks) -> Result<Vec<Chosen>> {
-    let options = Options { target: Some(target.clone()), ..Options::default() };
-    let fused = run_stages(module, &options, Stage::Fuse, |_, _| Ok(()))?;
+    let fused = laid_out(target).stages(module, Stage::Fuse)?.module;
     let made = winograd::apply(&fused, error, None, target, why)?;
     Ok(winograd::chosen(&made))
 }

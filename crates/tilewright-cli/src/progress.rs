@@ -26,11 +26,6 @@ impl Bar {
         Bar(Some(bar))
     }
 
-    /// No bar.
-    pub fn none() -> Bar {
-        Bar(None)
-    }
-
     /// Says what is going on, and how far it is.
     pub fn say(&self, what: &str, done: usize, total: usize) {
         if let Some(bar) = &self.0 {

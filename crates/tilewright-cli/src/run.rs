@@ -3,30 +3,24 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tilewright_driver::compare::{Tolerance, compare, mismatch};
-use tilewright_driver::compile::{Program, compile, load_program};
-use tilewright_driver::kept::{DataFiles, Entry, hash};
-use tilewright_driver::load::fixed_inputs;
-use tilewright_driver::pipeline;
 use tilewright_driver::random::Random;
-use tilewright_driver::{Error, Executable, Options, Result, Sizes, Tensor};
-use tilewright_graph::sizes;
+use tilewright_driver::session::{Conversions, OpenSizes, Request, Started, not_an_input};
+use tilewright_driver::{Error, Executable, Result, Session, Sizes, Tensor};
 use tilewright_ir::show::visible;
 use tilewright_ir::{Dim, Var};
-use tilewright_layout::Left;
-use tilewright_onnx::{ValueKind, ValueType};
 use tilewright_polyhedral::Questions;
 use tilewright_runtime::OpenPort;
 use tilewright_runtime::file;
 use tilewright_runtime::npz::{self, Archive};
 
 use super::answer::{Answer, Outcome, talk};
-use super::given::{Given, Loaded, not_an_input};
-use super::native::{LaidOut, Native};
+use super::given::Given;
+use super::native::Native;
 use super::progress::{Bar, Stages};
+use super::sizes::Source;
 use super::summary;
 use super::timing::{self, Show, Times};
 use super::versions::Versions;
@@ -106,26 +100,38 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(Some(path)) = &arguments.profile {
         file::check(path)?;
     }
-    let entry = arguments.entry(&options)?;
-    let ready = match entry.as_ref().and_then(|entry| kept(arguments, entry, &options).transpose())
-    {
-        Some(ready) => ready?,
-        None => made(arguments, entry.as_ref(), &options)?,
-    };
+    let specialize = arguments.versions.all()?;
+    if !arguments.open && !specialize.is_empty() {
+        return Err(Error::input(
+            "--specialize without --open: the model is compiled for its sizes",
+        )
+        .into());
+    }
+    let session = Session::new(options.specialize(specialize));
+    let model = Source::of(&arguments.model)?;
+    let open = if arguments.open { OpenSizes::Stay } else { OpenSizes::BatchOfOne };
+    // Of what is kept, values do not have the names of the model.
+    let kept = !matches!(arguments.profile, Some(Some(_)));
+    let request = Request { kept, ..arguments.given.request(&model, open) };
+    let mut started = session.start(&request)?;
+    if arguments.time && matches!(started.left, Conversions::Counted(1.., None)) {
+        // What conversions of open sizes move in a run is not kept.
+        started = session.start(&Request { kept: false, ..request })?;
+    }
     drop(bar);
     let stages = stages.times();
-    let Ready { executable, given, sizes, left, times: [imported, laid_out, compiled], new } =
-        ready;
+    let Started { executable, values, sizes, left, times, .. } = &mut started;
+    let given = std::mem::take(values);
 
-    let inputs = stored(&executable, inputs(&executable, given, &sizes, arguments.seed)?)?;
+    let inputs = stored(executable, inputs(executable, given, sizes, arguments.seed)?)?;
     let lists = executable.outputs().iter().any(OpenPort::is_item);
     let mut outputs = if lists { Vec::new() } else { executable.run(&inputs)? };
     let least = Duration::from_secs_f64(arguments.seconds);
     if arguments.time {
-        talk!("time: import {}, compile {}", Show(imported), Show(compiled));
+        talk!("time: import {}, compile {}", Show(times.import), Show(times.compile));
         if arguments.native.has_layout() {
-            let (count, bytes) = left.of_a_run(&executable, &inputs)?;
-            let took = Show(laid_out);
+            let (count, bytes) = conversions_of_a_run(left, executable, &inputs)?;
+            let took = Show(times.layout);
             let bytes = bytes.map_or("an unknown number of".to_owned(), |bytes| bytes.to_string());
             talk!("time: layout {took}, {count} conversions a run that move {bytes} bytes");
         }
@@ -156,7 +162,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let items = executable.run_items(&inputs)?.into_iter().zip(executable.outputs());
             items.flat_map(|(item, port)| item.named(&port.name)).collect()
         }
-        false => logical(&executable, outputs)?,
+        false => logical(executable, outputs)?,
     };
     if let Some(path) = &arguments.output {
         npz::write(path, outputs.iter().map(|(name, tensor)| (&**name, tensor)))?;
@@ -170,183 +176,31 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             summary::write(name, tensor, out)?;
         }
     }
-    if let Some((entry, New { program, files, note })) = entry.zip(new) {
-        // Nobody waits for it.
-        out.flush()?;
-        if let Ok(note) = serde_json::to_string(&note) {
-            entry.keep(&program, &options, &files, &note);
-        }
-    }
+    // Nobody waits for it.
+    out.flush()?;
+    session.keep(&mut started);
     Ok(answer)
 }
 
-/// A model that can be run.
-struct Ready {
-    executable: Executable,
-    /// The values that were given of its inputs.
-    given: BTreeMap<String, Tensor>,
-    sizes: Sizes,
-    left: Conversions,
-    /// How long importing, laying out, and both with compiling took.
-    times: [Duration; 3],
-    new: Option<New>,
-}
-
-/// The conversions that are left.
-enum Conversions {
-    /// How many, and the bytes that they move.
-    Counted(usize, u64),
-    /// Those whose bytes depend on the sizes of a run.
-    Open(Vec<Left>),
-}
-
-impl Conversions {
-    /// How many a run with these inputs has, and the bytes that they move, if the inputs decide that.
-    fn of_a_run(&self, executable: &Executable, inputs: &[Tensor]) -> Result<(usize, Option<u64>)> {
-        let left = match self {
-            Conversions::Counted(count, bytes) => return Ok((*count, Some(*bytes))),
-            Conversions::Open(left) => left,
-        };
-        let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
-        let plan = executable.plan();
-        let (sizes, values) = (plan.sizes(), plan.solve(&shapes)?);
-        // Sizes have the names that they have in the graph.
-        let of = |v: &Var| {
-            let place = sizes.iter().position(|own| own.name() == v.name());
-            place.and_then(|k| values.get(k)).copied()
-        };
-        Ok((left.len(), left.iter().map(|l| l.bytes_for(&of)).sum()))
-    }
-}
-
-/// A program that was made now and may be kept.
-struct New {
-    program: Program,
-    /// The files beside the model that it was made of.
-    files: DataFiles,
-    note: Note,
-}
-
-/// What has to be known of a program beside it.
-#[derive(Serialize, Deserialize)]
-struct Note {
-    /// What the user was told.
-    notes: Vec<String>,
-    /// The inputs of the model.
-    inputs: Vec<String>,
-    /// Those that are compiled in, each with the hash of its value.
-    fixed: BTreeMap<String, String>,
-    /// How many conversions are left, and the bytes that they move.
-    left: (usize, u64),
-}
-
-impl Arguments {
-    /// Where the program of the model is kept.
-    fn entry(&self, options: &Options) -> Result<Option<Entry>> {
-        let is_model = self.model.extension().is_some_and(|e| e.eq_ignore_ascii_case("onnx"));
-        // Of what is kept, values do not have the names of the model.
-        let is_named = matches!(self.profile, Some(Some(_)));
-        // Several programs are not kept.
-        if !is_model || is_named || !self.versions.is_empty() || !self.native.can_be_kept() {
-            return Ok(None);
-        }
-        let given = if self.open { self.given.told_open()? } else { self.given.told()? };
-        let told = format!("{given} {}", self.native.told());
-        Ok(Entry::of(&self.model, &told, options))
-    }
-}
-
-/// The program that is kept of a model, if it was made for the values that are given and compiled in.
-fn kept(arguments: &Arguments, entry: &Entry, options: &Options) -> Result<Option<Ready>> {
-    let start = Instant::now();
-    let Some((executable, note)) = entry.open(options) else { return Ok(None) };
-    let Ok(Note { notes, inputs, fixed, left }) = serde_json::from_str(&note) else {
-        return Ok(None);
+/// How many conversions a run with these inputs has, and the bytes that they move, if that is known.
+fn conversions_of_a_run(
+    left: &Conversions,
+    executable: &Executable,
+    inputs: &[Tensor],
+) -> Result<(usize, Option<u64>)> {
+    let left = match left {
+        Conversions::Counted(count, bytes) => return Ok((*count, *bytes)),
+        Conversions::Open(left) => left,
     };
-    let of = |name| ValueType { name, kind: ValueKind::Tensor, dtype: None, dims: None };
-    // What conversions of open sizes move in a run is not kept.
-    if arguments.open && arguments.time && left.0 > 0 {
-        return Ok(None);
-    }
-    let inputs: Vec<ValueType> = inputs.into_iter().map(of).collect();
-    let mut given = arguments.given.values(&inputs)?;
-    if fixed.iter().any(|(name, known)| given.remove(name).is_none_or(|v| hash(&v) != *known)) {
-        return Ok(None);
-    }
-    notes.iter().for_each(|text| talk!("{text}"));
-    let sizes = arguments.given.sizes(&given)?;
-    let times = [Duration::ZERO, Duration::ZERO, start.elapsed()];
-    let left = Conversions::Counted(left.0, left.1);
-    Ok(Some(Ready { executable, given, sizes, left, times, new: None }))
-}
-
-/// The model, read and compiled.
-fn made(arguments: &Arguments, entry: Option<&Entry>, options: &Options) -> Result<Ready> {
-    let start = Instant::now();
-    if !arguments.open && !arguments.versions.is_empty() {
-        return Err(Error::input(
-            "--specialize without --open: the model is compiled for its sizes",
-        ));
-    }
-    let (module, sizes, notes, files) = match arguments.open {
-        true => {
-            let (module, sizes, files) = arguments.given.load_open(&arguments.model, entry)?;
-            (module, sizes, Vec::new(), files)
-        }
-        false => {
-            let Loaded { module, sizes, notes, files } =
-                arguments.given.load_noted(&arguments.model, entry)?;
-            (module, sizes, notes, files)
-        }
+    let shapes: Vec<&[usize]> = inputs.iter().map(Tensor::shape).collect();
+    let plan = executable.plan();
+    let (sizes, values) = (plan.sizes(), plan.solve(&shapes)?);
+    // Sizes have the names that they have in the graph.
+    let value_of = |v: &Var| {
+        let place = sizes.iter().position(|own| own.name() == v.name());
+        place.and_then(|k| values.get(k)).copied()
     };
-    let imported = start.elapsed();
-    let start = Instant::now();
-    if !arguments.open {
-        sizes::check_closed(&module)?;
-    }
-    let specialize = arguments.versions.all()?;
-    // Several programs are not kept.
-    let files = files.filter(|_| specialize.is_empty());
-    options.backend.check_host(&options.target()?)?;
-    let (program, left, laid_out) = match specialize.is_empty() {
-        true => {
-            let LaidOut { program, left, at } = arguments.native.lower(&module, options)?;
-            (Some(program), left, at - start)
-        }
-        false => (None, Vec::new(), Duration::ZERO),
-    };
-    let executable = match &program {
-        Some(program) => load_program(program, options)?,
-        None => {
-            let layout = arguments.native.layout()?;
-            compile(&module, &Options { layout, specialize, ..options.clone() })?
-        }
-    };
-    let made = program.iter().flat_map(|program| pipeline::summary(&program.module));
-    let made: Vec<String> = made.map(|text| format!("note: {text}")).collect();
-    made.iter().for_each(|text| talk!("{text}"));
-    let notes = [notes, made].concat();
-    let times = [imported, laid_out, start.elapsed()];
-    let mut given = sizes.values.clone();
-    let mut inputs: Vec<String> =
-        executable.inputs().iter().map(|port| port.name.to_string()).collect();
-    let mut fixed = BTreeMap::new();
-    for name in fixed_inputs(&module) {
-        inputs.push(name.to_string());
-        if let Some(value) = given.remove(&*name) {
-            fixed.insert(name.to_string(), hash(&value));
-        }
-    }
-    let counted = (left.len(), left.iter().map(Left::bytes).sum());
-    let left = if arguments.open {
-        Conversions::Open(left)
-    } else {
-        Conversions::Counted(counted.0, counted.1)
-    };
-    let note = Note { notes, inputs, fixed, left: counted };
-    let new = program.zip(files).map(|(program, files)| New { program, files, note });
-    // Constants are shared with the executable; the rest of the module is not needed any more.
-    Ok(Ready { executable, given, sizes, left, times, new })
+    Ok((left.len(), left.iter().map(|l| l.bytes_for(&value_of)).sum()))
 }
 
 /// Logical inputs as the executable takes them.

@@ -1,9 +1,11 @@
 //! Sizes that are given by name, and the files that they are given for.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use tilewright_driver::load::Draft;
+use tilewright_driver::session::Origin;
 use tilewright_driver::{Error, Module, SizeRange, Sizes};
 
 /// Reads `NAME=VALUE`; the name may contain `=` itself.
@@ -49,16 +51,37 @@ pub fn sizes(given: &[(String, Extent)]) -> Result<Sizes, Error> {
 
 /// Reads a file as it is, without sizes; `-` stands for TVMScript from standard input.
 pub fn read_module(path: &Path) -> Result<Module, Error> {
-    draft(path)?.module(&Sizes::new())
+    match Source::of(path)? {
+        Source::File(path) => Draft::read(path),
+        Source::Input(draft, _) => Ok(draft),
+    }?
+    .module(&Sizes::new())
 }
 
-/// Reads a file whose sizes may be open; `-` stands for TVMScript from standard input.
-pub fn draft(path: &Path) -> Result<Draft, Error> {
-    if path != Path::new("-") {
-        return Draft::read(path);
+/// A model that a command names.
+pub enum Source {
+    File(PathBuf),
+    /// TVMScript from standard input, and its module.
+    Input(Draft, OnceLock<Module>),
+}
+
+impl Source {
+    /// What a path stands for: a file, or standard input, which is read now, for `-`.
+    pub fn of(path: &Path) -> Result<Source, Error> {
+        if path != Path::new("-") {
+            return Ok(Source::File(path.to_owned()));
+        }
+        let mut text = String::new();
+        let read = io::stdin().lock().read_to_string(&mut text);
+        read.map_err(|e| Error::io(format!("cannot read standard input: {e}")))?;
+        Ok(Source::Input(Draft::parse("<stdin>", text)?, OnceLock::new()))
     }
-    let mut text = String::new();
-    let read = io::stdin().lock().read_to_string(&mut text);
-    read.map_err(|e| Error::io(format!("cannot read standard input: {e}")))?;
-    Draft::parse("<stdin>", text)
+
+    /// The same for a request.
+    pub fn origin(&self) -> Origin<'_> {
+        match self {
+            Source::File(path) => Origin::File(path),
+            Source::Input(draft, made) => Origin::Draft { draft, made },
+        }
+    }
 }

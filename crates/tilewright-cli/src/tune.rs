@@ -96,8 +96,8 @@ impl Arguments {
             }
             cpu => Some(target(cpu)?),
         };
-        let (threads, tuning) = (self.threads.unwrap_or(0), Some(file.to_owned()));
-        Ok(Options { threads, target, tuning, cache: false, ..Options::default() })
+        let options = Options::new().threads(self.threads).target(target);
+        Ok(options.tuning(file.to_owned()).cache(false))
     }
 }
 

@@ -3,20 +3,17 @@
 //! Each function is a module of LLVM IR of its own: so that they compile at the same time, and one
 //! that several models have is compiled once (see [`crate::cache`]).
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tilewright_ir::{Error, Lowered, Result, Source, parallel};
-use tilewright_target::abi::Workers;
+use tilewright_ir::{Lowered, Result};
 use tilewright_target::{Backend, Code, CodeOptions, Target};
 
-use crate::cache::ObjectCache;
-use crate::emit::{self, Assertion, MAX_VALUES};
+use crate::emit;
+use crate::kernels::{Kernel, Kernels, objects};
 use crate::llvm::{Jit, Llvm};
+use crate::packed;
 
 /// LLVM, as it is found on this machine, for the processors that it knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +49,7 @@ impl Backend for LlvmBackend {
     ) -> Result<Arc<dyn Code>> {
         let llvm = Llvm::get()?;
         llvm.check_host(target)?;
+        self.check(module, functions, target)?;
         let objects = objects(llvm, module, functions, target, options)?;
         let jit = Jit::new(llvm)?;
         objects.iter().try_for_each(|object| jit.add_object(object))?;
@@ -65,147 +63,19 @@ impl Backend for LlvmBackend {
         let kernels = functions.iter().map(find).collect::<Result<Vec<Kernel>>>()?;
         Ok(Arc::new(Kernels::new(module, functions, kernels, Box::new(jit))?))
     }
-}
 
-/// `tilewright_ctx`: what a kernel gets from who calls it, see [`crate::emit`].
-#[repr(C)]
-pub(crate) struct Context {
-    workers: Workers,
-    /// Where the first assertion that fails leaves its values.
-    failure: *const Failure,
-}
-
-/// What the first assertion that failed left.
-#[repr(C)]
-#[derive(Default)]
-struct Failure {
-    /// The result of its kernel; zero as long as none did.
-    code: AtomicI64,
-    /// The values of its message.
-    values: [AtomicI64; MAX_VALUES],
-}
-
-/// A compiled kernel.
-pub(crate) type Kernel = unsafe extern "C" fn(ctx: *const Context, args: *const u64) -> i32;
-
-/// The kernels of a module, and the code that they are.
-pub(crate) struct Kernels {
-    list: Vec<Linked>,
-    numbers: HashMap<Arc<str>, usize>,
-    /// The text that the places of assertions are in.
-    source: Option<Arc<Source>>,
-    /// Owns what the kernels point to.
-    _owner: Box<dyn std::any::Any + Send + Sync>,
-}
-
-/// A kernel under the name of its function.
-struct Linked {
-    name: Arc<str>,
-    kernel: Kernel,
-    /// What its assertions say, in the order of the codes that it returns.
-    assertions: Vec<Assertion>,
-}
-
-// SAFETY: lowered functions access nothing outside of their buffers, and the code does what they do.
-unsafe impl Code for Kernels {
-    fn find(&self, name: &str) -> Option<usize> {
-        self.numbers.get(name).copied()
+    fn packs(&self) -> bool {
+        true
     }
 
-    unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()> {
-        let Some(linked) = self.list.get(function) else {
-            return Err(Error::internal(format!("there is no kernel {function}")));
-        };
-        let failure = Failure::default();
-        let context = Context { workers: *workers, failure: &failure };
-        // SAFETY: by contract the kernel gets the arguments that it takes. The context lives until
-        // it returns, and begins with the workers.
-        let code = unsafe { (linked.kernel)(&context, args.as_ptr()) };
-        match code {
-            0 => Ok(()),
-            code => Err(self.failed(linked, code, &failure)),
-        }
-    }
-}
-
-impl Kernels {
-    /// The kernels of functions of a module, in memory that `owner` keeps.
-    pub fn new(
+    fn pack(
+        &self,
         module: &Lowered,
         functions: &[Arc<str>],
-        kernels: Vec<Kernel>,
-        owner: Box<dyn std::any::Any + Send + Sync>,
-    ) -> Result<Kernels> {
-        let link = |(name, kernel): (&Arc<str>, Kernel)| {
-            let assertions = emit::assertions(module.tensor(name)?);
-            Ok(Linked { name: name.clone(), kernel, assertions })
-        };
-        let list = functions.iter().zip(kernels).map(link).collect::<Result<Vec<Linked>>>()?;
-        let numbers = functions.iter().enumerate().map(|(k, name)| (name.clone(), k)).collect();
-        Ok(Kernels { list, numbers, source: module.source.clone(), _owner: owner })
+        target: &Target,
+        options: &CodeOptions<'_>,
+    ) -> Result<Vec<u8>> {
+        self.check(module, functions, target)?;
+        packed::build(module, functions, target, options)
     }
-
-    /// The assertion that a kernel failed with.
-    fn failed(&self, kernel: &Linked, code: i32, failure: &Failure) -> Error {
-        // Of several threads that failed, the one that left its values is reported.
-        let first = failure.code.load(Ordering::Relaxed);
-        let values: [i64; MAX_VALUES] =
-            std::array::from_fn(|k| failure.values[k].load(Ordering::Relaxed));
-        let (code, values) = match first {
-            0 => (i64::from(code), None),
-            first => (first, Some(&values[..])),
-        };
-        let number = usize::try_from(code).ok().and_then(|code| code.checked_sub(1));
-        let Some(said) = number.and_then(|number| kernel.assertions.get(number)) else {
-            return Error::internal(format!("the kernel of `{}` returned {code}", kernel.name));
-        };
-        let text = said.text(values);
-        let error = Error::execution(format!("an assertion of `{}` failed: {text}", kernel.name));
-        match &self.source {
-            Some(source) => error.at(said.span).in_source(source),
-            None => error,
-        }
-    }
-}
-
-/// Compiles functions to object files, a module of LLVM IR each, as many at a time as there are cores.
-///
-/// # Errors
-/// Those of [`Backend::check`], [`emit::module`] and [`Llvm::compile`]; the first one in the order of
-/// the functions.
-pub(crate) fn objects(
-    llvm: &'static Llvm,
-    module: &Lowered,
-    functions: &[Arc<str>],
-    target: &Target,
-    options: &CodeOptions<'_>,
-) -> Result<Vec<Vec<u8>>> {
-    LlvmBackend.check(module, functions, target)?;
-    let text = |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
-    let modules = functions.iter().map(text).collect::<Result<Vec<String>>>()?;
-    let cache = ObjectCache::of(options);
-    // The longest first, so that no thread is left alone with one at the end.
-    let mut order: Vec<usize> = (0..modules.len()).collect();
-    order.sort_by_key(|i| Reverse(modules[*i].len()));
-    let (failed, done) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let tell = |done: usize| {
-        if let Some(watch) = options.watch {
-            watch(done, modules.len());
-        }
-    };
-    tell(0);
-    let objects = parallel::map(order.len(), |k| {
-        // Where one has failed, the others are not needed.
-        if failed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let object = cache.compile(llvm, &modules[order[k]], target, options.level);
-        failed.fetch_or(object.is_err(), Ordering::Relaxed);
-        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
-        Some(object.map(|object| object.bytes))
-    });
-    cache.tell_warnings(options);
-    let mut objects: Vec<_> = order.into_iter().zip(objects).collect();
-    objects.sort_by_key(|(i, _)| *i);
-    objects.into_iter().filter_map(|(_, object)| object).collect()
 }

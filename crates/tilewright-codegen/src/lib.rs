@@ -14,6 +14,7 @@ pub mod cache;
 pub mod emit;
 pub mod entry;
 pub mod header;
+mod kernels;
 pub mod library;
 pub mod llvm;
 pub mod packed;

@@ -13,8 +13,8 @@ use tilewright_dylib::Library;
 use tilewright_ir::{Error, Lowered, Result};
 use tilewright_target::{Code, CodeOptions, Target};
 
-use crate::backend::{Kernel, Kernels, objects};
 use crate::emit;
+use crate::kernels::{Kernel, Kernels, objects};
 use crate::library::Linker;
 use crate::llvm::Llvm;
 

@@ -11,7 +11,7 @@
 //! Then every kernel is timed again, and on these times, which the fit has not seen, its constants are
 //! compared with those that they would replace: those of an earlier calibration, or the written ones with
 //! the cycle that fits them best. The better ones are kept in the file of measurements, for this machine
-//! and target, and every later compilation for them takes them ([`Options::target`]). Nothing calibrates
+//! and target, and every later compilation for them takes them ([`Options::resolve_target`]). Nothing calibrates
 //! without being told to: `tune` does before it measures for the first time.
 
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use tilewright_autoschedule::price::Form;
 use tilewright_ir::{DType, Error, Module, Result, Tensor};
 use tilewright_target::{Costs, State, Target};
 
-use super::compile::compile;
-use super::options::Options;
+use super::options::{LayoutPolicy, Options};
 use super::probes::{Called, called, constants_of, models, stream};
 use super::runs::Runs;
+use super::session::compile;
 use super::timings::{Timings, beside};
 
 /// How long the kernels of one model are timed.
@@ -121,8 +121,8 @@ impl Probe {
 /// where the times make no sense.
 pub fn calibrate(options: &Options, before: Option<&Costs>) -> Result<Calibrated> {
     let (start, state) = (Instant::now(), State::now());
-    let options = Options { threads: 1, tuning: None, ..options.clone() };
-    let mut target = options.target()?;
+    let options = options.clone().threads(1).tuning(None).layout(LayoutPolicy::AsWritten);
+    let mut target = options.resolve_target()?;
     target.costs = Costs::written(target.known_features());
     let (mut probes, mut all) = (Vec::new(), Vec::new());
     for model in models()? {

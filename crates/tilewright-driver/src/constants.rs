@@ -4,8 +4,8 @@
 use tilewright_graph::fold::interpret;
 use tilewright_ir::{Module, Result, Tensor, TensorFunc};
 
-use super::compile::compile;
-use super::options::Options;
+use super::options::{LayoutPolicy, Options};
+use super::session::compile;
 
 /// Constants of fewer bytes are made by the interpreter, before LLVM would be done compiling.
 const SMALL: usize = 1 << 18;
@@ -17,5 +17,5 @@ pub(super) fn evaluate(func: &TensorFunc, args: &[Tensor]) -> Result<Vec<Tensor>
     }
     let mut module = Module::new();
     module.insert("main", func.clone());
-    compile(&module, &Options::default())?.run(args)
+    compile(&module, &Options::new().layout(LayoutPolicy::AsWritten))?.run(args)
 }

@@ -19,38 +19,36 @@ use tilewright_transform::pass::{OneOf, Pass, Run};
 
 use super::constants::evaluate;
 use super::options::{IoLayout, LayoutPolicy, Options};
-use super::pipeline::check_after;
+use super::rules::check_after;
 use super::timings::Timings;
 use super::whole::{self, POLICIES, Whole};
 
-impl Options {
-    /// A module in a layout, its own for `None` and for a module that is lowered; and the conversions that
-    /// are left.
-    ///
-    /// # Errors
-    /// As [`apply`], and those of [`Options::timings_of`]; [`Error::Input`] where there are fewer plans.
-    pub fn lay_out(
-        &self,
-        layout: Option<LayoutPolicy>,
-        module: &Module,
-    ) -> Result<(Module, Vec<Left>)> {
-        let (io, mut why) = (self.io_layout, Remarks::new());
-        if has_fixed_places(module) {
-            // It was laid out before it was lowered.
-            return Ok((module.clone(), Vec::new()));
+/// A module in the layouts of the options, and the conversions that are left. A module that was laid out
+/// and lowered before stays as it is.
+///
+/// # Errors
+/// As [`apply`], and those of [`Options::timings_of`] and of [`Options::measurer`]; [`Error::Input`] where
+/// there are fewer plans.
+pub fn lay_out(module: &Module, options: &Options) -> Result<(Module, Vec<Left>)> {
+    let (io, mut why) = (options.io_layout, Remarks::new());
+    if has_fixed_places(module) {
+        return Ok((module.clone(), Vec::new()));
+    }
+    match options.layout {
+        // Layouts are for loops that are found.
+        LayoutPolicy::Plan if options.schedule => {
+            if let Some(measure) = options.measurer.as_ref().filter(|_| has_choice(module)) {
+                measure(module, options)?;
+            }
+            choose(module, &options.timings_of(module)?, io, &mut why)
         }
-        match layout {
-            Some(LayoutPolicy::Plan) => choose(module, &self.timings_of(module)?, io, &mut why),
-            Some(LayoutPolicy::Ranked(place)) if has_choice(module) => {
-                nth(module, &self.timings_of(module)?, io, place, &mut why)
-            }
-            Some(LayoutPolicy::Blocked(block)) => {
-                apply(module, ConvLayout::Blocked(block), io, &mut why)
-            }
-            Some(LayoutPolicy::ChannelsLast) => {
-                apply(module, ConvLayout::ChannelsLast, io, &mut why)
-            }
-            Some(LayoutPolicy::Ranked(_)) | None => Ok((module.clone(), Vec::new())),
+        LayoutPolicy::Ranked(place) if has_choice(module) => {
+            nth(module, &options.timings_of(module)?, io, place, &mut why)
+        }
+        LayoutPolicy::Blocked(block) => apply(module, ConvLayout::Blocked(block), io, &mut why),
+        LayoutPolicy::ChannelsLast => apply(module, ConvLayout::ChannelsLast, io, &mut why),
+        LayoutPolicy::Plan | LayoutPolicy::Ranked(_) | LayoutPolicy::AsWritten => {
+            Ok((module.clone(), Vec::new()))
         }
     }
 }

@@ -1,7 +1,8 @@
 //! From a file to a running program: what the command line, the Python package and the facade call.
 //!
 //! * [`mod@load`], [`model_file`]: files to modules, and the sizes that they leave open.
-//! * [`options`], [`pipeline`], [`mod@compile`]: modules to native code, stage by stage.
+//! * [`session`]: the one way from a model to something that runs, by [`options`].
+//! * [`pipeline`], [`program`]: modules to native code, stage by stage.
 //! * [`assume`]: what functions assume, used before they are compiled.
 //! * [`passes`]: every pass by its name.
 //! * [`schedule_script`]: schedules written as scripts.
@@ -21,7 +22,6 @@ pub mod calibrate;
 pub mod calibrated;
 mod checked;
 pub mod compare;
-pub mod compile;
 mod constants;
 mod derivations;
 mod file_state;
@@ -36,20 +36,22 @@ pub mod passes;
 pub mod pipeline;
 pub mod pricing;
 mod probes;
+pub mod program;
 pub mod random;
+mod rules;
 mod runs;
 pub mod saved;
 pub mod schedule_script;
+pub mod session;
 pub mod timings;
 pub mod tune;
 pub mod verify;
 pub mod whole;
 pub mod winograd;
 
-pub use compile::compile;
-pub use kept::compile_file;
 pub use load::{load, parse, print};
 pub use options::{IoLayout, LayoutPolicy, Options};
+pub use session::{Session, compile, compile_file};
 pub use tilewright_graph::sizes::Sizes;
 pub use tilewright_ir::dim::SizeRange;
 pub use tilewright_ir::{DType, Error, Module, Result, Tensor};

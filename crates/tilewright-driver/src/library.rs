@@ -1,16 +1,18 @@
-//! Programs as shared libraries with a C interface.
+//! Programs as files of code: shared libraries and objects with a C interface, and the texts on the way.
 
 use std::ffi::OsStr;
 
 use tilewright_codegen::cache::ObjectCache;
-use tilewright_codegen::entry::Planned;
+use tilewright_codegen::entry::{self, Planned};
+use tilewright_codegen::header;
 use tilewright_codegen::library::{self, Built, Control, Library};
-use tilewright_codegen::llvm::Llvm;
+use tilewright_codegen::llvm::{Emit, Llvm};
 use tilewright_ir::{Error, Result};
 use tilewright_runtime::MemoryPlan;
+use tilewright_target::OptLevel;
 
-use super::compile::Program;
 use super::options::Options;
+use super::program::Program;
 
 /// The plan of a program that is one.
 ///
@@ -44,7 +46,7 @@ pub fn build(
         return Err(Error::unsupported("--specialize for a model with control flow")
             .help("leave it out: the library runs at every size"));
     }
-    let target = options.target()?;
+    let target = options.resolve_target()?;
     let funcs = program.functions()?;
     let plans = versions.iter().map(plan).collect::<Result<Vec<_>>>()?;
     let all = versions.iter().map(Program::functions).collect::<Result<Vec<_>>>()?;
@@ -82,4 +84,47 @@ pub fn build(
         cache.tell_warnings(code);
         built
     })
+}
+
+/// A text on the way to code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// LLVM IR after LLVM's optimisations; before them with [`OptLevel::None`].
+    LlvmIr,
+    /// Assembly.
+    Assembly,
+}
+
+/// A whole program as text, with symbols that begin with `name`.
+///
+/// # Errors
+/// Those of [`plan`] and of LLVM.
+pub fn text(name: &str, program: &Program, text: Text, options: &Options) -> Result<String> {
+    let target = options.resolve_target()?;
+    let ir = entry::program(name, &plan(program)?, &program.functions()?, &target)?;
+    let emit = match text {
+        Text::Assembly => Emit::Assembly,
+        Text::LlvmIr if options.level == OptLevel::None => return Ok(ir),
+        Text::LlvmIr => Emit::OptimizedIr,
+    };
+    let bytes = Llvm::get()?.compile(&ir, &target, options.level, emit)?;
+    String::from_utf8(bytes).map_err(|_| Error::internal("LLVM's text is not UTF-8"))
+}
+
+/// An object file of a program, and its header.
+///
+/// # Errors
+/// Those of [`plan`] and of LLVM.
+pub fn object(name: &str, program: &Program, options: &Options) -> Result<Built> {
+    let (plan, target) = (plan(program)?, options.resolve_target()?);
+    let header = header::object(&plan, name)?;
+    let ir = entry::program(name, &plan, &program.functions()?, &target)?;
+    let llvm = Llvm::get()?;
+    let object = options.with_code_options(|code| {
+        let cache = ObjectCache::of(code);
+        let object = cache.compile(llvm, &ir, &target, options.level);
+        cache.tell_warnings(code);
+        object
+    })?;
+    Ok(Built { library: object.bytes.to_vec(), header })
 }

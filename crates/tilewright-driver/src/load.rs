@@ -123,6 +123,11 @@ impl Draft {
         self.model().map_or_else(|| Some(Vec::new()), Model::data_files)
     }
 
+    /// Whether it is known that no other file holds parts of it.
+    pub fn is_alone(&self) -> bool {
+        self.data_files().is_some_and(|files| files.is_empty())
+    }
+
     /// What can be given to it: the inputs of a model, or the tensor parameters of a module's
     /// entry, outputs among them.
     ///
@@ -197,7 +202,8 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case(ending))
 }
 
-fn is_onnx(path: &Path) -> bool {
+/// Whether a file is a model by its ending.
+pub(super) fn is_onnx(path: &Path) -> bool {
     has_ending(path, "onnx")
 }
 

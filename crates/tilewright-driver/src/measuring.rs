@@ -8,10 +8,10 @@ use std::time::Duration;
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_ir::{Error, Module, Remarks, Result};
 
-use super::compile::compile;
 use super::layout;
 use super::options::{LayoutPolicy, Options};
 use super::runs::Runs;
+use super::session::compile;
 use super::tune::{Request, measure};
 
 /// The environment variable that names the file of measurements.
@@ -45,14 +45,14 @@ pub fn answer(
     model: impl FnOnce() -> Result<Module>,
     tuning: Option<PathBuf>,
 ) -> Result<f64> {
-    let options = Options { cache: false, tuning, ..Options::default() };
+    let options = Options::new().cache(false).tuning(tuning).layout(LayoutPolicy::AsWritten);
     match request {
         Request::Function { text, free, threads } => {
-            measure(text, free, &Options { threads: *threads, ..options }, FUNCTION)
+            measure(text, free, &options.threads(*threads), FUNCTION)
         }
         Request::Model { layout, ways, threads } => {
             // Most kernels of one layout are those of another one as well.
-            let options = Options { threads: *threads, cache: true, ..options };
+            let options = options.threads(*threads).cache(true);
             whole(&model()?, layout, ways.as_deref(), &options)
         }
     }
@@ -60,13 +60,15 @@ pub fn answer(
 
 /// Nanoseconds of the shortest run of a model in a layout, or in the layouts of a plan.
 fn whole(module: &Module, name: &str, ways: Option<&str>, options: &Options) -> Result<f64> {
-    let laid_out = match ways {
+    let executable = match ways {
         Some(ways) => {
             let (timings, io) = (options.timings()?, options.io_layout);
             let planned = layout::plan_as(module, &timings, io, ways, &mut Remarks::new())?;
-            planned.ok_or_else(|| Error::input("the model has no such plan"))?.0
+            let (laid_out, ..) =
+                planned.ok_or_else(|| Error::input("the model has no such plan"))?;
+            compile(&laid_out, options)?
         }
-        None => options.lay_out(LayoutPolicy::named(name)?, module)?.0,
+        None => compile(module, &options.clone().layout(LayoutPolicy::named(name)?))?,
     };
-    Runs::on_random(compile(&laid_out, options)?, 0)?.shortest(MODEL, 3..usize::MAX)
+    Runs::on_random(executable, 0)?.shortest(MODEL, 3..usize::MAX)
 }

@@ -14,10 +14,12 @@ use super::calibrated;
 use super::timings::Timings;
 
 /// In which layouts a module is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LayoutPolicy {
-    /// Those that are measured or else estimated to be the fastest for the whole module.
+    /// Those that are measured or else estimated to be the fastest for the whole module, where loops are
+    /// found that suit them ([`Options::schedule`]).
+    #[default]
     Plan,
     /// Those of the plan at a place in the order of costs, from 1: the best one by its costs, the second
     /// best, and so on.
@@ -26,6 +28,8 @@ pub enum LayoutPolicy {
     Blocked(i64),
     /// `NHWC` for all convolutions: channels innermost.
     ChannelsLast,
+    /// The module's own.
+    AsWritten,
 }
 
 /// How many of the best plans have a name of their own.
@@ -33,25 +37,27 @@ pub const PLANS: usize = 8;
 
 impl LayoutPolicy {
     /// The layout of a name, as the command line and Python have it: `plan`, `plan:2` for the second best
-    /// plan, or a policy (`nhwc`); `None` for `none`, which is the model's own.
+    /// plan, a policy (`nhwc`), or `none` for the module's own.
     ///
     /// # Errors
     /// [`Error::Input`] for other names.
-    pub fn named(name: &str) -> Result<Option<LayoutPolicy>> {
-        Ok(match (name, name.strip_prefix("plan:")) {
-            ("plan", _) => Some(LayoutPolicy::Plan),
-            ("none", _) => None,
-            (_, Some(place)) => match place.parse() {
-                Ok(place) if (1..=PLANS).contains(&place) => Some(LayoutPolicy::Ranked(place)),
+    pub fn named(name: &str) -> Result<LayoutPolicy> {
+        if let Some(place) = name.strip_prefix("plan:") {
+            return match place.parse() {
+                Ok(place) if (1..=PLANS).contains(&place) => Ok(LayoutPolicy::Ranked(place)),
                 _ => {
                     let what = format!("the layout {name}: plan:1 to plan:{PLANS} are possible");
-                    return Err(Error::input(what));
+                    Err(Error::input(what))
                 }
-            },
-            (name, None) => Some(match name.parse::<ConvLayout>()? {
+            };
+        }
+        Ok(match name {
+            "plan" => LayoutPolicy::Plan,
+            "none" => LayoutPolicy::AsWritten,
+            name => match name.parse::<ConvLayout>()? {
                 ConvLayout::Blocked(block) => LayoutPolicy::Blocked(block),
                 _ => LayoutPolicy::ChannelsLast,
-            }),
+            },
         })
     }
 }
@@ -70,21 +76,42 @@ pub struct Progress {
 /// What is told about progress, possibly from several threads.
 pub type Watcher = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// What is told about things that are wrong on this machine and do not stop a compilation, as
-/// sentences for the user.
-pub type Warner = Arc<dyn Fn(&str) + Send + Sync>;
+/// Something that a user is told while a compilation goes on, as a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// What was decided: a size that was taken, an input that is compiled in.
+    Note(&'a str),
+    /// What is wrong on this machine and does not stop the compilation.
+    Warning(&'a str),
+}
 
-/// Choices for a compilation.
+/// What takes messages.
+pub type Listener = Arc<dyn Fn(Message<'_>) + Send + Sync>;
+
+/// What is called with a module whose layouts are about to be planned, and may measure what the plan
+/// depends on.
+pub type Measurer = Arc<dyn Fn(&Module, &Options) -> Result<()> + Send + Sync>;
+
+/// Choices for a compilation: [`Options::default`] for this machine, all its cores, and the layouts that
+/// are estimated to be the fastest for the whole model. Each choice has a method of its name:
+///
+/// ```
+/// use tilewright_driver::{LayoutPolicy, Options};
+/// let options = Options::new().threads(2).layout(LayoutPolicy::ChannelsLast).cache(false);
+/// assert_eq!(options.thread_count()?, 2);
+/// # Ok::<(), tilewright_driver::Error>(())
+/// ```
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Options {
-    /// Threads that a run uses; 0 for one a core.
-    pub threads: usize,
+    /// Threads that a run uses; `None` for one a core.
+    pub threads: Option<usize>,
     /// What makes the code.
     pub backend: Arc<dyn Backend>,
     /// The machine to make code for; `None` for this one.
     pub target: Option<Target>,
-    /// How the tensors of the model lie in memory; `None` for as it is written.
-    pub layout: Option<LayoutPolicy>,
+    /// How the tensors of the model lie in memory.
+    pub layout: LayoutPolicy,
     /// Whether inputs and outputs may have other layouts than the model's own, too. Then
     /// [`Executable::inputs`](tilewright_runtime::Executable::inputs) and `outputs` say how each is
     /// stored, and the caller brings and takes them so.
@@ -116,17 +143,19 @@ pub struct Options {
     pub link: Vec<PathBuf>,
     /// Is told about progress.
     pub progress: Option<Watcher>,
-    /// Is told what is wrong and does not stop the compilation: a cache that is not to be trusted.
-    pub warn: Option<Warner>,
+    /// Is told what was decided, and what is wrong and does not stop the compilation.
+    pub listener: Option<Listener>,
+    /// Measures before layouts are planned.
+    pub measurer: Option<Measurer>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
-            threads: 0,
+            threads: None,
             backend: Arc::new(LlvmBackend),
             target: None,
-            layout: None,
+            layout: LayoutPolicy::default(),
             io_layout: IoLayout::Logical,
             tuning: None,
             level: OptLevel::Full,
@@ -139,65 +168,80 @@ impl Default for Options {
             cache: true,
             link: Vec::new(),
             progress: None,
-            warn: None,
+            listener: None,
+            measurer: None,
         }
     }
 }
 
+/// Methods that set the choice of their name.
+macro_rules! setters {
+    ($($name:ident: $of:ty),* $(,)?) => {
+        impl Options {$(
+            #[doc = concat!("Sets [`", stringify!($name), "`](field@Options::", stringify!($name), ").")]
+            #[must_use]
+            pub fn $name(mut self, $name: $of) -> Options {
+                self.$name = $name.into();
+                self
+            }
+        )*}
+    };
+}
+
+setters! {
+    threads: impl Into<Option<usize>>,
+    backend: Arc<dyn Backend>,
+    target: impl Into<Option<Target>>,
+    layout: LayoutPolicy,
+    io_layout: IoLayout,
+    tuning: impl Into<Option<PathBuf>>,
+    level: OptLevel,
+    specialize: impl Into<Vec<BTreeMap<String, usize>>>,
+    fuse: bool,
+    schedule: bool,
+    fast_math: impl Into<Option<f64>>,
+    check: bool,
+    unchecked: bool,
+    cache: bool,
+    link: impl Into<Vec<PathBuf>>,
+    progress: Option<Watcher>,
+    listener: Option<Listener>,
+    measurer: Option<Measurer>,
+}
+
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Options {
-            threads,
-            backend,
-            target,
-            layout,
-            io_layout,
-            tuning,
-            level,
-            specialize,
-            fuse,
-            schedule,
-            fast_math,
-            check,
-            unchecked,
-            cache,
-            link,
-            progress,
-            warn,
-        } = self;
         f.debug_struct("Options")
-            .field("threads", threads)
-            .field("backend", &backend.name())
-            .field("target", target)
-            .field("layout", layout)
-            .field("io_layout", io_layout)
-            .field("tuning", tuning)
-            .field("level", level)
-            .field("specialize", specialize)
-            .field("fuse", fuse)
-            .field("schedule", schedule)
-            .field("fast_math", fast_math)
-            .field("check", check)
-            .field("unchecked", unchecked)
-            .field("cache", cache)
-            .field("link", link)
-            .field("progress", &progress.is_some())
-            .field("warn", &warn.is_some())
-            .finish()
+            .field("threads", &self.threads)
+            .field("backend", &self.backend.name())
+            .field("target", &self.target)
+            .field("layout", &self.layout)
+            .field("io_layout", &self.io_layout)
+            .field("tuning", &self.tuning)
+            .field("level", &self.level)
+            .field("specialize", &self.specialize)
+            .field("fuse", &self.fuse)
+            .field("schedule", &self.schedule)
+            .field("fast_math", &self.fast_math)
+            .field("check", &self.check)
+            .field("unchecked", &self.unchecked)
+            .field("cache", &self.cache)
+            .field("link", &self.link)
+            .finish_non_exhaustive()
     }
 }
 
 impl Options {
-    /// Options with a number of threads.
-    pub fn with_threads(threads: usize) -> Self {
-        Options { threads, ..Self::default() }
+    /// The same as [`Options::default`].
+    pub fn new() -> Options {
+        Options::default()
     }
 
     /// The machine to make code for, with the costs that this one was calibrated to where it was.
     ///
     /// # Errors
     /// Those of [`Backend::host`] and [`Backend::check_target`].
-    pub fn target(&self) -> Result<Target> {
+    pub fn resolve_target(&self) -> Result<Target> {
         let target = match &self.target {
             Some(target) => {
                 self.backend.check_target(target)?;
@@ -215,14 +259,14 @@ impl Options {
     /// told about, and estimates count.
     ///
     /// # Errors
-    /// Those of [`Options::target`].
+    /// Those of [`Options::resolve_target`].
     pub fn timings(&self) -> Result<Timings> {
-        let (target, threads) = (self.target()?, self.threads());
+        let (target, threads) = (self.resolve_target()?, self.thread_count()?);
         let read = self.tuning.as_deref().map(|file| Timings::read(&target, threads, file));
         Ok(match read {
             Some(Ok(timings)) => timings,
             Some(Err(error)) => {
-                self.warn.iter().for_each(|warn| warn(&format!("no measurements: {error}")));
+                self.say(Message::Warning(&format!("no measurements: {error}")));
                 Timings::estimated(&target, threads)
             }
             None => Timings::estimated(&target, threads),
@@ -243,14 +287,21 @@ impl Options {
     }
 
     /// Threads that a run uses.
-    pub fn threads(&self) -> usize {
-        if self.threads == 0 { cores() } else { self.threads }
+    ///
+    /// # Errors
+    /// [`Error::Input`] for none.
+    pub fn thread_count(&self) -> Result<usize> {
+        match self.threads {
+            None => Ok(cores()),
+            Some(0) => Err(Error::input("threads: at least one is needed")),
+            Some(count) => Ok(count),
+        }
     }
 
     /// What of them a backend takes.
     pub fn with_code_options<T>(&self, make: impl FnOnce(&CodeOptions<'_>) -> T) -> T {
         let watch = |done, total| self.tell("compile", done, total);
-        let warn = |text: &str| self.warn.iter().for_each(|warn| warn(text));
+        let warn = |text: &str| self.say(Message::Warning(text));
         make(&CodeOptions {
             level: self.level,
             cache: self.cache,
@@ -258,6 +309,13 @@ impl Options {
             watch: Some(&watch),
             warn: Some(&warn),
         })
+    }
+
+    /// Tells who listens.
+    pub(super) fn say(&self, message: Message<'_>) {
+        if let Some(listener) = &self.listener {
+            listener(message);
+        }
     }
 
     /// Tells who watches that `done` of `total` parts of `what` are done.

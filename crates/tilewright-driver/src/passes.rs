@@ -10,7 +10,7 @@ use tilewright_ir::{Error, Module, Remarks, Result};
 use tilewright_transform::pass;
 pub use tilewright_transform::pass::{Config, Pass};
 
-use super::pipeline::check_after;
+use super::rules::check_after;
 use super::{assume, checked, layout, winograd};
 
 static ALL: LazyLock<Vec<&'static Pass>> = LazyLock::new(|| {

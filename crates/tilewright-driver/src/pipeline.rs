@@ -1,44 +1,42 @@
-//! The way from a module to native code, with its stages in sight.
+//! The way from a module to native code, as one table of stages.
 //!
-//! | stage | what it does |
-//! |---|---|
-//! | [`Stage::Assume`] | what functions assume is used, and the assumptions go |
-//! | [`Stage::Fuse`] | elementwise work joins the functions that make its operands |
-//! | [`Stage::Winograd`] | convolutions are computed by transforms, where an error is allowed |
-//! | [`Stage::Legalize`] | the graph takes the form that memory planning needs |
-//! | [`Stage::Schedule`] | every function gets loops that suit the processor |
-//! | [`Stage::Lower`] | blocks and multi-dimensional buffers become loops over flat memory |
-//!
-//! Each takes a module and gives a module, which can be printed and read back. After the last one it
-//! is [`Lowered`](tilewright_ir::Lowered): the graph function becomes a plan
-//! ([`tilewright_layout::plan_memory`]), and a [`Backend`](tilewright_target::Backend) makes code of the tensor functions that the
-//! plan calls.
+//! [`STAGES`] is the table, in the order in which the stages run; [`run_stages`] runs them, and checks the
+//! rules of the IR after each where the options say so, as they do in debug builds. Each stage takes a
+//! module and gives a module, which can be printed and read back. After the last one it is
+//! [`Lowered`](tilewright_ir::Lowered): the graph function becomes a plan
+//! ([`tilewright_layout::plan_memory`]), and a [`Backend`](tilewright_target::Backend) makes code of the
+//! tensor functions that the plan calls.
 
 use std::sync::Arc;
 
-use tilewright_autoschedule::integer::expand;
+use tilewright_autoschedule::integer::{self, expand};
 use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
-use tilewright_graph::control::mark_needs_elements;
+use tilewright_graph::call_sizes::unify_sizes;
+use tilewright_graph::control::{self, Cut, mark_needs_elements};
 use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
-use tilewright_layout::parts::place_parts;
+use tilewright_layout::parts::{self, place_parts};
 use tilewright_layout::precompute::precompute;
-use tilewright_layout::{Leave, lift_layout};
+use tilewright_layout::{Leave, Left, begin, lift_layout};
 use tilewright_polyhedral::at_once;
-use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
 
 use super::constants::evaluate;
-use super::options::Options;
-use super::{assume, derivations, winograd};
+use super::options::{IoLayout, Options};
+use super::rules::check_after;
+use super::{assume, derivations, layout, winograd};
 
 /// A stage from module to module, in the order in which they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Stage {
+    /// Values lie in memory as the layouts say that were chosen.
+    Layout,
+    /// Outputs have names, and every open size has one variable.
+    Begin,
     /// What functions assume is used, and the assumptions go.
     Assume,
     /// Elementwise work joins the functions that make its operands.
@@ -47,101 +45,248 @@ pub enum Stage {
     Winograd,
     /// The graph takes the form that memory planning needs.
     Legalize,
-    /// Functions get loops that suit the processor.
+    /// Products of 8-bit integers take a form that instructions multiply.
+    Expand,
+    /// What functions compute of constants alone is computed.
+    Precompute,
+    /// Contractions get tiles.
+    Tile,
+    /// What contractions packed of their operands is packed in the graph, of constants now.
+    Pack,
+    /// Parts are placed in the wholes that they are joined to.
+    Place,
+    /// All other loops are made to suit the processor.
     Schedule,
     /// Blocks and multi-dimensional buffers become loops over flat memory.
     Lower,
 }
 
+/// What the table says of a stage.
+pub struct Row {
+    /// Which stage it is.
+    pub stage: Stage,
+    /// Its name, for people and for options that name a stage.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    is_wanted: fn(&Options) -> bool,
+    run: fn(&mut State<'_>) -> Result<Module>,
+}
+
+/// What a stage is given.
+struct State<'a> {
+    module: &'a Module,
+    options: &'a Options,
+    /// The conversions that are left.
+    left: &'a mut Vec<Left>,
+}
+
+/// Every stage, in order.
+pub static STAGES: [Row; 13] = [
+    Row {
+        stage: Stage::Layout,
+        name: "layout",
+        summary: "values lie in memory as the chosen layouts say",
+        is_wanted: |_| true,
+        run: lay_out,
+    },
+    Row {
+        stage: Stage::Begin,
+        name: "begin",
+        summary: "outputs have names, and every open size has one variable",
+        is_wanted: |_| true,
+        run: |state| unify_sizes(&begin(state.module)),
+    },
+    Row {
+        stage: Stage::Assume,
+        name: assume::PASS.name,
+        summary: "what functions assume is used, and the assumptions go",
+        is_wanted: |_| true,
+        run: |state| run_pass(&assume::PASS, state.module, &Config::new()),
+    },
+    Row {
+        stage: Stage::Fuse,
+        name: graph::fuse::PASS.name,
+        summary: "elementwise work joins the functions that make its operands",
+        is_wanted: |options| options.fuse,
+        run: |state| run_pass(&graph::fuse::PASS, state.module, &Config::new()),
+    },
+    Row {
+        stage: Stage::Winograd,
+        name: winograd::PASS.name,
+        summary: "convolutions are computed by transforms, where an error is allowed",
+        is_wanted: |options| options.schedule && options.fast_math.is_some(),
+        run: transform_convolutions,
+    },
+    Row {
+        stage: Stage::Legalize,
+        name: graph::legalize::PASS.name,
+        summary: "the graph takes the form that memory planning needs",
+        is_wanted: |_| true,
+        run: legalize,
+    },
+    Row {
+        stage: Stage::Expand,
+        name: integer::PASS.name,
+        summary: "products of 8-bit integers take a form that instructions multiply",
+        is_wanted: |options| options.schedule,
+        run: expand_products,
+    },
+    Row {
+        stage: Stage::Precompute,
+        name: "precompute",
+        summary: "what functions compute of constants alone is computed",
+        is_wanted: |options| options.schedule,
+        run: |state| precompute(state.module, &mut evaluate),
+    },
+    Row {
+        stage: Stage::Tile,
+        name: "tile",
+        summary: "contractions get register tiles",
+        is_wanted: |options| options.schedule,
+        run: tile_contractions,
+    },
+    Row {
+        stage: Stage::Pack,
+        name: "pack",
+        summary: "what contractions pack of their operands is packed in the graph, of constants now",
+        is_wanted: |options| options.schedule,
+        run: pack_operands,
+    },
+    Row {
+        stage: Stage::Place,
+        name: parts::PASS.name,
+        summary: "parts are placed in the wholes that they are joined to",
+        is_wanted: |options| options.schedule,
+        run: |state| place_parts(state.module, false, &mut Remarks::new()),
+    },
+    Row {
+        stage: Stage::Schedule,
+        name: "schedule",
+        summary: "all other loops are made to suit the processor",
+        is_wanted: |options| options.schedule,
+        run: schedule_others,
+    },
+    Row {
+        stage: Stage::Lower,
+        name: lower::PASS.name,
+        summary: "blocks and multi-dimensional buffers become loops over flat memory",
+        is_wanted: |_| true,
+        run: lower_functions,
+    },
+];
+
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Stage; 6] = [
-        Stage::Assume,
-        Stage::Fuse,
-        Stage::Winograd,
-        Stage::Legalize,
-        Stage::Schedule,
-        Stage::Lower,
-    ];
+    pub fn all() -> impl Iterator<Item = Stage> {
+        STAGES.iter().map(|row| row.stage)
+    }
 
-    /// The pass that it is; `None` for [`Stage::Schedule`], which is several.
-    fn pass(self) -> Option<&'static Pass> {
-        match self {
-            Stage::Assume => Some(&assume::PASS),
-            Stage::Fuse => Some(&graph::fuse::PASS),
-            Stage::Winograd => Some(&winograd::PASS),
-            Stage::Legalize => Some(&graph::legalize::PASS),
-            Stage::Schedule => None,
-            Stage::Lower => Some(&lower::PASS),
-        }
+    /// The stage of a name.
+    ///
+    /// # Errors
+    /// [`Error::Input`] that lists those there are.
+    pub fn named(name: &str) -> Result<Stage> {
+        let row = STAGES.iter().find(|row| row.name == name);
+        row.map(|row| row.stage).ok_or_else(|| {
+            let names: Vec<&str> = STAGES.iter().map(|row| row.name).collect();
+            Error::input(format!("there is no stage `{name}`"))
+                .note(format!("the stages are: {}", names.join(", ")))
+        })
     }
 
     /// Its name, for people.
     pub fn name(self) -> &'static str {
-        self.pass().map_or("schedule", |pass| pass.name)
+        self.row().name
     }
 
-    /// Whether options ask for it.
-    fn is_wanted(self, options: &Options) -> bool {
-        match self {
-            Stage::Fuse => options.fuse,
-            Stage::Schedule => options.schedule,
-            Stage::Winograd => options.schedule && options.fast_math.is_some(),
-            Stage::Assume | Stage::Legalize | Stage::Lower => true,
-        }
+    fn row(self) -> &'static Row {
+        // The table has the order of the variants, which a test checks.
+        &STAGES[self as usize]
     }
 
     /// Runs it.
     ///
     /// # Errors
-    /// Those of the stage, and of [`Options::target`].
+    /// Those of the stage, and of [`Options::resolve_target`].
     pub fn run(self, module: &Module, options: &Options) -> Result<Module> {
-        let Some(pass) = self.pass() else { return schedule(module, &options.target()?) };
-        if let (Stage::Winograd, Some(error)) = (self, options.fast_math) {
-            // The target says more than the options of the pass can.
-            return winograd::apply(module, error, None, &options.target()?, &mut Remarks::new());
-        }
-        let config = match self {
-            Stage::Lower => {
-                let unchecked = u8::from(options.unchecked).to_string();
-                Config::new().with(pass.key(lower::UNCHECKED.name), unchecked)
-            }
-            _ => Config::new(),
-        };
-        match pass.run {
-            Run::Tensor(_) => derivations::of_pass(pass, module, &config),
-            Run::Module(_) | Run::Rounding(_) | Run::Traced(_) => {
-                pass.apply(module, &config, &mut Remarks::new())
-            }
+        (self.row().run)(&mut State { module, options, left: &mut Vec::new() })
+    }
+}
+
+/// Runs a pass over all functions; what it leaves as it was is for `opt --explain` to say.
+fn run_pass(pass: &Pass, module: &Module, config: &Config) -> Result<Module> {
+    match pass.run {
+        Run::Tensor(_) => derivations::of_pass(pass, module, config),
+        Run::Module(_) | Run::Rounding(_) | Run::Traced(_) => {
+            pass.apply(module, config, &mut Remarks::new())
         }
     }
 }
 
-/// Gives every function loops for a target: contractions first ([`contractions`]), then all else
-/// ([`others`]), which depends on where parameters lie.
-/// Products of 8-bit integers take a form first that instructions multiply ([`expand`]).
-/// What is made and packed of constants for contractions is made now, and then parts are placed in the
-/// wholes that they are joined to. The target says more than the options of the passes can.
-fn schedule(module: &Module, target: &Target) -> Result<Module> {
-    // What a pass leaves as it was is for `opt --explain` to say.
-    let mut why = Remarks::new();
-    let module = &mark_needs_elements(module);
-    let what = format!("expand_products {target:?}");
-    let expanded = derivations::each(&what, &mark_free(module), |_, f| {
-        Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
-    })?;
-    let expanded = precompute(&expanded, &mut evaluate)?;
-    let what = format!("contractions {target:?}");
-    let tiled = derivations::each(&what, &mark_free(&expanded), |name, f| {
-        contractions(&module.alone(name, f), target, &mut Remarks::new())?.0.tensor(name).cloned()
-    })?;
-    // Constants are packed with their padding: what else it could be decides nothing.
-    let lifted = lift_layout(&tiled, Leave::Value, &mut why)?;
+fn lay_out(state: &mut State<'_>) -> Result<Module> {
+    let State { module, options, .. } = state;
+    let (module, left) = layout::lay_out(module, options)?;
+    state.left.extend(left);
+    Ok(module)
+}
+
+/// The target says more than the options of the pass can.
+fn transform_convolutions(state: &mut State<'_>) -> Result<Module> {
+    let State { module, options, .. } = state;
+    match options.fast_math {
+        Some(error) => {
+            let target = options.resolve_target()?;
+            winograd::apply(module, error, None, &target, &mut Remarks::new())
+        }
+        None => Ok((*module).clone()),
+    }
+}
+
+fn legalize(state: &mut State<'_>) -> Result<Module> {
+    let module = run_pass(&graph::legalize::PASS, state.module, &Config::new())?;
+    // Functions have their last form but for loops.
+    Ok(if control::is_cut(&module) { control::mark_empty(&module) } else { module })
+}
+
+fn expand_products(state: &mut State<'_>) -> Result<Module> {
+    let target = state.options.resolve_target()?;
+    let module = mark_free(&mark_needs_elements(state.module));
+    derivations::each(&format!("expand_products {target:?}"), &module, |_, f| {
+        Ok(expand(f, &target).map_or_else(|| f.clone(), Arc::new))
+    })
+}
+
+fn tile_contractions(state: &mut State<'_>) -> Result<Module> {
+    let target = state.options.resolve_target()?;
+    let module = mark_free(state.module);
+    derivations::each(&format!("contractions {target:?}"), &module, |name, f| {
+        let (tiled, _) = contractions(&module.alone(name, f), &target, &mut Remarks::new())?;
+        tiled.tensor(name).cloned()
+    })
+}
+
+/// Constants are packed with their padding: what else it could be decides nothing.
+fn pack_operands(state: &mut State<'_>) -> Result<Module> {
+    let (tiled, mut why) = (state.module, Remarks::new());
+    let lifted = lift_layout(tiled, Leave::Value, &mut why)?;
     let is_lifted = |name: &str| !tiled.functions.contains_key(name);
     let packed = fold_conversions(&lifted, &is_lifted, &mut evaluate, &mut why)?;
-    let placed = place_parts(&unmark(&packed), false, &mut why)?;
-    let what = format!("others {target:?}");
-    derivations::each(&what, &placed, |_, f| Ok(Arc::new(others(f, target, &mut Remarks::new())?)))
+    Ok(unmark(&packed))
+}
+
+/// Last of the loops, since what is best depends on where parameters lie.
+fn schedule_others(state: &mut State<'_>) -> Result<Module> {
+    let target = state.options.resolve_target()?;
+    derivations::each(&format!("others {target:?}"), state.module, |_, f| {
+        Ok(Arc::new(others(f, &target, &mut Remarks::new())?))
+    })
+}
+
+fn lower_functions(state: &mut State<'_>) -> Result<Module> {
+    let unchecked = u8::from(state.options.unchecked).to_string();
+    let config = Config::new().with(lower::PASS.key(lower::UNCHECKED.name), unchecked);
+    run_pass(&lower::PASS, state.module, &config)
 }
 
 /// What a user should know of how the functions of a module are computed, in a sentence each: convolutions by
@@ -172,39 +317,87 @@ fn check_promises(module: &Module) -> Result<()> {
     })
 }
 
-/// Checks the rules of the IR, where a failure is a bug of what gave the module. Functions may have
-/// free integers: nothing can run such a function, but it can be transformed and printed.
-pub(crate) fn check_after(what: &str, module: &Module) -> Result<()> {
-    well_formed::check_open_module(module)
-        .map_err(|e| Error::internal(format!("`{what}` broke a rule: {}", e.diagnostic().message)))
+/// What the stages made of a module.
+#[derive(Clone, Debug)]
+pub struct Staged {
+    /// The module.
+    pub module: Module,
+    /// The conversions between layouts that are left in it.
+    pub left: Vec<Left>,
 }
 
-/// Runs the stages up to and including `until`. `after` sees the module after each.
+/// Runs the stages up to and including `until`. `after` sees the module after each. Control flow is cut
+/// first: what goes through the stages are the pieces, and the entry that calls them is put back behind
+/// the last one.
 ///
 /// # Errors
-/// [`Error::Malformed`] if the module breaks a rule, those of the stages, and [`Error::Internal`] if a stage breaks a rule
-/// ([`Options::check`]).
+/// [`Error::Malformed`] if the module breaks a rule, those of [`control::cut`] and of the stages, and
+/// [`Error::Internal`] if a stage breaks a rule ([`Options::check`]).
 pub fn run_stages(
     module: &Module,
     options: &Options,
     until: Stage,
-    mut after: impl FnMut(Stage, &Module) -> Result<()>,
-) -> Result<Module> {
+    after: impl FnMut(Stage, &Module) -> Result<()>,
+) -> Result<Staged> {
     well_formed::check_module(module)?;
     check_promises(module)?;
-    let mut module = graph::call_sizes::unify_sizes(&tilewright_layout::begin(module))?;
-    let stages = Stage::ALL.into_iter().filter(|stage| *stage <= until);
-    for stage in stages.filter(|stage| stage.is_wanted(options)) {
-        options.tell(stage.name(), 0, 1);
-        module = stage.run(&module, options)?;
-        if stage == Stage::Legalize && graph::control::is_cut(&module) {
-            // Functions have their last form but for loops.
-            module = graph::control::mark_empty(&module);
+    match cut_control(module)? {
+        None => run_in_order(module.clone(), options, until, after),
+        Some(Cut { module, name, entry }) => {
+            // The ends of pieces are the model's own, so they stay logical.
+            let options = options.clone().io_layout(IoLayout::Logical);
+            let staged = run_in_order(module, &options, until, after)?;
+            Ok(Staged { module: Cut::join(staged.module, name, entry), ..staged })
         }
-        if options.check {
-            check_after(stage.name(), &module)?;
-        }
-        after(stage, &module)?;
     }
-    Ok(module)
+}
+
+fn run_in_order(
+    module: Module,
+    options: &Options,
+    until: Stage,
+    mut after: impl FnMut(Stage, &Module) -> Result<()>,
+) -> Result<Staged> {
+    let mut staged = Staged { module, left: Vec::new() };
+    let rows = STAGES.iter().filter(|row| row.stage <= until && (row.is_wanted)(options));
+    for row in rows {
+        options.tell(row.name, 0, 1);
+        let Staged { module, left } = &mut staged;
+        let new = (row.run)(&mut State { module, options, left })?;
+        *module = new;
+        if options.check {
+            check_after(row.name, module)?;
+        }
+        after(row.stage, module)?;
+    }
+    Ok(staged)
+}
+
+/// The pieces into which control flow of a module is cut, and the entry that calls them; `None` for a
+/// module without.
+fn cut_control(module: &Module) -> Result<Option<Cut>> {
+    match module.entry() {
+        Ok(entry) if module.has_control(entry) => Ok(Some(control::cut(&begin(module), entry)?)),
+        _ => Ok(None),
+    }
+}
+
+/// The pieces into which control flow of a module is cut, each of which is planned by itself; `None` for
+/// a module without.
+///
+/// # Errors
+/// Those of [`control::cut`], and [`Error::Malformed`] if the module breaks a rule.
+pub fn pieces(module: &Module) -> Result<Option<Module>> {
+    well_formed::check_module(module)?;
+    Ok(cut_control(module)?.map(|cut| cut.module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        assert!(STAGES.iter().enumerate().all(|(k, row)| row.stage as usize == k));
+    }
 }

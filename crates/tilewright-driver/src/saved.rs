@@ -19,23 +19,25 @@
 //! damage, and no forgery.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tilewright_codegen::packed;
-use tilewright_ir::{DType, Error, Lowered, Module, Result, Source, Tensor, tensor};
-use tilewright_runtime::{Executable, Pool, file};
+use tilewright_ir::{DType, Error, Lowered, Result, Source, Tensor, tensor};
+use tilewright_runtime::{Executable, Pool};
 use tilewright_target::Target;
 use tilewright_tvmscript::{ConstTable, parse_module_with, print_module_with};
 
-use super::compile::{Program, lower_program, specialized};
 use super::options::Options;
+use super::program::Program;
 
 const MAGIC: &[u8; 16] = b"TILEWRIGHT MODEL";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Where the header begins: behind magic, version, checksum and its own length.
 const HEADER: usize = 16 + 8 + 32 + 8;
+
+/// Whatever who saves a program wants to find again.
+pub type Note = serde_json::Value;
 
 /// What stands in front of the sections.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,10 +46,10 @@ struct Header {
     triple: String,
     cpu: String,
     features: String,
-    /// Threads of a run, unless said otherwise; 0 for one a core.
-    threads: usize,
+    /// Threads of a run, unless said otherwise; none for one a core.
+    threads: Option<usize>,
     /// Whatever who saved it wants to find again.
-    note: String,
+    note: Note,
     /// What runs at all sizes, then the versions for some.
     programs: Vec<Code>,
     constants: Vec<Constant>,
@@ -89,16 +91,17 @@ impl Content {
     ///
     /// # Errors
     /// [`Error::Toolchain`] if there is no C compiler; those of code generation.
-    pub fn new(programs: &[&Lowered], options: &Options, note: &str) -> Result<Content> {
-        let target = options.target()?;
+    pub fn new(programs: &[&Lowered], options: &Options, note: Note) -> Result<Content> {
+        let target = options.resolve_target()?;
         let mut table = ConstTable::default();
         let mut code = |lowered: &&Lowered| {
             let text = print_module_with(lowered, &mut table);
             // What is read back is compiled: its places are those in the text of the file.
             let program = read(text.clone(), &table)?;
             let functions = program.called();
-            let library = options
-                .with_code_options(|o| packed::build(&program.module, &functions, &target, o))?;
+            let library = options.with_code_options(|code| {
+                options.backend.pack(&program.module, &functions, &target, code)
+            })?;
             Ok((text, library))
         };
         let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
@@ -108,15 +111,15 @@ impl Content {
     /// The content for a lowered module without its kernels, for [`open_program`].
     ///
     /// # Errors
-    /// Those of [`Options::target`].
+    /// Those of [`Options::resolve_target`].
     pub(crate) fn without_code(
         lowered: &Lowered,
         options: &Options,
-        note: &str,
+        note: Note,
     ) -> Result<Content> {
         let mut table = ConstTable::default();
         let text = print_module_with(lowered, &mut table);
-        Content::of(&[(text, Vec::new())], &table, &options.target()?, options, note)
+        Content::of(&[(text, Vec::new())], &table, &options.resolve_target()?, options, note)
     }
 
     /// The content for texts of modules with their kernels.
@@ -125,7 +128,7 @@ impl Content {
         table: &ConstTable,
         target: &Target,
         options: &Options,
-        note: &str,
+        note: Note,
     ) -> Result<Content> {
         let (mut parts, mut end) = (Vec::new(), 0usize);
         let mut add = |tensor: Tensor| {
@@ -141,7 +144,7 @@ impl Content {
             cpu: target.cpu.clone(),
             features: target.features.clone(),
             threads: options.threads,
-            note: note.to_owned(),
+            note,
             programs: programs
                 .iter()
                 .map(|(text, library)| {
@@ -205,24 +208,6 @@ fn read(text: String, table: &ConstTable) -> Result<Program> {
     Program::of(Lowered::new(module)?)
 }
 
-/// Compiles a module into a file.
-///
-/// # Errors
-/// Those of [`compile`](super::compile::compile), [`Error::Toolchain`] if there is no C compiler,
-/// and [`Error::Io`] if the file cannot be written.
-pub fn save(module: &Module, options: &Options, path: impl AsRef<Path>) -> Result<()> {
-    file::check(path.as_ref())?;
-    options.backend.check_target(&options.target()?)?;
-    let lower = |module: &Module| Ok(lower_program(module, options)?.module);
-    let versions = options.specialize.iter().map(|sizes| lower(&specialized(module, sizes)?));
-    let programs =
-        std::iter::once(lower(module)).chain(versions).collect::<Result<Vec<Lowered>>>()?;
-    let content = Content::new(&programs.iter().collect::<Vec<_>>(), options, "")?;
-    let mut bytes = Vec::with_capacity(content.len());
-    content.write(&mut bytes).map_err(|e| Error::internal(format!("writing to memory: {e}")))?;
-    file::write(path, &bytes)
-}
-
 /// The executable of a file's content, with everything checked; `threads` are those of a run, instead of
 /// those that the file says. Constants stay in the memory of the content.
 ///
@@ -251,7 +236,7 @@ pub struct Opened {
     /// It runs.
     pub executable: Executable,
     /// What was noted when it was saved.
-    pub note: String,
+    pub note: Note,
 }
 
 /// As [`open`], with what was noted when the file was saved, and as much checked as is said.
@@ -268,10 +253,7 @@ pub(crate) unsafe fn open_noted(
 ) -> Result<Opened> {
     let Sections { header, programs, table } = sections(content, check)?;
     check_host(&Target::new(&*header.triple, &*header.cpu, &*header.features))?;
-    let threads = match threads.unwrap_or(header.threads) {
-        0 => tilewright_target::cores(),
-        n => n,
-    };
+    let threads = threads.or(header.threads).unwrap_or_else(tilewright_target::cores);
     let mut executables = Vec::new();
     for (text, library) in programs {
         let program = read(text.to_owned(), &table)?;
@@ -297,7 +279,7 @@ fn nothing() -> Error {
 ///
 /// # Errors
 /// [`Error::Model`] if this is no such file, or a damaged one.
-pub fn open_program(content: &Tensor, check: Check) -> Result<(Program, String)> {
+pub fn open_program(content: &Tensor, check: Check) -> Result<(Program, Note)> {
     let Sections { header, programs, table } = sections(content, check)?;
     let (text, _) = programs.first().ok_or_else(nothing)?;
     Ok((read((*text).to_owned(), &table)?, header.note))

@@ -24,11 +24,11 @@ use tilewright_layout::flow::{Costs, Moved, Priced, conversion};
 use tilewright_tune::{Key, Kind, Measured, Plan, Record, Store};
 use tilewright_tvmscript::print_func;
 
-use super::compile::compile;
 use super::layout::{has_choice, plan};
 use super::options::{IoLayout, Options, PLANS};
 use super::random::Random;
 use super::runs::Runs;
+use super::session::compile;
 use super::timings::{Timings, kind};
 use super::whole::{self, Keys, Whole};
 
@@ -120,43 +120,43 @@ pub struct Tuning<'a> {
 /// Those of planning and of the store; [`Error::Input`] where nothing is to be planned.
 pub fn tune(module: &Module, options: &Options, tuning: &mut Tuning<'_>) -> Result<Report> {
     let (start, store) = (Instant::now(), tuning.store);
-    let mut session = Session::new(module, options, store)?;
+    let mut measuring = Measuring::new(module, options, store)?;
     let share = if tuning.whole { CANDIDATES } else { 1.0 };
     let is_over = || start.elapsed() > tuning.budget.mul_f64(share);
-    let mut left = session.left()?;
+    let mut left = measuring.left()?;
     while !left.is_empty() {
         for (k, c) in left.iter().enumerate() {
             if is_over() {
                 break;
             }
             // Another tuner may be at work on the same file.
-            if session.is_kept(*c)? {
+            if measuring.is_kept(*c)? {
                 continue;
             }
-            let (what, request) = session.request(*c);
+            let (what, request) = measuring.request(*c);
             (tuning.told)(what, k, left.len());
             let measured = (tuning.measure)(request)?;
-            session.keep(*c, measured)?;
+            measuring.keep(*c, measured)?;
         }
-        left = if is_over() { Vec::new() } else { session.left()? };
+        left = if is_over() { Vec::new() } else { measuring.left()? };
     }
     if tuning.whole {
-        let models = session.models(module)?;
+        let models = measuring.models(module)?;
         for (k, model) in models.iter().enumerate() {
             if start.elapsed() > tuning.budget {
                 continue;
             }
             (tuning.told)(&model.what, k, models.len());
             let measured = (tuning.measure)(&model.request)?;
-            session.keep_model(model, measured)?;
+            measuring.keep_model(model, measured)?;
         }
     }
-    Ok(session.report)
+    Ok(measuring.report)
 }
 
-/// What is to be measured of a module, and what was: whoever measures asks [`Session::left`] and keeps
+/// What is to be measured of a module, and what was: whoever measures asks [`Measuring::left`] and keeps
 /// each answer as it comes. There is one writer, whoever measures.
-pub struct Session<S> {
+pub struct Measuring<S> {
     store: S,
     timings: Timings,
     options: Options,
@@ -176,13 +176,13 @@ pub struct WholeModel {
     pub request: Request,
 }
 
-impl<S: Borrow<Store>> Session<S> {
+impl<S: Borrow<Store>> Measuring<S> {
     /// Asks what a plan of the module would ask the price of.
     ///
     /// # Errors
     /// As [`tune`]; [`Error::Input`] where a size is open.
-    pub fn new(module: &Module, options: &Options, store: S) -> Result<Session<S>> {
-        let (target, threads) = (options.target()?, options.threads());
+    pub fn new(module: &Module, options: &Options, store: S) -> Result<Measuring<S>> {
+        let (target, threads) = (options.resolve_target()?, options.thread_count()?);
         let timings = Timings::of(&target, threads, store.borrow())?;
         if !has_choice(module) {
             let what = "the model has no convolution, and so no layout to choose";
@@ -194,11 +194,11 @@ impl<S: Borrow<Store>> Session<S> {
         }
         let candidates = candidates(module, &timings, threads)?;
         let (options, report) = (options.clone(), Report::default());
-        let mut session = Session { store, timings, options, candidates, report };
-        session.want();
-        let wanted = session.candidates.iter().filter(|c| c.is_wanted);
-        session.report.measured = wanted.filter(|c| session.timings.is_tried(&c.key)).count();
-        Ok(session)
+        let mut measuring = Measuring { store, timings, options, candidates, report };
+        measuring.want();
+        let wanted = measuring.candidates.iter().filter(|c| c.is_wanted);
+        measuring.report.measured = wanted.filter(|c| measuring.timings.is_tried(&c.key)).count();
+        Ok(measuring)
     }
 
     /// Marks the ways of calls that are near the best one of their call, by what is known now, and
@@ -227,7 +227,7 @@ impl<S: Borrow<Store>> Session<S> {
     /// # Errors
     /// Those of the store.
     pub fn left(&mut self) -> Result<Vec<usize>> {
-        let (target, threads) = (self.options.target()?, self.options.threads());
+        let (target, threads) = (self.options.resolve_target()?, self.options.thread_count()?);
         self.timings = Timings::of(&target, threads, self.store.borrow())?;
         self.want();
         let is_left = |k: &usize| {
@@ -277,8 +277,11 @@ impl<S: Borrow<Store>> Session<S> {
     /// # Errors
     /// Those of planning and of the store.
     pub fn models(&mut self, module: &Module) -> Result<Vec<WholeModel>> {
-        let timings =
-            Timings::of(&self.options.target()?, self.options.threads(), self.store.borrow())?;
+        let timings = Timings::of(
+            &self.options.resolve_target()?,
+            self.options.thread_count()?,
+            self.store.borrow(),
+        )?;
         let (_, plans, _) = plan(module, &timings, IoLayout::Logical, &mut Remarks::new())?;
         let keys = Keys::of(module, &timings);
         let (model, threads) = (keys.model(), timings.scope().threads);

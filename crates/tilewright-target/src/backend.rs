@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tilewright_ir::{Lowered, Result};
+use tilewright_ir::{Error, Lowered, Result};
 
 use crate::Target;
 use crate::abi::Workers;
@@ -61,20 +61,20 @@ pub trait Backend: Send + Sync {
     /// The machine that it makes code for by default: this one.
     ///
     /// # Errors
-    /// [`Error::Toolchain`](tilewright_ir::Error::Toolchain) if what it needs is not installed.
+    /// [`Error::Toolchain`] if what it needs is not installed.
     fn host(&self) -> Result<Target>;
 
     /// Refuses a target that it cannot make code for.
     ///
     /// # Errors
-    /// [`Error::Input`](tilewright_ir::Error::Input) for names that it does not know.
+    /// [`Error::Input`] for names that it does not know.
     fn check_target(&self, target: &Target) -> Result<()>;
 
     /// Refuses a target whose code this machine cannot run; also those of
     /// [`Backend::check_target`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) that says what is missing.
+    /// [`Error::Unsupported`] that says what is missing.
     fn check_host(&self, target: &Target) -> Result<()> {
         self.check_target(target)
     }
@@ -83,7 +83,7 @@ pub trait Backend: Send + Sync {
     /// rank that it does not have.
     ///
     /// # Errors
-    /// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) with the name of the function and
+    /// [`Error::Unsupported`] with the name of the function and
     /// of the buffer, at its place.
     fn check(&self, module: &Lowered, functions: &[Arc<str>], target: &Target) -> Result<()> {
         functions.iter().try_for_each(|name| {
@@ -98,8 +98,8 @@ pub trait Backend: Send + Sync {
     ///
     /// # Errors
     /// Those of [`Backend::check_host`] and [`Backend::check`];
-    /// [`Error::Unsupported`](tilewright_ir::Error::Unsupported) for what it has no code for;
-    /// [`Error::Toolchain`](tilewright_ir::Error::Toolchain) if what it needs is missing or fails.
+    /// [`Error::Unsupported`] for what it has no code for;
+    /// [`Error::Toolchain`] if what it needs is missing or fails.
     fn compile(
         &self,
         module: &Lowered,
@@ -107,6 +107,27 @@ pub trait Backend: Send + Sync {
         target: &Target,
         options: &CodeOptions<'_>,
     ) -> Result<Arc<dyn Code>>;
+
+    /// Whether [`Backend::pack`] is there.
+    fn packs(&self) -> bool {
+        false
+    }
+
+    /// Makes code for functions of a module as a native shared library, for a file that starts without
+    /// the backend.
+    ///
+    /// # Errors
+    /// Those of [`Backend::compile`] but for the host; [`Error::Unsupported`] by a backend that makes no
+    /// such library.
+    fn pack(
+        &self,
+        _module: &Lowered,
+        _functions: &[Arc<str>],
+        _target: &Target,
+        _options: &CodeOptions<'_>,
+    ) -> Result<Vec<u8>> {
+        Err(Error::unsupported(format!("the backend {} makes no files", self.name())))
+    }
 }
 
 /// Functions that can be called in this process, from any thread and several at once.

@@ -5,11 +5,10 @@
 //! [`Executable`] that takes and gives [`Tensor`]s:
 //!
 //! ```
-//! use tilewright::{LayoutPolicy, Options, Sizes, Tensor, compile, load};
+//! use tilewright::{Options, Sizes, Tensor, compile, load};
 //! # let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 //! let module = load(model, &Sizes::new().dim("N", 2))?;
-//! let options = Options { layout: Some(LayoutPolicy::Plan), ..Options::default() };
-//! let executable = compile(&module, &options)?;
+//! let executable = compile(&module, &Options::new())?;
 //! let images = Tensor::from_slice(&[2, 1, 8, 8], &[0.5f32; 128])?;
 //! let outputs = executable.run(&[images])?;
 //! assert_eq!(outputs[0].shape(), [2, 10]);
@@ -44,6 +43,6 @@ pub mod schedule;
 pub mod te;
 
 pub use tilewright_driver::{
-    DType, Error, Executable, IoLayout, LayoutPolicy, Module, OptLevel, Options, Result, SizeRange,
-    Sizes, Target, Tensor, compile, compile_file, load, parse, print,
+    DType, Error, Executable, IoLayout, LayoutPolicy, Module, OptLevel, Options, Result, Session,
+    SizeRange, Sizes, Target, Tensor, compile, compile_file, load, parse, print,
 };

@@ -44,6 +44,19 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Compiles a C program and links it with a library beside it; where the program is.
+fn link(scratch: &Scratch, standard: &str, source: &str, library: &str) -> String {
+    let program = scratch.path("main");
+    let standard = format!("-std={standard}");
+    let built = Command::new("cc")
+        .args([&*standard, "-Wall", "-Wextra", "-Werror", source, library])
+        .args(["-Wl,-rpath,$ORIGIN", "-o", &program])
+        .output()
+        .expect("there is a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    program
+}
+
 #[test]
 fn a_c_program_runs_the_library() {
     let scratch = Scratch::new();
@@ -53,22 +66,7 @@ fn a_c_program_runs_the_library() {
     std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");
 
     let source = scratch.file("main.c", PROGRAM);
-    let program = scratch.path("main");
-    let built = Command::new("cc")
-        .args([
-            "-std=c99",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            &source,
-            &library,
-            "-Wl,-rpath,$ORIGIN",
-            "-o",
-            &program,
-        ])
-        .output()
-        .expect("there is a C compiler");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let program = link(&scratch, "c99", &source, &library);
 
     let images = npz::read(digits("test_inputs.npz")).expect("it is there");
     let input = scratch.file("in.bin", images["image"].bytes());
@@ -142,22 +140,7 @@ fn runs_at_every_size(more: &[&str]) -> String {
     tilewright(&[&["compile", &model, "-o", &library], more].concat()).code(0);
     std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");
     let source = scratch.file("main.c", OPEN_PROGRAM);
-    let program = scratch.path("main");
-    let built = Command::new("cc")
-        .args([
-            "-std=c11",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            &source,
-            &library,
-            "-Wl,-rpath,$ORIGIN",
-            "-o",
-            &program,
-        ])
-        .output()
-        .expect("there is a C compiler");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let program = link(&scratch, "c11", &source, &library);
 
     let images = npz::read(digits("test_inputs.npz")).expect("it is there");
     let expected = npz::read(digits("test_expected.npz")).expect("it is there");
@@ -230,22 +213,8 @@ fn versions_may_leave_other_sizes_open_and_say_their_own_failures() {
         tilewright(&[&["compile", &model, "-o", &library, "--no-cache"], more].concat())
     };
     let built = || {
-        let (source, program) = (scratch.file("main.c", PICK_PROGRAM), scratch.path("main"));
-        let built = Command::new("cc")
-            .args([
-                "-std=c11",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                &source,
-                &library,
-                "-Wl,-rpath,$ORIGIN",
-                "-o",
-                &program,
-            ])
-            .output()
-            .expect("there is a C compiler");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let source = scratch.file("main.c", PICK_PROGRAM);
+        let program = link(&scratch, "c11", &source, &library);
         move |arguments: [&str; 3]| {
             let ran = Command::new(&program).args(arguments).output().expect("it starts");
             assert!(ran.status.success(), "{:?}", ran.status);

@@ -117,8 +117,8 @@ fn the_header_of_a_library_says_it_and_a_c_program_follows() {
 #[test]
 fn an_executable_says_how_its_inputs_are_stored() {
     let module = load(digits("digits.onnx"), &Sizes::new().dim("N", 97)).expect("it loads");
-    let layout = Some(LayoutPolicy::Blocked(16));
-    let options = Options { layout, io_layout: IoLayout::Physical, ..Options::default() };
+    let layout = LayoutPolicy::Blocked(16);
+    let options = Options::new().layout(layout).io_layout(IoLayout::Physical);
     let executable = compile(&module, &options).expect("it compiles");
     let port = &executable.inputs()[0];
     let stored: &Stored = port.stored.as_deref().expect("it is stored");

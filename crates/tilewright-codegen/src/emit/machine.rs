@@ -3,7 +3,7 @@
 use tilewright_ir::DType;
 use tilewright_target::{Arch, Target, TensorInstruction};
 
-use super::code::Scalar;
+use super::scalar::Scalar;
 
 /// Properties of the machine that is compiled for.
 #[derive(Clone, Debug)]

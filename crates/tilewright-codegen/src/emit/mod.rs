@@ -57,6 +57,7 @@ mod memory;
 mod names;
 mod parallel;
 mod runs;
+mod scalar;
 mod stmt;
 mod strided;
 mod transpose;

@@ -91,12 +91,12 @@ unsafe impl Code for Interpreted {
 
 /// Options with a backend, and checks after every stage.
 fn with(backend: impl Backend + 'static) -> Options {
-    Options { backend: Arc::new(backend), cache: false, check: true, ..Options::default() }
+    Options::new().backend(Arc::new(backend)).cache(false).check(true)
 }
 
 /// What both backends compute from the same random inputs.
 fn both(module: &Module) -> [Vec<Tensor>; 2] {
-    let options = [Options { cache: false, ..Options::default() }, with(Interpreting)];
+    let options = [Options::new().cache(false), with(Interpreting)];
     options.map(|options| {
         let executable = compile(module, &options).unwrap_or_else(|e| panic!("{}", e.render()));
         let mut random = Random::new(7);
@@ -160,7 +160,7 @@ fn memory_of_two_coordinates_is_for_the_backend_that_has_it() {
         assert_eq!(b.get_f64(i * 4 + j), f64::from(a.get_f64(j * 6 + i) as f32 * 2.0 + 1.0));
     }
 
-    let native = Options { cache: false, ..Options::default() };
+    let native = Options::new().cache(false);
     for (module, options, message) in [
         (
             &texture,
@@ -201,7 +201,7 @@ def f(A: T.Buffer((4,), "float32"), I: T.Buffer((2,), "int32"), B: T.Buffer((2,)
 "#;
     let module = parse(text, &Sizes::new()).expect("it parses");
     let a = Tensor::from_slice(&[4], &[1.0f32, 2.0, 3.0, 4.0]).expect("a tensor");
-    for options in [Options { cache: false, ..Options::default() }, with(Interpreting)] {
+    for options in [Options::new().cache(false), with(Interpreting)] {
         let executable = compile(&module, &options).expect("it compiles");
         let at = |index: i32| Tensor::from_slice(&[2], &[3, index]).expect("a tensor");
         let outputs = executable.run(&[a.clone(), at(0)]).expect("it runs");
@@ -210,7 +210,7 @@ def f(A: T.Buffer((4,), "float32"), I: T.Buffer((2,), "int32"), B: T.Buffer((2,)
         assert!(matches!(error, Error::Execution(_)), "{error}");
     }
     let target = Some(Target::new("x86_64-unknown-linux-gnu", "", ""));
-    let error = compile(&module, &Options { target, ..with(Interpreting) }).err();
+    let error = compile(&module, &with(Interpreting).target(target)).err();
     assert!(matches!(error, Some(Error::Input(_))), "{error:?}");
 }
 

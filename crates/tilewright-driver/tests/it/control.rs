@@ -3,10 +3,12 @@
 
 use std::fmt::Write;
 
-use tilewright_driver::compile::{Program, load_program, lower_program};
+use tilewright_driver::program::Program;
 use tilewright_driver::random::Random;
 use tilewright_driver::saved::{self, Content};
-use tilewright_driver::{DType, Executable, Options, Result, Sizes, Tensor, compile, parse, print};
+use tilewright_driver::{
+    DType, Executable, Options, Result, Session, Sizes, Tensor, compile, parse, print,
+};
 use tilewright_graph::control::{self, Cut};
 use tilewright_graph::normal::name_outputs;
 use tilewright_interp::run_module;
@@ -252,7 +254,7 @@ impl Maker {
 /// The program as a file holds it.
 pub(crate) fn reopened(program: &Program, options: &Options) -> Result<Executable> {
     let mut file = Vec::new();
-    let content = Content::new(&[&program.module], options, "")?;
+    let content = Content::new(&[&program.module], options, serde_json::Value::Null)?;
     content.write(&mut file).expect("it is written to memory");
     let file = Tensor::from_bytes(DType::U8, &[file.len()], &file)?;
     // SAFETY: the content is what was written.
@@ -291,9 +293,12 @@ fn random_graphs_with_control_flow_compute_what_they_mean() {
         let read = parse(&print(&cut), &Sizes::new()).unwrap_or_else(|e| fail(e));
         // Pieces share variables of sizes, which the text gives each function of its own.
         assert_eq!(print(&read), print(&cut), "graph {seed}");
-        let options = Options { threads: 1, ..Options::default() };
-        let program = lower_program(&module, &options).unwrap_or_else(|e| fail(e));
-        let executable = load_program(&program, &options).unwrap_or_else(|e| fail(e));
+        let options = Options::new().threads(1);
+        let program = Session::new(options.clone())
+            .lower(&module)
+            .map(|lowering| lowering.program)
+            .unwrap_or_else(|e| fail(e));
+        let executable = program.load(&options).unwrap_or_else(|e| fail(e));
         // Linking takes longer than all of its runs.
         let saved = (seed % 4 == 0).then(|| reopened(&program, &options));
         let saved = saved.transpose().unwrap_or_else(|e| fail(e));
@@ -367,7 +372,7 @@ class Module:{FUNCTIONS}
     );
     let fail = |e: tilewright_driver::Error| -> ! { panic!("{}\n{text}", e.render()) };
     let module = parse(&text, &Sizes::new()).unwrap_or_else(|e| fail(e));
-    let executable = compile(&module, &Options::with_threads(1)).unwrap_or_else(|e| fail(e));
+    let executable = compile(&module, &Options::new().threads(1)).unwrap_or_else(|e| fail(e));
     let x = Tensor::from_slice(&[4], &[0.1f32, 0.9, 0.8, 0.7]).unwrap_or_else(|e| fail(e));
     let got = executable.run(std::slice::from_ref(&x)).unwrap_or_else(|e| fail(e));
     assert_eq!((got[0].shape(), got[1].shape()), (&[3][..], &[1][..]));

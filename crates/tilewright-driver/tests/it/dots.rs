@@ -4,9 +4,8 @@
 
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
-use tilewright_driver::compile::lower_program;
 use tilewright_driver::random::Random;
-use tilewright_driver::{DType, OptLevel, Options, Target, Tensor, compile};
+use tilewright_driver::{DType, OptLevel, Options, Session, Target, Tensor, compile};
 use tilewright_interp as interp;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, Dim, GraphExpr, GraphFunc, GraphVar, Module, TensorFunc,
@@ -86,7 +85,7 @@ fn module(func: TensorFunc, given: &[usize], random: &mut Random) -> (Module, Ve
 
 /// Machines whose code this one can run.
 fn machines() -> Vec<Target> {
-    let host = Options::default().target().expect("a host");
+    let host = Options::default().resolve_target().expect("a host");
     let mut all = vec![host.clone()];
     for cpu in ["x86-64-v3", "x86-64-v4", "alderlake", "znver4"] {
         let target = Target::new("x86_64-unknown-linux-gnu", cpu, "");
@@ -104,7 +103,7 @@ fn check(what: &str, func: &TensorFunc, given: &[usize]) {
     let expected = interp::run_module(&module, "main", &inputs).expect("it runs");
     for target in machines() {
         let name = target.cpu.clone();
-        let options = Options { target: Some(target), ..Options::with_threads(1) };
+        let options = Options::new().threads(1).target(target);
         let made = compile(&module, &options).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
         let results = made.run(&inputs).unwrap_or_else(|e| panic!("{what}: {}", e.render()));
         match expected[0].dtype() {
@@ -199,8 +198,11 @@ fn products_of_bfloat16() {
 /// The assembly of a product for a machine.
 fn assembly(func: TensorFunc, target: &Target) -> String {
     let (module, _) = module(func, &[0], &mut Random::new(1));
-    let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
-    let program = lower_program(&module, &options).expect("it lowers");
+    let options = Options::new().threads(1).target(target.clone());
+    let program = Session::new(options.clone())
+        .lower(&module)
+        .map(|lowering| lowering.program)
+        .expect("it lowers");
     let functions = program.functions().expect("functions");
     let plan = Planned::new(&program.plan).expect("fixed");
     let ir = entry::program("m", &plan, &functions, target).expect("IR");

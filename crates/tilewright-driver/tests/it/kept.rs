@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use prost::Message;
 use tempfile::TempDir;
-use tilewright_driver::{LayoutPolicy, Options, Sizes, Tensor, compile_file};
+use tilewright_driver::options::Watcher;
+use tilewright_driver::{Options, Sizes, Tensor, compile_file};
 use tilewright_onnx::proto::{
     DataType, DimensionProto, DimensionValue, GraphProto, ModelProto, NodeProto, OperatorSetId,
     TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
@@ -66,13 +67,10 @@ fn process() {
     let given = |name: &str| std::env::var(name).expect("it is given");
     let stages = Arc::new(AtomicUsize::new(0));
     let heard = stages.clone();
-    let options = Options {
-        layout: Some(LayoutPolicy::Plan),
-        progress: Some(Arc::new(move |_| {
-            heard.fetch_add(1, Ordering::Relaxed);
-        })),
-        ..Options::with_threads(1)
-    };
+    let progress: Watcher = Arc::new(move |_| {
+        heard.fetch_add(1, Ordering::Relaxed);
+    });
+    let options = Options::new().threads(1).progress(Some(progress));
     let rows = given("ROWS").parse().ok();
     let sizes = rows.map_or_else(Sizes::new, |n| Sizes::new().dim("N", n));
     let executable = compile_file(given("MODEL"), &sizes, &options).expect("it compiles");

@@ -2,9 +2,8 @@
 
 use tilewright_codegen::entry::{self, Planned};
 use tilewright_codegen::llvm::{Emit, Llvm};
-use tilewright_driver::compile::lower_program;
 use tilewright_driver::random::Random;
-use tilewright_driver::{OptLevel, Options, Target};
+use tilewright_driver::{OptLevel, Options, Session, Target};
 use tilewright_ir::TensorFunc;
 
 use crate::schedules::{chain, channels_last, depthwise, grouped, image, product};
@@ -58,8 +57,11 @@ fn innermost_loops(assembly: &str) -> Vec<Vec<&str>> {
 
 fn assembly(func: &TensorFunc, target: &Target) -> String {
     let module = chain(func, 1, &mut Random::new(1));
-    let options = Options { target: Some(target.clone()), ..Options::with_threads(1) };
-    let program = lower_program(&module, &options).expect("it lowers");
+    let options = Options::new().threads(1).target(target.clone());
+    let program = Session::new(options.clone())
+        .lower(&module)
+        .map(|lowering| lowering.program)
+        .expect("it lowers");
     let functions = program.functions().expect("functions");
     let ir = entry::program("m", &Planned::new(&program.plan).expect("fixed"), &functions, target)
         .expect("IR");

@@ -10,7 +10,7 @@ use tilewright_driver::passes;
 use tilewright_driver::pipeline::{Stage, run_stages};
 use tilewright_driver::random::Random;
 use tilewright_driver::{
-    DType, Error, IoLayout, Module, Options, Sizes, Tensor, compile, load, parse, print,
+    DType, Error, IoLayout, Module, Options, Session, Sizes, Tensor, compile, load, parse, print,
 };
 use tilewright_ir::{Buffer, Expr, Param, Remarks, Stmt, TensorFunc, Var};
 
@@ -20,7 +20,7 @@ use tilewright_transform::lower::bounds;
 const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
 
 fn options() -> Options {
-    Options { threads: 2, cache: false, ..Options::default() }
+    Options::new().threads(2).cache(false)
 }
 
 fn digits(images: usize) -> Module {
@@ -135,10 +135,10 @@ fn progress_is_told_stage_by_stage_and_then_kernel_by_kernel() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let to = told.clone();
     let progress = Arc::new(move |p: Progress| to.lock().expect("no panic").push(p));
-    compile(&digits(1), &Options { progress: Some(progress), ..options() }).expect("it compiles");
+    compile(&digits(1), &options().progress(Some(progress))).expect("it compiles");
     let told = told.lock().expect("no panic");
     // Transforms have to be allowed.
-    let all = Stage::ALL.into_iter().filter(|stage| *stage != Stage::Winograd).map(Stage::name);
+    let all = Stage::all().filter(|stage| *stage != Stage::Winograd).map(Stage::name);
     let all: Vec<&str> = all.collect();
     let count = all.len();
     let stages: Vec<&str> = told.iter().take(count).map(|p| p.what).collect();
@@ -163,9 +163,11 @@ fn stages_can_be_left_out_and_stopped_at() {
         module.expect("it goes through");
         seen
     };
-    let none = Options { fuse: false, schedule: false, ..options() };
-    assert_eq!(stages(&options(), Stage::Legalize), ["use_assume", "fuse", "legalize"]);
-    assert_eq!(stages(&none, Stage::Lower), ["use_assume", "legalize", "lower"]);
+    let none = options().fuse(false).schedule(false);
+    let first = ["layout", "begin", "use_assume"];
+    let some = stages(&options(), Stage::Legalize);
+    assert_eq!(some, [&first[..], &["fuse", "legalize"]].concat());
+    assert_eq!(stages(&none, Stage::Lower), [&first[..], &["legalize", "lower"]].concat());
 }
 
 #[test]
@@ -180,7 +182,10 @@ fn assumptions_are_in_the_way_of_no_schedule() {
     };
     let scheduled = |text: String| {
         let module = parse(&text, &Sizes::new()).expect("it reads");
-        run_stages(&module, &options(), Stage::Schedule, |_, _| Ok(())).map(|m| print(&m))
+        Session::new(options())
+            .stages(&module, Stage::Schedule)
+            .map(|staged| staged.module)
+            .map(|m| print(&m))
     };
     let plain = scheduled(text("")).expect("it goes through");
     let assumed = "    for i, j in T.grid(16, 32): T.assume(j < 30 or A[i, j] == T.float32(0))";
@@ -219,7 +224,7 @@ fn what_cannot_be_compiled_is_an_error_of_the_right_kind() {
     let error = compile(&Module::new(), &options()).map(drop).expect_err("nothing to run");
     assert_eq!(error.to_string(), "the module has no functions");
 
-    let threads = Options { threads: 5000, ..options() };
+    let threads = options().threads(5000);
     let error = compile(&digits(1), &threads).map(drop).expect_err("too many");
     assert!(error.to_string().starts_with("5000 threads"), "{error}");
 }
@@ -288,7 +293,7 @@ fn a_c_kernel_with_its_own_layout_is_linked_into_a_run() {
     let expected = matmul(&hidden, w);
     for (module, file) in [(&module, "kernel.o"), (&flowed, "kernel.o"), (&flowed, "libkernel.so")]
     {
-        let options = Options { link: vec![path(file)], ..options() };
+        let options = options().link(vec![path(file)]);
         let outputs =
             compile(module, &options).expect("it compiles").run(&inputs).expect("it runs");
         let found = outputs[0].as_slice::<f32>().expect("floats");
@@ -296,11 +301,11 @@ fn a_c_kernel_with_its_own_layout_is_linked_into_a_run() {
         assert!(close, "{found:?} and {expected:?}");
     }
 
-    let options = Options { link: vec![path("missing.o")], ..options() };
+    let options = options().link(vec![path("missing.o")]);
     let error = compile(&flowed, &options).err().expect("there is no such file").render();
     assert!(error.contains("missing.o"), "{error}");
     std::fs::write(path("broken.so"), "no library").expect("it is written");
-    let options = Options { link: vec![path("broken.so")], ..options };
+    let options = options.link(vec![path("broken.so")]);
     let error = compile(&flowed, &options).err().expect("it is no library").render();
     assert!(error.contains("cannot load") && error.contains("broken.so"), "{error}");
 }
@@ -348,9 +353,11 @@ fn an_access_out_of_range_ends_the_run_with_its_place_and_indices() {
 fn checks_are_left_out_where_they_are_not_wanted() {
     let module = parse(GATHER, &Sizes::new()).expect("a module");
     let checks = |unchecked: bool| {
-        let options = Options { unchecked, ..options() };
-        let lowered =
-            run_stages(&module, &options, Stage::Lower, |_, _| Ok(())).expect("it lowers");
+        let options = options().unchecked(unchecked);
+        let lowered = Session::new(options.clone())
+            .stages(&module, Stage::Lower)
+            .map(|staged| staged.module)
+            .expect("it lowers");
         lowered.tensors().map(|(_, f)| bounds::count(f)).sum::<usize>()
     };
     assert_eq!((checks(false), checks(true)), (1, 0));
@@ -371,8 +378,10 @@ fn a_model_is_proved_under_every_layout() {
                 );
                 module = laid_out.expect("it is laid out").0;
             }
-            let options = Options { fuse, schedule, ..options() };
-            let lowered = run_stages(&module, &options, Stage::Lower, |_, _| Ok(()));
+            let options = options().fuse(fuse).schedule(schedule);
+            let lowered = Session::new(options.clone())
+                .stages(&module, Stage::Lower)
+                .map(|staged| staged.module);
             for (name, f) in lowered.expect("it lowers").tensors() {
                 assert_eq!(bounds::count(f), 0, "{name} under {layout}");
             }
@@ -391,14 +400,14 @@ fn code_for_another_machine_is_not_run() {
     let have = host.known_features();
     if let Some(target) = other.find(|t| !t.known_features().missing_in(have).is_empty()) {
         let missing = target.known_features().missing_in(have);
-        let options = Options { target: Some(target), ..options() };
+        let options = options().target(target);
         let error = compile(&digits(1), &options).err().expect("this machine cannot run it");
         assert!(matches!(error, Error::Unsupported(_)));
         assert!(error.to_string().ends_with(&missing.join(", ")), "{error}");
     }
     for (cpu, features) in [("znver33", features.as_str()), (cpu.as_str(), "+nonsense")] {
         let target = Target::new(triple.clone(), cpu, features);
-        let options = Options { target: Some(target), ..options() };
+        let options = options().target(target);
         let error = compile(&digits(1), &options).err().expect("there is no such thing");
         assert!(matches!(error, Error::Input(_)), "{error}");
     }

@@ -50,7 +50,7 @@ fn run(module: &Module, inputs: &[Tensor], output: &[usize]) -> [Vec<f32>; 2] {
     );
     let mut outputs = outcome.expect("it is legal").outputs;
     let tensor = outputs.pop().expect("an output").into_tensor().expect("it is written");
-    let options = Options { threads: 1, cache: false, ..Options::default() };
+    let options = Options::new().threads(1).cache(false);
     let native = compile(module, &options).expect("it compiles").run(inputs).expect("it runs");
     [&tensor, &native[0]].map(|t| t.as_slice::<f32>().expect("floats").to_vec())
 }

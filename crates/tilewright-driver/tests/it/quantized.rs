@@ -185,7 +185,7 @@ fn check(what: &str, module: &Module, inputs: &[Tensor], exact: bool) {
         a.len()
     );
     let made =
-        compile(&new, &Options::with_threads(1)).unwrap_or_else(|e| panic!("{}", e.render()));
+        compile(&new, &Options::new().threads(1)).unwrap_or_else(|e| panic!("{}", e.render()));
     let results = made.run(inputs).unwrap_or_else(|e| panic!("{}", e.render()));
     assert!(results[0].bytes() == found[0].bytes(), "{what}: native");
 }

@@ -4,12 +4,13 @@ use tilewright_autoschedule::auto_schedule;
 use tilewright_autoschedule::price::{Beside, Form, price};
 use tilewright_driver::layout;
 use tilewright_driver::passes::{self, Config};
-use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pipeline::Stage;
 use tilewright_driver::random::Random;
 use tilewright_driver::schedule_script::apply;
 use tilewright_driver::timings::Timings;
 use tilewright_driver::{
-    DType, IoLayout, Module, Options, Sizes, Target, Tensor, compile, parse, print,
+    DType, IoLayout, LayoutPolicy, Module, Options, Session, Sizes, Target, Tensor, compile, parse,
+    print,
 };
 use tilewright_interp as interp;
 use tilewright_ir::equal::{Equality, tensor_funcs};
@@ -334,7 +335,7 @@ fn agree(compiled: &Module, interpreted: &Module, func: &TensorFunc, random: &mu
     let shape = &func.buffers().next().expect("an input").const_shape().unwrap();
     let shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
     let x = random.tensor(DType::F32, &shape).expect("a tensor");
-    let options = Options { cache: false, ..Options::with_threads(1) };
+    let options = Options::new().threads(1).cache(false);
     let executable = compile(compiled, &options).expect("it compiles");
     let found = executable.run(std::slice::from_ref(&x)).unwrap();
     let expected: Vec<Tensor> = interp::run_module(interpreted, "main", &[x]).expect("it runs");
@@ -389,8 +390,11 @@ fn compilation_packs_constants() {
         .chain(few);
     for func in all {
         let module = chain(&func, 1, &mut random);
-        let options = Options::with_threads(1);
-        let done = run_stages(&module, &options, Stage::Schedule, |_, _| Ok(())).expect("it runs");
+        let options = Options::new().threads(1).layout(LayoutPolicy::AsWritten);
+        let done = Session::new(options.clone())
+            .stages(&module, Stage::Schedule)
+            .map(|staged| staged.module)
+            .expect("it runs");
         assert_eq!(calls(&done), 1, "nothing is packed in a run");
         agree(&module, &module, &func, &mut random);
     }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::process::Command;
 
-use tilewright_driver::compile::{Program, load_program, lower_program};
 use tilewright_driver::library;
+use tilewright_driver::program::Program;
 use tilewright_driver::random::Random;
-use tilewright_driver::{DType, Module, Options, Result, Sizes, Tensor, parse};
+use tilewright_driver::{DType, Module, Options, Result, Session, Sizes, Tensor, parse};
 use tilewright_dylib::Library;
 use tilewright_interp::run_module;
 use tilewright_ir::dim;
@@ -37,7 +37,7 @@ struct Shared {
 }
 
 fn options() -> Options {
-    Options { threads: 1, cache: false, ..Options::default() }
+    Options::new().threads(1).cache(false)
 }
 
 impl Shared {
@@ -173,7 +173,10 @@ fn module(text: &str) -> Module {
 }
 
 fn shared(module: &Module) -> Shared {
-    let made = lower_program(module, &options()).and_then(Shared::new);
+    let made = Session::new(options())
+        .lower(module)
+        .map(|lowering| lowering.program)
+        .and_then(Shared::new);
     made.unwrap_or_else(|e| panic!("{}", e.render()))
 }
 
@@ -184,8 +187,11 @@ fn libraries_of_random_graphs_with_control_flow_compute_what_they_mean() {
     for seed in 1000..1000 + asked.unwrap_or(GRAPHS) {
         let text = random_graph(seed);
         let module = module(&text);
-        let program = lower_program(&module, &options()).expect("it lowers");
-        let here = load_program(&program, &options()).expect("it loads");
+        let program = Session::new(options())
+            .lower(&module)
+            .map(|lowering| lowering.program)
+            .expect("it lowers");
+        let here = program.load(&options()).expect("it loads");
         let library = Shared::new(program).unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
         *kinds.entry(library.has("m_free")).or_insert(0) += 1;
         for n in [1, 3, 8, 2, 17] {
@@ -254,7 +260,7 @@ class Module:
 fn lists_and_loops_inside_of_a_library() {
     let module = module(LISTS);
     let library = shared(&module);
-    let here = load_program(&library.program, &options()).expect("it loads");
+    let here = library.program.load(&options()).expect("it loads");
     let saved = reopened(&library.program, &options()).expect("it opens");
     for (n, count, go) in [(3usize, 4i64, true), (1, 0, true), (5, 3, false), (2, -2, true)] {
         let x = Random::new(n as u64).tensor(DType::F32, &[n]).expect("a tensor");
@@ -279,7 +285,10 @@ fn lists_and_loops_inside_of_a_library() {
 #[test]
 fn what_a_library_cannot_give_is_refused_with_a_way_out() {
     let text = LISTS.replace("return (whole,", "return (more,");
-    let program = lower_program(&module(&text), &options()).expect("it lowers");
+    let program = Session::new(options())
+        .lower(&module(&text))
+        .map(|lowering| lowering.program)
+        .expect("it lowers");
     let error = Shared::new(program).map(drop).expect_err("a list is no tensor");
     assert_eq!(
         error.render(),
@@ -332,7 +341,10 @@ fn a_c_program_runs_models_with_control_flow() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let directory = directory.path();
     for (name, text) in [("branch", BRANCH), ("lists", LISTS)] {
-        let program = lower_program(&module(text), &options()).expect("it lowers");
+        let program = Session::new(options())
+            .lower(&module(text))
+            .map(|lowering| lowering.program)
+            .expect("it lowers");
         let built = library::build(name, None, &program, &[], &options()).expect("it builds");
         std::fs::write(directory.join(format!("lib{name}.so")), built.library).expect("written");
         std::fs::write(directory.join(format!("{name}.h")), built.header).expect("written");
@@ -428,7 +440,10 @@ fn in_place(text: &str, shape: impl Fn(usize) -> Vec<usize>, expected: (usize, u
         let given = |n: usize| Sizes::new().shape("x", &shape(n));
         let fixed = |n| tilewright_graph::sizes::fill(&open, &given(n)).expect("it fits");
         let module = n.map_or_else(|| open.clone(), fixed);
-        let program = lower_program(&module, &options()).expect("it lowers");
+        let program = Session::new(options())
+            .lower(&module)
+            .map(|lowering| lowering.program)
+            .expect("it lowers");
         let parts = program.plan.values.iter().filter(|v| v.within.is_some()).count();
         assert_eq!((parts, program.plan.steps.len()), expected, "{n:?}");
         let shared = Shared::new(program).expect("it builds");

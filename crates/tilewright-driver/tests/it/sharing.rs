@@ -1,9 +1,8 @@
 //! How contractions are shared by threads: the largest part of their work that one iteration of a
 //! parallel loop has, and what is left to one thread, from the lowered code alone.
 
-use tilewright_driver::compile::lower_program;
 use tilewright_driver::random::Random;
-use tilewright_driver::{Options, Target};
+use tilewright_driver::{Options, Session, Target};
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{Expr, Fold, ForKind, Stmt, StmtKind};
 
@@ -72,8 +71,11 @@ fn all_tiles_of_a_contraction_are_shared_at_once() {
             ("channels last", channels_last((65, 65), 19)),
         ] {
             let module = chain(&func, 1, &mut Random::new(1));
-            let options = Options { target: Some(target.clone()), ..Options::with_threads(2) };
-            let program = lower_program(&module, &options).expect("it lowers");
+            let options = Options::new().threads(2).target(target.clone());
+            let program = Session::new(options.clone())
+                .lower(&module)
+                .map(|lowering| lowering.program)
+                .expect("it lowers");
             let (mut serial, mut loops) = (0, Vec::new());
             for (_, f) in program.functions().expect("functions") {
                 shares(&f.body, &mut serial, &mut loops);

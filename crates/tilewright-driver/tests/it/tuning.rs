@@ -7,6 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tilewright_driver::calibrated;
 use tilewright_driver::layout;
+use tilewright_driver::options::{Listener, Message};
 use tilewright_driver::random::Random;
 use tilewright_driver::timings::{Basis, Timings, Unit};
 use tilewright_driver::tune::{Report, Request, Tuning, measure, tune};
@@ -26,7 +27,7 @@ fn convolutions() -> Module {
 }
 
 fn options() -> Options {
-    Options { cache: false, ..Options::with_threads(1) }
+    Options::new().threads(1).cache(false)
 }
 
 struct File {
@@ -45,7 +46,7 @@ fn file() -> File {
 /// Options for one machine, whichever this is: which ways there are depends on it.
 fn for_one_machine() -> Options {
     let target = Target::new("x86_64-unknown-linux-gnu", "", "+avx2,+fma");
-    Options { target: Some(target), ..options() }
+    options().target(target)
 }
 
 /// Tunes with answers that are made up.
@@ -104,7 +105,7 @@ fn what_is_measured_is_kept_and_counts() {
     assert_eq!(again.models, report.models);
 
     // Every way of a convolution costs what was measured.
-    let target = machine.target().expect("a target");
+    let target = machine.resolve_target().expect("a target");
     let timings = Timings::read(&target, 1, &file.path).expect("read");
     assert_eq!(timings.unit(), Unit::Nanoseconds);
     let (_, plans, _) =
@@ -192,7 +193,7 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
             }))
         })
         .expect("it is tuned");
-        let options = Options { tuning: Some(file.path.clone()), ..options() };
+        let options = options().tuning(file.path.clone());
         let timings = options.timings().expect("timings");
         let mut why = Remarks::new();
         let (chosen, _) =
@@ -210,7 +211,7 @@ fn the_layout_whose_run_was_the_shortest_is_taken() {
         assert_eq!(whole::measured(&module, &timings, io)[0].0, 10.0);
         assert_eq!(print(&chosen), print(&expected), "{best}");
         // Results stay.
-        let tuned = Options { layout: Some(LayoutPolicy::Plan), ..options.clone() };
+        let tuned = options.clone().layout(LayoutPolicy::Plan);
         let [a, b] = [&tuned, &self::options()].map(|o| compile(&module, o).expect("it compiles"));
         let port = &a.inputs()[0];
         let x = Random::new(5).tensor(port.dtype, &port.fixed().expect("fixed")).expect("a tensor");
@@ -290,9 +291,12 @@ fn a_file_that_cannot_be_read_is_told_about_and_estimates_count() {
     std::fs::write(&path, "no database".repeat(100)).expect("a file");
     let said = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let heard = said.clone();
-    let warn: tilewright_driver::options::Warner =
-        std::sync::Arc::new(move |text: &str| heard.lock().unwrap().push(text.to_owned()));
-    let options = Options { tuning: Some(path), warn: Some(warn), ..options() };
+    let listener: Listener = std::sync::Arc::new(move |message: Message<'_>| {
+        if let Message::Warning(text) = message {
+            heard.lock().unwrap().push(text.to_owned());
+        }
+    });
+    let options = options().tuning(path).listener(Some(listener));
     assert_eq!(options.timings().expect("timings").unit(), Unit::Cycles);
     assert!(said.lock().unwrap()[0].contains("notes.txt"));
 }
@@ -320,12 +324,12 @@ fn functions_are_measured_by_their_text() {
 #[test]
 fn a_calibration_counts_for_its_target_until_something_is_measured() {
     let (module, file) = (convolutions(), file());
-    let machine = Options { tuning: Some(file.path.clone()), ..for_one_machine() };
-    let written = machine.target().expect("a target");
+    let machine = for_one_machine().tuning(file.path.clone());
+    let written = machine.resolve_target().expect("a target");
     assert_eq!(machine.timings().expect("timings").basis(), Basis::Written);
     let costs = written.costs.with(0.25, [("fma", 1.0)]).expect("costs of some machine");
     calibrated::keep(&file.store, &written, &costs).expect("it is kept");
-    let target = machine.target().expect("a target");
+    let target = machine.resolve_target().expect("a target");
     assert_eq!(target.costs, costs);
     let timings = machine.timings().expect("timings");
     assert_eq!((timings.basis(), timings.unit()), (Basis::Calibrated, Unit::Nanoseconds));
@@ -348,9 +352,9 @@ fn a_calibration_counts_for_its_target_until_something_is_measured() {
     assert!(cost(&timings) < cost(&estimated) && cost(&timings) > 0.25 * cost(&estimated));
     // Another target, and a file without it, have the written ones.
     let other = Target::new("x86_64-unknown-linux-gnu", "", "+avx2,+fma,+bmi");
-    let other = Options { target: Some(other), ..machine.clone() };
-    assert_eq!(other.target().expect("a target").costs.cycle, None);
-    assert_eq!(for_one_machine().target().expect("a target").costs.cycle, None);
+    let other = machine.clone().target(other);
+    assert_eq!(other.resolve_target().expect("a target").costs.cycle, None);
+    assert_eq!(for_one_machine().resolve_target().expect("a target").costs.cycle, None);
     tuned_for(&machine, &module, &file.store, |r| Ok(Measured::Nanoseconds(pretended(r))))
         .expect("it is tuned");
     let basis = machine.timings().expect("timings").basis();

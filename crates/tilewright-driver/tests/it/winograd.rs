@@ -1,10 +1,10 @@
 //! Convolutions by transforms against sums of products as the interpreter makes them.
 
 use tilewright_driver::layout;
-use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pipeline::Stage;
 use tilewright_driver::random::Random;
 use tilewright_driver::winograd::{Chosen, allowed, apply, chosen};
-use tilewright_driver::{DType, IoLayout, LayoutPolicy, Options, Target, Tensor, compile};
+use tilewright_driver::{DType, IoLayout, LayoutPolicy, Options, Session, Target, Tensor, compile};
 use tilewright_interp as interp;
 use tilewright_ir::{
     Attrs, Binding, BindingBlock, GraphExpr, GraphFunc, GraphVar, Module, Remarks, TensorType,
@@ -157,14 +157,18 @@ impl Case {
 /// A module in a layout with its convolutions by transforms, and which these are.
 fn transformed(
     module: &Module,
-    layout: Option<LayoutPolicy>,
+    layout: LayoutPolicy,
     error: f64,
     tile: Option<usize>,
     why: &mut Remarks,
 ) -> (Module, Vec<Chosen>) {
-    let options = Options::with_threads(1);
-    let laid_out = options.lay_out(layout, module).expect("a layout").0;
-    let fused = run_stages(&laid_out, &options, Stage::Fuse, |_, _| Ok(())).expect("fused");
+    let options = Options::new().threads(1);
+    let laid_out = layout::lay_out(module, &options.clone().layout(layout)).expect("a layout").0;
+    let options = options.layout(LayoutPolicy::AsWritten);
+    let fused = Session::new(options.clone())
+        .stages(&laid_out, Stage::Fuse)
+        .map(|staged| staged.module)
+        .expect("fused");
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let made = apply(&fused, error, tile, &target, why).expect("transforms");
     let list = chosen(&made);
@@ -184,11 +188,11 @@ fn difference(got: &[Tensor], exact: &[Tensor]) -> f64 {
     f64::from(worst.fold(0.0, f32::max) / largest)
 }
 
-const LAYOUTS: [Option<LayoutPolicy>; 4] = [
-    None,
-    Some(LayoutPolicy::ChannelsLast),
-    Some(LayoutPolicy::Blocked(16)),
-    Some(LayoutPolicy::Plan),
+const LAYOUTS: [LayoutPolicy; 4] = [
+    LayoutPolicy::AsWritten,
+    LayoutPolicy::ChannelsLast,
+    LayoutPolicy::Blocked(16),
+    LayoutPolicy::Plan,
 ];
 
 /// Any sizes, channels, padding and groups, in any layout, with both tiles, compiled.
@@ -205,7 +209,7 @@ fn transforms_compute_convolutions() {
         assert_eq!(list.len(), 1, "{case:?} {layout:?} {why:?}");
         assert_eq!(list[0].tile, tile);
         let threads = 1 + k % 2;
-        let options = Options { check: true, ..Options::with_threads(threads) };
+        let options = Options::new().threads(threads).check(true).layout(LayoutPolicy::AsWritten);
         let got = compile(&made, &options).expect("compiled").run(&given).expect("a run");
         let error = difference(&got, &exact);
         assert!(error < ERROR, "{case:?} {layout:?} {tile}: {error}");
@@ -221,7 +225,13 @@ fn the_functions_say_what_is_computed() {
             let case = Case { size: [rows, columns], relu: true, ..Case::new(3, 1) };
             let (module, given) = case.module(&mut random);
             let exact = interp::run_module(&module, "main", &given).expect("exact");
-            let (made, list) = transformed(&module, None, 1e-3, Some(tile), &mut Remarks::new());
+            let (made, list) = transformed(
+                &module,
+                LayoutPolicy::AsWritten,
+                1e-3,
+                Some(tile),
+                &mut Remarks::new(),
+            );
             assert_eq!(list.len(), 1);
             let got = interp::run_module(&made, "main", &given).expect("transforms");
             assert!(difference(&got, &exact) < ERROR, "{case:?} {tile}");
@@ -237,8 +247,11 @@ fn errors_are_those_that_are_measured() {
     let (module, given) = case.module(&mut random);
     let exact = interp::run_module(&module, "main", &given).expect("exact");
     for tile in [2, 4] {
-        let (made, list) = transformed(&module, None, 1e-3, Some(tile), &mut Remarks::new());
-        let got = compile(&made, &Options::with_threads(1)).expect("compiled").run(&given);
+        let (made, list) =
+            transformed(&module, LayoutPolicy::AsWritten, 1e-3, Some(tile), &mut Remarks::new());
+        let got = compile(&made, &Options::new().threads(1).layout(LayoutPolicy::AsWritten))
+            .expect("compiled")
+            .run(&given);
         let error = difference(&got.expect("a run"), &exact);
         let measured = list[0].error;
         assert!(error < 3.0 * measured && measured < 10.0 * error, "{tile}: {error}, {measured}");
@@ -254,7 +267,8 @@ fn data_up_to_the_limit_do_not_overflow() {
         let (module, given) = case.module(&mut random);
         let layout = LAYOUTS[k % 4];
         let (made, list) = transformed(&module, layout, 1e-3, Some(tile), &mut Remarks::new());
-        let program = compile(&made, &Options::with_threads(1)).expect("compiled");
+        let program = compile(&made, &Options::new().threads(1).layout(LayoutPolicy::AsWritten))
+            .expect("compiled");
         let overflows = |largest: f64| {
             // The signs decide what adds up.
             (0..50).any(|_| {
@@ -279,7 +293,8 @@ fn the_budget_decides() {
     let mut random = Random::new(4);
     let (module, _) = Case::new(64, 28).module(&mut random);
     let errors = [2, 4].map(|tile| {
-        let (_, list) = transformed(&module, None, 1e-3, Some(tile), &mut Remarks::new());
+        let (_, list) =
+            transformed(&module, LayoutPolicy::AsWritten, 1e-3, Some(tile), &mut Remarks::new());
         list[0].error
     });
     assert!(errors[0] < errors[1], "{errors:?}");
@@ -287,13 +302,17 @@ fn the_budget_decides() {
         [(errors[1] / 2.0, 4, "tiles of 4 x 4 have an error of"), (0.0, 2, "more than 0.0e0")]
     {
         let mut why = Remarks::new();
-        let (made, list) = transformed(&module, None, budget, Some(tile), &mut why);
+        let (made, list) =
+            transformed(&module, LayoutPolicy::AsWritten, budget, Some(tile), &mut why);
         assert!(list.is_empty() && made.tensors().count() == 1);
         let text: String = why.iter().map(|e| e.render()).collect();
         assert!(text.contains(reason), "{text}");
     }
-    let options = Options { fast_math: Some(0.0), ..Options::default() };
-    let staged = run_stages(&module, &options, Stage::Winograd, |_, _| Ok(())).expect("stages");
+    let options = Options::new().fast_math(0.0);
+    let staged = Session::new(options.clone())
+        .stages(&module, Stage::Winograd)
+        .map(|staged| staged.module)
+        .expect("stages");
     assert!(chosen(&staged).is_empty());
 }
 
@@ -310,7 +329,7 @@ fn refusals_have_reasons() {
     ] {
         let (module, _) = case.module(&mut random);
         let mut why = Remarks::new();
-        let (_, list) = transformed(&module, None, 1e-3, Some(4), &mut why);
+        let (_, list) = transformed(&module, LayoutPolicy::AsWritten, 1e-3, Some(4), &mut why);
         let text: String = why.iter().map(|e| e.render()).collect();
         assert!(list.is_empty() && text.contains(reason), "{case:?}: {text}");
     }
@@ -323,10 +342,10 @@ fn the_option_decides() {
     let (module, _) = Case::new(128, 28).module(&mut random);
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let of = |fast_math| {
-        let options = Options { fast_math, target: Some(target.clone()), ..Options::default() };
-        let module =
-            options.lay_out(Some(LayoutPolicy::ChannelsLast), &module).expect("a layout").0;
-        let staged = run_stages(&module, &options, Stage::Winograd, |_, _| Ok(()));
+        let options = Options::new().fast_math(fast_math).target(target.clone());
+        let staged = Session::new(options.clone())
+            .stages(&module, Stage::Winograd)
+            .map(|staged| staged.module);
         chosen(&staged.expect("stages")).len()
     };
     assert_eq!((of(None), of(Some(1e-3))), (0, 1));
@@ -341,12 +360,14 @@ fn plans_are_priced_with_transforms() {
     let (module, _) = case.module(&mut random);
     let target = Target::new("x86_64-unknown-linux-gnu", "x86-64-v3", "");
     let planned = |module: &Module, fast_math| {
-        let options =
-            Options { fast_math, target: Some(target.clone()), ..Options::with_threads(1) };
+        let options = Options::new().threads(1).fast_math(fast_math).target(target.clone());
         let timings = options.timings_of(module).expect("timings");
         let (io, mut why) = (IoLayout::Logical, Remarks::new());
         let (after, plans, _) = layout::plan(module, &timings, io, &mut why).expect("a plan");
-        let staged = run_stages(&after, &options, Stage::Winograd, |_, _| Ok(())).expect("stages");
+        let staged = Session::new(options.clone())
+            .stages(&after, Stage::Winograd)
+            .map(|staged| staged.module)
+            .expect("stages");
         let plan = &plans[0].plan;
         assert!(plan.alternatives.values().all(|c| c.get().is_none_or(|c| c >= plan.objective)));
         (plan.objective, chosen(&staged).len())
@@ -366,7 +387,8 @@ fn a_function_is_priced_by_the_worst_of_its_weights() {
     let mut random = Random::new(8);
     let (module, _) = Case::new(64, 14).module(&mut random);
     let worst = |module: &Module| {
-        let (_, list) = transformed(module, None, 1e-3, Some(4), &mut Remarks::new());
+        let (_, list) =
+            transformed(module, LayoutPolicy::AsWritten, 1e-3, Some(4), &mut Remarks::new());
         list.iter().map(|c| c.error).fold(0.0, f64::max)
     };
     let error = worst(&module);

@@ -109,7 +109,7 @@ impl Case {
         let mut inputs = self.inputs.clone();
         inputs[self.which] = data.clone();
         let given = Case { inputs: inputs.clone(), attributes: self.attributes.clone(), ..*self };
-        let options = Options { threads: 1, cache: false, check: true, ..Options::default() };
+        let options = Options::new().threads(1).cache(false).check(true);
         let native = |module: &Module, inputs: &[Tensor]| compile(module, &options)?.run(inputs);
         let open = given.module(false);
         let fixed = given.module(true);

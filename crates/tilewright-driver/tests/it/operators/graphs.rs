@@ -59,12 +59,12 @@ const AT: [[usize; 3]; 5] = [[1, 1, 1], [3, 7, 5], [2, 9, 4], [8, 6, 17], [5, 16
 const SIZES: [&str; 3] = ["n", "m", "k"];
 
 /// The layouts in which graphs of open sizes are compiled, one after the other.
-const LAYOUTS: [Option<LayoutPolicy>; 5] = [
-    None,
-    Some(LayoutPolicy::Plan),
-    Some(LayoutPolicy::Blocked(16)),
-    Some(LayoutPolicy::Blocked(4)),
-    Some(LayoutPolicy::ChannelsLast),
+const LAYOUTS: [LayoutPolicy; 5] = [
+    LayoutPolicy::AsWritten,
+    LayoutPolicy::Plan,
+    LayoutPolicy::Blocked(16),
+    LayoutPolicy::Blocked(4),
+    LayoutPolicy::ChannelsLast,
 ];
 
 /// One compilation runs at all sizes, as the interpreter does at each, in every layout.
@@ -369,8 +369,7 @@ impl Maker {
         let params = self.graph.params.clone();
         let module = std::mem::replace(&mut self.graph, Graph::new(Vec::new())).returning(outputs);
         let layout = LAYOUTS[seed as usize % LAYOUTS.len()];
-        let options =
-            Options { threads: 2, cache: false, check: true, layout, ..Options::default() };
+        let options = Options::new().threads(2).cache(false).check(true).layout(layout);
         let executable = compile(&module, &options)?;
         for at in AT {
             let sizes = SIZES.iter().zip(at);

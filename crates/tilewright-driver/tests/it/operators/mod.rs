@@ -14,9 +14,9 @@ mod reduce;
 mod sample;
 
 use tilewright_driver::compare::{Tolerance, compare};
-use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pipeline::Stage;
 use tilewright_driver::random::Random;
-use tilewright_driver::{DType, Options, Result, Tensor, compile};
+use tilewright_driver::{DType, Options, Result, Session, Tensor, compile};
 use tilewright_interp as interp;
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
@@ -197,13 +197,14 @@ fn compare_module(what: &str, module: &Module, inputs: &[Tensor]) -> Result<()> 
 
 fn compare_modules(what: &str, module: &Module, made: &Module, inputs: &[Tensor]) -> Result<()> {
     if !reads_indices(module) {
-        let options = Options { check: true, ..Options::default() };
-        let lowered = run_stages(made, &options, Stage::Lower, |_, _| Ok(()))?;
+        let options = Options::new().check(true);
+        let lowered =
+            Session::new(options.clone()).stages(made, Stage::Lower).map(|staged| staged.module)?;
         let checks = lowered.tensors().map(|(_, f)| bounds::count(f)).sum::<usize>();
         assert_eq!(checks, 0, "{what}: accesses that are not proved to be in range");
     }
     let expected = interp::run_module(module, "main", inputs)?;
-    let options = Options { threads: 2, cache: false, check: true, ..Options::default() };
+    let options = Options::new().threads(2).cache(false).check(true);
     let got = compile(made, &options)?.run(inputs)?;
     assert_eq!(got.len(), expected.len(), "{what}");
     for (got, expected) in got.iter().zip(&expected) {

@@ -3,10 +3,10 @@
 
 use tilewright_autoschedule as auto;
 use tilewright_driver::compare::compare;
-use tilewright_driver::compile::{Program, load_program};
-use tilewright_driver::pipeline::{Stage, run_stages};
+use tilewright_driver::pipeline::Stage;
+use tilewright_driver::program::Program;
 use tilewright_driver::random::Random;
-use tilewright_driver::{DType, LayoutPolicy, Options, Result, Sizes, Tensor, compile};
+use tilewright_driver::{DType, LayoutPolicy, Options, Result, Session, Sizes, Tensor, compile};
 use tilewright_graph::sizes::fill;
 use tilewright_interp::run_module;
 use tilewright_ir::{Dim, GraphVar, Lowered, Module, TensorType, Var, dim};
@@ -254,8 +254,8 @@ fn fails<T>(what: &str) -> impl Fn(tilewright_driver::Error) -> T {
     move |e| panic!("{what}: {}", e.render())
 }
 
-fn options(layout: Option<LayoutPolicy>, threads: usize) -> Options {
-    Options { threads, cache: false, check: true, layout, ..Options::default() }
+fn options(layout: LayoutPolicy, threads: usize) -> Options {
+    Options::new().threads(threads).cache(false).check(true).layout(layout)
 }
 
 /// How many functions of a module run no code, since what they join, and what they cut out, lies in
@@ -273,10 +273,10 @@ fn add(to: &mut [usize; 2], found: [usize; 2]) {
 #[test]
 fn graphs_of_parts_compute_what_they_mean() {
     let layouts = [
-        None,
-        Some(LayoutPolicy::Plan),
-        Some(LayoutPolicy::Blocked(16)),
-        Some(LayoutPolicy::ChannelsLast),
+        LayoutPolicy::AsWritten,
+        LayoutPolicy::Plan,
+        LayoutPolicy::Blocked(16),
+        LayoutPolicy::ChannelsLast,
     ];
     let mut placed = [[0; 2]; 4];
     for seed in seeds() {
@@ -287,10 +287,10 @@ fn graphs_of_parts_compute_what_they_mean() {
         let k = seed as usize % layouts.len();
         let options = options(layouts[k], 1 + seed as usize / 4 % 2);
         let what = format!("graph {seed} in {:?}", layouts[k]);
-        let program = tilewright_driver::compile::lower_program(&module, &options);
+        let program = Session::new(options.clone()).lower(&module).map(|lowering| lowering.program);
         let program = program.unwrap_or_else(fails(&what));
         add(&mut placed[k], in_place(&program.module));
-        let got = load_program(&program, &options).and_then(|e| e.run(&inputs));
+        let got = program.load(&options).and_then(|e| e.run(&inputs));
         assert_agree(&what, &got.unwrap_or_else(fails(&what)), &expected);
     }
     if seeds() == (0..GRAPHS) {
@@ -308,10 +308,12 @@ fn parts_of_any_extent_compute_what_they_mean() {
         let (module, params, mut random) = maker.finish();
         let inputs = inputs(&params, 1, &mut random).expect("inputs");
         let expected = run_module(&module, "main", &inputs).expect("it runs");
-        let options = options(None, 1);
+        let options = options(LayoutPolicy::AsWritten, 1);
         let what = format!("graph {seed}");
         let run = || {
-            let legal = run_stages(&module, &options, Stage::Legalize, |_, _| Ok(()))?;
+            let legal = Session::new(options.clone())
+                .stages(&module, Stage::Legalize)
+                .map(|staged| staged.module)?;
             let together = place_parts(&legal, true, &mut Vec::new())?;
             assert_agree(&what, &run_module(&together, "main", &inputs)?, &expected);
             // What was placed stays where it is.
@@ -320,7 +322,7 @@ fn parts_of_any_extent_compute_what_they_mean() {
                 auto::STAGES.apply(&together, &Config::new(), &mut Default::default())?;
             let lowered = Stage::Lower.run(&scheduled, &options)?;
             let program = Program::of(Lowered::new(lowered)?)?;
-            let got = load_program(&program, &options)?.run(&inputs)?;
+            let got = program.load(&options)?.run(&inputs)?;
             Ok::<_, tilewright_driver::Error>((in_place(&program.module), got))
         };
         let (count, got) = run().unwrap_or_else(fails(&what));
@@ -333,7 +335,7 @@ fn parts_of_any_extent_compute_what_they_mean() {
 /// An open batch, or an open number of rows, which strides depend on: one compilation for all of them.
 #[test]
 fn parts_of_open_sizes_compute_what_they_mean() {
-    let layouts = [None, Some(LayoutPolicy::ChannelsLast), Some(LayoutPolicy::Blocked(16))];
+    let layouts = [LayoutPolicy::AsWritten, LayoutPolicy::ChannelsLast, LayoutPolicy::Blocked(16)];
     let mut placed = [0; 2];
     for seed in seeds().step_by(2) {
         let size = Some(Dim::open(&Var::new("n", DType::I64)));
@@ -342,7 +344,7 @@ fn parts_of_open_sizes_compute_what_they_mean() {
         let (module, params, mut random) = maker.finish();
         let options = options(layouts[seed as usize / 6 % layouts.len()], 1);
         let what = format!("open graph {seed}");
-        let program = tilewright_driver::compile::lower_program(&module, &options);
+        let program = Session::new(options.clone()).lower(&module).map(|lowering| lowering.program);
         add(&mut placed, in_place(&program.unwrap_or_else(fails(&what)).module));
         let executable = compile(&module, &options).unwrap_or_else(fails(&what));
         for n in [1, 3] {
@@ -363,10 +365,10 @@ fn parts_of_open_sizes_compute_what_they_mean() {
 #[test]
 fn placed_parts_are_text_that_compiles_again() {
     let layouts = [
-        None,
-        Some(LayoutPolicy::Plan),
-        Some(LayoutPolicy::Blocked(16)),
-        Some(LayoutPolicy::ChannelsLast),
+        LayoutPolicy::AsWritten,
+        LayoutPolicy::Plan,
+        LayoutPolicy::Blocked(16),
+        LayoutPolicy::ChannelsLast,
     ];
     let size = Some(Dim::open(&Var::new("n", DType::I64)));
     let (mut placed, mut tried) = ([0; 2], 0);
@@ -383,7 +385,9 @@ fn placed_parts_are_text_that_compiles_again() {
         let expected = fill(&module, &given).and_then(|m| run_module(&m, "main", &inputs));
         let expected = expected.unwrap_or_else(fails(&what));
         for until in [Stage::Legalize, Stage::Schedule, Stage::Lower] {
-            let staged = run_stages(&module, &options(None, 1), until, |_, _| Ok(()));
+            let staged = Session::new(options(LayoutPolicy::AsWritten, 1))
+                .stages(&module, until)
+                .map(|staged| staged.module);
             let mut staged = staged.unwrap_or_else(fails(&what));
             if until == Stage::Legalize {
                 staged = place_parts(&staged, true, &mut Vec::new()).unwrap_or_else(fails(&what));
