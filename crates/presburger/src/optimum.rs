@@ -1,16 +1,15 @@
-//! The least and greatest values of a dimension, as functions of the parameters.
+//! The least and greatest values of a dimension, as functions of the parameters, and relations that
+//! are functions, as such.
 //!
-//! What else there is, is eliminated. In a conjunction whose other divisions do not depend on the
-//! dimension, the greatest value is one of its upper bounds, rounded down: a piece for each bound, where
-//! the point that it gives is in the set. Where divisions do depend on it, equalities (`x = 3 e + 1`)
-//! are solved first; and what remains hard is described by what it is, a point without a better one,
-//! and read back as a function.
+//! Equalities (`x = 3 e + 1`) are solved first; what remains is a parametric integer program
+//! (`parametric`) in the dimension and in all that merely exists.
 
 use crate::aff::{Aff, PwAff};
 use crate::basic::{Basic, complement};
-use crate::eliminate::{explicit, fix_at, relax, remove_redundant};
+use crate::eliminate::relax;
 use crate::matrix::{negate, substitute};
-use crate::num::{Budget, Int, Res, Stop, add, gcd, mul, neg};
+use crate::num::{Budget, Int, Res, Stop, add, neg};
+use crate::parametric;
 use crate::relation::{Dim, Relation, Set, Space};
 
 type Piece = (Set, Aff);
@@ -34,23 +33,8 @@ impl Relation {
         let space = self.space.with(0, 0);
         let mut all: Vec<Piece> = Vec::new();
         for part in alone.parts.iter() {
-            for mut p in explicit(part, budget)? {
-                if p.is_empty(budget)? {
-                    continue;
-                }
-                if !greatest {
-                    mirror(&mut p, 1 + params)?;
-                }
-                for pieces in groups(&p, params, &space, budget)? {
-                    for piece in apart(pieces, budget)? {
-                        merge(&mut all, piece, &space, budget)?;
-                    }
-                }
-            }
-        }
-        if !greatest {
-            for (_, a) in &mut all {
-                *a = a.scale(-1)?;
+            for piece in ends(part, params, &space, greatest, budget)? {
+                merge(&mut all, piece, &space, greatest, budget)?;
             }
         }
         PwAff::of_pieces(space, all).coalesce(budget)
@@ -70,28 +54,20 @@ impl Relation {
             budget,
         )?;
         let space = self.space.with(0, ins);
+        if !graph.reverse().is_injective(budget)? {
+            return Err(Stop::NoForm);
+        }
         let mut all: Vec<Piece> = Vec::new();
         for part in graph.parts.iter() {
-            for p in explicit(part, budget)? {
-                if p.is_empty(budget)? {
-                    continue;
+            match read(part, params + ins, &space, budget) {
+                Err(Stop::NoForm) => {
+                    all.extend(ends(part, params + ins, &space, false, budget)?);
                 }
-                all.push(read(&p, params + ins, &space, budget)?);
+                piece => all.push(piece?),
             }
         }
         PwAff::of_pieces(space, apart(all, budget)?).coalesce(budget)
     }
-}
-
-/// The conjunction with the negative of a column.
-fn mirror(p: &mut Basic, col: usize) -> Res<()> {
-    for row in p.eqs.rows_mut().chain(p.ineqs.rows_mut()) {
-        row[col] = neg(row[col])?;
-    }
-    for def in p.divs.rows_mut() {
-        def[1 + col] = neg(def[1 + col])?;
-    }
-    Ok(())
 }
 
 /// Pieces without a common point.
@@ -112,8 +88,14 @@ fn apart(pieces: Vec<Piece>, budget: &Budget) -> Res<Vec<Piece>> {
     Ok(out)
 }
 
-/// Takes a piece into others: where both are, the greater value counts.
-fn merge(all: &mut Vec<Piece>, (mut set, aff): Piece, space: &Space, budget: &Budget) -> Res<()> {
+/// Takes a piece into others: where both are, the less (or greater) value counts.
+fn merge(
+    all: &mut Vec<Piece>,
+    (mut set, aff): Piece,
+    space: &Space,
+    greatest: bool,
+    budget: &Budget,
+) -> Res<()> {
     let mut out = Vec::new();
     for (s, a) in all.drain(..) {
         let both = s.intersect(&set, budget)?;
@@ -121,7 +103,8 @@ fn merge(all: &mut Vec<Piece>, (mut set, aff): Piece, space: &Space, budget: &Bu
             out.push((s, a));
             continue;
         }
-        let old = both.intersect(&a.add_scaled(&aff, -1)?.nonneg(space)?, budget)?;
+        let gain = if greatest { a.add_scaled(&aff, -1)? } else { aff.add_scaled(&a, -1)? };
+        let old = both.intersect(&gain.nonneg(space)?, budget)?;
         let kept = s.subtract(&set, budget)?.union(&old).coalesce(budget)?;
         if !kept.is_nothing() {
             out.push((kept, a));
@@ -145,130 +128,35 @@ fn depends(p: &Basic, col: usize) -> Vec<bool> {
     out
 }
 
-/// The greatest value of column `1 + params`, the only one behind the parameters, in a conjunction
-/// with explicit divisions.
-fn best_of(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Piece>> {
-    let mut p = p.clone();
-    remove_redundant(&mut p, budget)?;
-    // x becomes one of what exists; `x` is its value in the columns that are left.
-    for div in 0..p.divs.len() {
-        if depends(&p, 1 + params)[div] {
-            p.forget_div(div)?;
-        }
-    }
-    p.hide_dims(params, 1)?;
+/// The least or greatest values of the last dimension of a conjunction, which is behind `dims` others.
+fn ends(
+    part: &Basic,
+    dims: usize,
+    space: &Space,
+    greatest: bool,
+    budget: &Budget,
+) -> Res<Vec<Piece>> {
+    let mut p = part.clone();
+    p.hide_dims(dims, 1)?;
     relax(&mut p)?;
-    let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
-    let Some(first) = first else { return Err(Stop::NoForm) };
-    // The hidden dimension was the first of what exists.
+    // The dimension is the first of what merely exists.
+    let Some(first) = (0..p.divs.len()).find(|d| !p.is_explicit(*d)) else {
+        return Err(Stop::NoForm);
+    };
     let mut x = vec![0; p.width()];
-    x[p.div_col(first)] = 1;
+    x[p.div_col(first)] = if greatest { -1 } else { 1 };
     solve(&mut p, &mut x)?;
-    let exists: Vec<usize> =
-        (0..p.divs.len()).filter(|d| !p.is_explicit(*d)).map(|d| p.div_col(d)).collect();
     if p.void {
         return Ok(Vec::new());
     }
-    match exists[..] {
-        [] => return Ok(vec![piece(&p, x, space)?]),
-        [col] if p.eqs.rows().all(|r| r[col] == 0) => {
-            let sign = x[col].signum();
-            if sign == 0 {
-                return Ok(vec![piece(&p, x, space)?]);
-            }
-            let ends: Vec<usize> =
-                (0..p.ineqs.len()).filter(|r| p.ineqs.row(*r)[col].signum() == -sign).collect();
-            if ends.is_empty() {
-                return Err(Stop::Unbounded);
-            }
-            let mut out = Vec::new();
-            for at in ends {
-                let mut q = p.clone();
-                fix_at(&mut q, col, at, col)?;
-                let set = domain(&q, space)?;
-                if !set.is_empty(budget)? {
-                    out.push((set, Aff::of_parts(frame(&q), x.clone(), 1)));
-                }
-            }
-            return Ok(out);
-        }
-        _ => {}
-    }
-    Err(Stop::NoForm)
-}
-
-/// The pieces of the greatest value, in groups: the greatest of all groups counts.
-fn groups(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Vec<Piece>>> {
-    match best_of(p, params, space, budget) {
-        Err(Stop::NoForm) => {}
-        pieces => return Ok(vec![pieces?]),
-    }
-    match by_description(p, params, space, budget) {
-        Err(Stop::NoForm) => by_residues(p, params, space, budget),
-        pieces => Ok(vec![pieces?]),
-    }
-}
-
-/// Most residues that are told apart.
-const MAX_RESIDUES: Int = 128;
-
-/// The same for each residue of the dimension by itself, for which its divisions are affine in it:
-/// `floor((f + c x) / d)` with `x = m t + r`, where `d` divides `c m`, is
-/// `c m / d * t + floor((f + c r) / d)`.
-fn by_residues(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Vec<Piece>>> {
-    let col = 1 + params;
+    let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
+    let first = first.map_or(p.width(), |d| p.div_col(d));
     let mut out = Vec::new();
-    // The dimension is `scale * x + offset`.
-    let mut open: Vec<(Basic, Int, Int)> = vec![(p.clone(), 1, 0)];
-    while let Some((p, scale, offset)) = open.pop() {
-        budget.charge(4)?;
-        if p.is_empty(budget)? {
-            continue;
-        }
-        let Some(div) = depends(&p, col).iter().position(|d| *d) else {
-            let mut pieces = best_of(&p, params, space, budget)?;
-            for (_, a) in &mut pieces {
-                let mut row = vec![0; 1 + params];
-                row[0] = 1;
-                *a = a.scale(scale)?.add_scaled(&Aff::new(row), offset)?;
-            }
-            out.push(pieces);
-            continue;
-        };
-        let def = p.divs.row(div);
-        let period = def[0] / gcd(def[0], def[1 + col]);
-        if mul(scale, period)? > MAX_RESIDUES {
-            return Err(Stop::NoForm);
-        }
-        for r in 0..period {
-            let mut q = p.clone();
-            let mut expr = vec![0; q.width()];
-            (expr[0], expr[col]) = (r, period);
-            for row in q.eqs.rows_mut().chain(q.ineqs.rows_mut()) {
-                substitute(row, col, &expr)?;
-            }
-            for def in q.divs.rows_mut() {
-                substitute(&mut def[1..], col, &expr)?;
-            }
-            q.normalize()?;
-            open.push((q, mul(scale, period)?, add(offset, mul(scale, r)?)?));
-        }
-    }
-    Ok(out)
-}
-
-/// The same by what it is: a point without a greater one.
-fn by_description(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Piece>> {
-    let set = Relation::new(space.with(0, 1), vec![p.clone()]);
-    if !set.is_bounded_above(budget)? {
-        return Err(Stop::Unbounded);
-    }
-    let best = set.only_extreme(params, true, budget)?.coalesce(budget)?;
-    let mut out = Vec::new();
-    for part in best.parts.iter() {
-        for part in explicit(part, budget)? {
-            out.push(read(&part, params, space, budget)?);
-        }
+    for piece in parametric::least(&p, first, Some(&x), budget)? {
+        let value = piece.value.ok_or(Stop::Unbounded)?;
+        let aff = Aff::of_parts(frame(&piece.domain), value.row, value.den);
+        let aff = if greatest { aff.scale(-1)? } else { aff };
+        out.push((domain(&piece.domain, space)?, aff));
     }
     Ok(out)
 }
@@ -341,12 +229,11 @@ fn domain(p: &Basic, space: &Space) -> Res<Set> {
     Ok(Relation::new(space.clone(), vec![p]))
 }
 
-fn piece(p: &Basic, x: Vec<Int>, space: &Space) -> Res<Piece> {
-    Ok((domain(p, space)?, Aff::of_parts(frame(p), x, 1)))
-}
-
 /// The last dimension of a conjunction as a function of the others.
 fn read(p: &Basic, dims: usize, space: &Space, budget: &Budget) -> Res<Piece> {
+    if !p.all_explicit() {
+        return Err(Stop::NoForm);
+    }
     let col = 1 + dims;
     let varies = depends(p, col);
     let free = |row: &[Int]| (0..varies.len()).all(|d| !varies[d] || row[p.div_col(d)] == 0);
