@@ -10,7 +10,7 @@ use crate::eliminate::relax;
 use crate::matrix::{negate, substitute};
 use crate::num::{Budget, Int, Res, Stop, add, neg};
 use crate::parametric;
-use crate::relation::{Dim, Relation, Set, Space};
+use crate::relation::{Dim, Relation, Set, Space, hidden};
 
 type Piece = (Set, Aff);
 
@@ -40,30 +40,38 @@ impl Relation {
         PwAff::of_pieces(space, all).coalesce(budget)
     }
 
-    /// Output `at` of a relation as a function of the inputs.
+    /// Output `at` of a relation as a function of the inputs: right for each input that has an output.
+    /// For others it may have some value or none.
     ///
     /// # Errors
     /// [`Stop::NoForm`] where it is not found to be one.
     pub fn function(&self, at: usize, budget: &Budget) -> Res<PwAff> {
         let outs = self.space.dim(Dim::Out);
         let (params, ins) = (self.space.dim(Dim::Param), self.space.dim(Dim::In));
-        let graph = self.project_out(Dim::Out, at + 1, outs - at - 1, budget)?.project_out(
-            Dim::Out,
-            0,
-            at,
-            budget,
-        )?;
-        let space = self.space.with(0, ins);
-        if !graph.reverse().is_injective(budget)? {
+        let (space, first) = (self.space.with(0, ins), params + ins);
+        if !self.reverse().is_injective(budget)? {
             return Err(Stop::NoForm);
         }
         let mut all: Vec<Piece> = Vec::new();
-        for part in graph.parts.iter() {
-            match read(part, params + ins, &space, budget) {
-                Err(Stop::NoForm) => {
-                    all.extend(ends(part, params + ins, &space, false, budget)?);
+        for whole in self.parts.iter() {
+            // The output alone.
+            let part = hidden(whole.clone(), first + at + 1, outs - at - 1, budget)?;
+            let part = hidden(part, first, at, budget)?;
+            match read(&part, first, &space, budget) {
+                Err(Stop::NoForm) => {}
+                piece => {
+                    all.push(piece?);
+                    continue;
                 }
-                piece => all.push(piece?),
+            }
+            let pieces = value(&part, whole, first, &space, budget)?;
+            if self.count() == 1 {
+                all.extend(pieces);
+                continue;
+            }
+            let image = Relation::new(space.clone(), vec![hidden(part, first, 1, budget)?]);
+            for (set, aff) in pieces {
+                all.push((set.intersect(&image, budget)?, aff));
             }
         }
         PwAff::of_pieces(space, apart(all, budget)?).coalesce(budget)
@@ -136,21 +144,7 @@ fn ends(
     greatest: bool,
     budget: &Budget,
 ) -> Res<Vec<Piece>> {
-    let mut p = part.clone();
-    p.hide_dims(dims, 1)?;
-    relax(&mut p)?;
-    // The dimension is the first of what merely exists.
-    let Some(first) = (0..p.divs.len()).find(|d| !p.is_explicit(*d)) else {
-        return Err(Stop::NoForm);
-    };
-    let mut x = vec![0; p.width()];
-    x[p.div_col(first)] = if greatest { -1 } else { 1 };
-    solve(&mut p, &mut x)?;
-    if p.void {
-        return Ok(Vec::new());
-    }
-    let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
-    let first = first.map_or(p.width(), |d| p.div_col(d));
+    let Some((p, x, first)) = unknown(part, dims, greatest)? else { return Ok(Vec::new()) };
     let mut out = Vec::new();
     for piece in parametric::least(&p, first, Some(&x), budget)? {
         let value = piece.value.ok_or(Stop::Unbounded)?;
@@ -159,6 +153,49 @@ fn ends(
         out.push((domain(&piece.domain, space)?, aff));
     }
     Ok(out)
+}
+
+/// The only value of the last dimension of a part, behind `dims` others; the pieces may have more points
+/// than there are values for. It is a dimension of the `whole` too.
+fn value(
+    part: &Basic,
+    whole: &Basic,
+    dims: usize,
+    space: &Space,
+    budget: &Budget,
+) -> Res<Vec<Piece>> {
+    let Some((p, x, first)) = unknown(part, dims, false)? else { return Ok(Vec::new()) };
+    let mut given = whole.clone();
+    given.hide_dims(dims, whole.dims - dims)?;
+    let mut out = Vec::new();
+    for piece in parametric::only(&p, first, &x, &given, budget)? {
+        let value = piece.value.ok_or(Stop::NoForm)?;
+        let aff = Aff::of_parts(frame(&piece.domain), value.row, value.den);
+        out.push((domain(&piece.domain, space)?, aff));
+    }
+    Ok(out)
+}
+
+/// The last dimension, behind `dims` others, as one of what merely exists: the conjunction, the
+/// dimension or its negative as a row, and the first column of what merely exists. `None` where
+/// there is no point.
+fn unknown(part: &Basic, dims: usize, negative: bool) -> Res<Option<(Basic, Vec<Int>, usize)>> {
+    let mut p = part.clone();
+    p.hide_dims(dims, 1)?;
+    relax(&mut p)?;
+    // The dimension is the first of what merely exists.
+    let Some(first) = (0..p.divs.len()).find(|d| !p.is_explicit(*d)) else {
+        return Err(Stop::NoForm);
+    };
+    let mut x = vec![0; p.width()];
+    x[p.div_col(first)] = if negative { -1 } else { 1 };
+    solve(&mut p, &mut x)?;
+    if p.void {
+        return Ok(None);
+    }
+    let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
+    let first = first.map_or(p.width(), |d| p.div_col(d));
+    Ok(Some((p, x, first)))
 }
 
 /// Solves equalities for what exists, and tells what becomes of `x`.
@@ -267,7 +304,7 @@ fn read(p: &Basic, dims: usize, space: &Space, budget: &Budget) -> Res<Piece> {
             continue;
         }
         // The candidate in the columns without x.
-        let set = crate::relation::hidden(p.clone(), dims, 1, budget)?;
+        let set = hidden(p.clone(), dims, 1, budget)?;
         let set = Relation::new(space.clone(), vec![set]);
         let aff = candidate.without_dim(dims)?;
         return Ok((set, aff));

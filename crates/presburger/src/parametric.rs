@@ -36,13 +36,59 @@ pub(crate) fn least(
     function: Option<&[Int]>,
     budget: &Budget,
 ) -> Res<Vec<Piece>> {
+    let mut context = basic.clone();
+    context.eqs.retain(|row| row[first..].iter().all(|v| *v == 0));
+    context.ineqs.retain(|row| row[first..].iter().all(|v| *v == 0));
+    while context.width() > first {
+        context.remove_div(context.divs.len() - 1);
+    }
+    solve(Node::new(basic, first, function, context)?, function.is_some(), budget)
+}
+
+/// The value of a function of all columns that the parameters give, in pieces: right where there are
+/// values of the unknowns, and anything elsewhere. A piece may have more points than those.
+///
+/// What is `given` says the same of the parameters, in its own unknowns. Nothing is split where it has
+/// no point.
+pub(crate) fn only(
+    basic: &Basic,
+    first: usize,
+    function: &[Int],
+    given: &Basic,
+    budget: &Budget,
+) -> Res<Vec<Piece>> {
+    let mut context = basic.clone();
+    context.eqs.clear();
+    context.ineqs.clear();
+    while context.width() > first {
+        context.remove_div(context.divs.len() - 1);
+    }
+    context.conjoin(given);
+    let hidden = first..context.width();
+    let mut out = solve(Node::new(basic, first, Some(function), context)?, true, budget)?;
+    for piece in &mut out {
+        let p = &mut piece.domain;
+        let apart = |row: &[Int]| row[hidden.clone()].iter().all(|v| *v == 0);
+        p.eqs.retain(apart);
+        p.ineqs.retain(apart);
+        for column in hidden.clone().rev() {
+            p.remove_div(column - 1 - p.dims);
+            if let Some(value) = &mut piece.value {
+                value.row.remove(column);
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn solve(first: Node, has_function: bool, budget: &Budget) -> Res<Vec<Piece>> {
     let mut done = Vec::new();
-    let mut open = vec![Node::new(basic, first, function)?];
+    let mut open = vec![first];
     while let Some(mut node) = open.pop() {
         match node.settle(budget)? {
             Step::Empty => {}
             Step::Done => {
-                let value = function.and_then(|_| node.least());
+                let value = node.least().filter(|_| has_function);
                 done.push(Piece { domain: node.context, value });
             }
             Step::Split(row) => {
@@ -123,13 +169,8 @@ enum Step {
 }
 
 impl Node {
-    fn new(basic: &Basic, first: usize, function: Option<&[Int]>) -> Res<Node> {
-        let mut context = basic.clone();
-        while context.width() > first {
-            context.remove_div(context.divs.len() - 1);
-        }
-        context.eqs.clear();
-        context.ineqs.clear();
+    /// The unknowns are the columns from `first` on; the context begins with those before.
+    fn new(basic: &Basic, first: usize, function: Option<&[Int]>, context: Basic) -> Res<Node> {
         let extra = usize::from(function.is_some());
         let unknowns = basic.width() - first + extra;
         let mut rows: Vec<Row> = Vec::new();
@@ -140,27 +181,20 @@ impl Node {
                 columns[0] = with;
             }
             let large = columns.iter().try_fold(0, |sum, c| add(sum, neg(*c)?))?;
-            let known = row[..first].to_vec();
+            let mut known = row[..first].to_vec();
+            known.resize(context.width(), 0);
             rows.push(Row { name: Name::Constraint, den: 1, known, large, columns, sign: None });
             Ok(())
         };
         let alone = |row: &[Int]| row[first..].iter().all(|v| *v == 0);
-        for row in basic.eqs.rows() {
-            if alone(row) {
-                context.eqs.push(&row[..first]);
-                continue;
-            }
+        for row in basic.eqs.rows().filter(|r| !alone(r)) {
             let mut row = row.to_vec();
             demand(&row, 0)?;
             negate(&mut row)?;
             demand(&row, 0)?;
         }
-        for row in basic.ineqs.rows() {
-            if alone(row) {
-                context.ineqs.push(&row[..first]);
-            } else {
-                demand(row, 0)?;
-            }
+        for row in basic.ineqs.rows().filter(|r| !alone(r)) {
+            demand(row, 0)?;
         }
         if let Some(f) = function {
             // The first unknown is not less than the function.
