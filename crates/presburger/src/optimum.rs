@@ -14,6 +14,9 @@ use crate::relation::{Dim, Relation, Set, Space, hidden};
 
 type Piece = (Set, Aff);
 
+/// Pieces, before any are joined, up to which a relation is written as a function.
+const MOST_PIECES: usize = 24;
+
 impl Relation {
     /// The least or greatest value of dimension `at` of a set for each value of the parameters, where
     /// there is a point.
@@ -168,7 +171,7 @@ fn value(
     let mut given = whole.clone();
     given.hide_dims(dims, whole.dims - dims)?;
     let mut out = Vec::new();
-    for piece in parametric::only(&p, first, &x, &given, budget)? {
+    for piece in parametric::only(&p, first, &x, &given, MOST_PIECES, budget)? {
         let value = piece.value.ok_or(Stop::NoForm)?;
         let aff = Aff::of_parts(frame(&piece.domain), value.row, value.den);
         out.push((domain(&piece.domain, space)?, aff));

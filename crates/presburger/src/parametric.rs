@@ -10,7 +10,7 @@
 
 use crate::basic::{Basic, complement};
 use crate::matrix::{content, negate, value};
-use crate::num::{Budget, Int, Res, add, add_mul, floor_mod, gcd, mul, neg};
+use crate::num::{Budget, Int, Res, Stop, add, add_mul, floor_mod, gcd, mul, neg};
 
 /// An affine function of the constant and the parameters over a denominator: an integer wherever it
 /// is asked.
@@ -42,19 +42,20 @@ pub(crate) fn least(
     while context.width() > first {
         context.remove_div(context.divs.len() - 1);
     }
-    solve(Node::new(basic, first, function, context)?, function.is_some(), budget)
+    solve(Node::new(basic, first, function, context)?, function.is_some(), usize::MAX, budget)
 }
 
 /// The value of a function of all columns that the parameters give, in pieces: right where there are
 /// values of the unknowns, and anything elsewhere. A piece may have more points than those.
 ///
 /// What is `given` says the same of the parameters, in its own unknowns. Nothing is split where it has
-/// no point.
+/// no point. Where there are more than `most` pieces, that is [`Stop::NoForm`].
 pub(crate) fn only(
     basic: &Basic,
     first: usize,
     function: &[Int],
     given: &Basic,
+    most: usize,
     budget: &Budget,
 ) -> Res<Vec<Piece>> {
     let mut context = basic.clone();
@@ -65,7 +66,8 @@ pub(crate) fn only(
     }
     context.conjoin(given);
     let hidden = first..context.width();
-    let mut out = solve(Node::new(basic, first, Some(function), context)?, true, budget)?;
+    let first = Node::new(basic, first, Some(function), context)?;
+    let mut out = solve(first, true, most, budget)?;
     for piece in &mut out {
         let p = &mut piece.domain;
         let apart = |row: &[Int]| row[hidden.clone()].iter().all(|v| *v == 0);
@@ -81,7 +83,7 @@ pub(crate) fn only(
     Ok(out)
 }
 
-fn solve(first: Node, has_function: bool, budget: &Budget) -> Res<Vec<Piece>> {
+fn solve(first: Node, has_function: bool, most: usize, budget: &Budget) -> Res<Vec<Piece>> {
     let mut done = Vec::new();
     let mut open = vec![first];
     while let Some(mut node) = open.pop() {
@@ -90,6 +92,9 @@ fn solve(first: Node, has_function: bool, budget: &Budget) -> Res<Vec<Piece>> {
             Step::Done => {
                 let value = node.least().filter(|_| has_function);
                 done.push(Piece { domain: node.context, value });
+                if done.len() > most {
+                    return Err(Stop::NoForm);
+                }
             }
             Step::Split(row) => {
                 let part = node.rows[row].known.clone();

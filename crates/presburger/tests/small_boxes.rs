@@ -49,3 +49,8 @@ fn extremes() {
 fn functions_by_pieces() {
     check(Kind::Functions);
 }
+
+#[test]
+fn inverses() {
+    check(Kind::Inverses);
+}

@@ -185,12 +185,13 @@ pub enum Kind {
     Simplifications,
     Extremes,
     Functions,
+    Inverses,
 }
 
 impl Kind {
     /// Every kind.
     #[allow(dead_code, reason = "the example asks all, a test one")]
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Points,
         Kind::Emptiness,
         Kind::Pairs,
@@ -198,6 +199,7 @@ impl Kind {
         Kind::Simplifications,
         Kind::Extremes,
         Kind::Functions,
+        Kind::Inverses,
     ];
 
     /// Asks questions about so many random sets; the smallest one with a wrong answer, or without one.
@@ -225,6 +227,13 @@ impl Kind {
             Kind::Functions => {
                 let all = (given(), term(), term(), 2..5i128);
                 said(runner.run(&all, |(a, s, t, k)| functions(&a, &s, &t, k, asker)))
+            }
+            Kind::Inverses => {
+                let digits = proptest::collection::vec((term(), -4..5i128, term()), 3..5);
+                let part = proptest::collection::vec(constraint(), 1..4);
+                said(runner.run(&(part, digits), |(part, digits)| {
+                    inverses(&Given(vec![part]), &digits, asker)
+                }))
             }
         }
     }
@@ -396,6 +405,41 @@ fn functions(a: &Given, s: &Term, t: &Term, k: Int, asker: &Asker) -> TestCaseRe
         let found = asker.ask("part", |b| h.intersect_domain(&set, b))?;
         let found = found.extreme_value(false, &Budget::new(OPERATIONS));
         prop_assert_eq!(found.ok(), least.map(|v| (v, 1)));
+    }
+    Ok(())
+}
+
+/// The inverse of a map whose outputs are sums of terms.
+fn inverses(a: &Given, digits: &[(Term, Int, Term)], asker: &Asker) -> TestCaseResult {
+    let texts: Vec<String> =
+        digits.iter().map(|(s, k, t)| format!("{} + {k}*{}", s.text(), t.text())).collect();
+    let text = format!("{{ [i0, i1, i2] -> [{}] }}", texts.join(", ").replace("+ -", "- "));
+    let map = Relation::parse(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    let map = asker.ask("domain", |b| map.intersect_domain(&a.set(), b))?;
+    let at = |p: &[Int]| digits.iter().map(|(s, k, t)| s.at(p) + k * t.at(p)).collect::<Vec<_>>();
+    let points = a.points();
+    let images: std::collections::BTreeSet<Vec<Int>> = points.iter().map(|p| at(p)).collect();
+    let injective = images.len() == points.len();
+    prop_assert_eq!(asker.ask("injective", |b| map.is_injective(b))?, injective, "{}", map);
+    if !injective {
+        return Ok(());
+    }
+    for k in 0..DIMS {
+        let f = match map.reverse().function(k, &Budget::new(OPERATIONS)) {
+            Err(presburger::Stop::NoForm) => continue,
+            f => asker.ask("inverse", |_| f)?,
+        };
+        for p in &points {
+            let image = at(p);
+            let mut found = 0;
+            for (s, aff) in f.pieces() {
+                if asker.holds(s, &image)? {
+                    prop_assert_eq!(aff.at(&image).expect("small"), Some(p[k]), "{:?} of {}", p, f);
+                    found += 1;
+                }
+            }
+            prop_assert_eq!(found, 1, "{:?} of {}", p, f);
+        }
     }
     Ok(())
 }
