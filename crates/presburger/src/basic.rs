@@ -9,7 +9,7 @@
 //! front (zero: none is known), and then the same columns.
 
 use crate::branch::tighten;
-use crate::matrix::{Matrix, content, negate, substitute};
+use crate::matrix::{Matrix, content, negate, substitute, value};
 use crate::num::{Budget, Int, Res, add, floor_div, floor_mod, gcd, mul, neg};
 use crate::system::System;
 
@@ -197,6 +197,17 @@ impl Basic {
         }
         budget.charge(1 + (self.eqs.len() + self.ineqs.len()) * self.width() / 16)?;
         self.system()?.point(budget)
+    }
+
+    /// Values of dimensions with those of the divisions, all explicit.
+    pub fn completed(&self, dims: &[Int]) -> Res<Vec<Int>> {
+        let mut point = dims.to_vec();
+        for def in self.divs.rows() {
+            // What comes later is no part of a definition.
+            let value = value(&def[1..2 + point.len()], &point)?;
+            point.push(floor_div(value, def[0]));
+        }
+        Ok(point)
     }
 
     pub fn is_empty(&self, budget: &Budget) -> Res<bool> {

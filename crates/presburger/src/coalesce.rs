@@ -6,7 +6,7 @@
 //! (Verdoolaege 2015, "Integer set coalescing", calls them cases 1 to 4).
 
 use crate::basic::{Basic, complement};
-use crate::matrix::negate;
+use crate::matrix::{negate, value};
 use crate::num::{Budget, Int, Res};
 use crate::relation::Relation;
 
@@ -20,11 +20,19 @@ impl Relation {
     }
 }
 
+/// A conjunction, and values of its dimensions at some points of it, which show at once what does not
+/// hold everywhere.
+struct Part {
+    basic: Basic,
+    points: Vec<Vec<Int>>,
+}
+
 pub(crate) fn coalesce(parts: &[Basic], budget: &Budget) -> Res<Vec<Basic>> {
-    let mut all: Vec<Basic> = Vec::with_capacity(parts.len());
+    let mut all: Vec<Part> = Vec::with_capacity(parts.len());
     for p in parts {
-        if !p.is_empty(budget)? {
-            all.push(p.clone());
+        if let Some(mut point) = p.point(budget)? {
+            point.truncate(p.dims);
+            all.push(Part { basic: p.clone(), points: vec![point] });
         }
     }
     let mut at = 0;
@@ -33,20 +41,26 @@ pub(crate) fn coalesce(parts: &[Basic], budget: &Budget) -> Res<Vec<Basic>> {
             if other == at {
                 continue;
             }
-            if let Some(both) = fused(&all[at], &all[other], budget)? {
-                all[at.min(other)] = both;
-                all.remove(at.max(other));
+            let (first, second) = (at.min(other), at.max(other));
+            let (head, tail) = all.split_at_mut(second);
+            let (one, two) = (&mut head[first], &mut tail[0]);
+            let (one, two) = if at < other { (one, two) } else { (two, one) };
+            if let Some(both) = fused(one, two, budget)? {
+                let gone = all.remove(second);
+                all[first].basic = both;
+                all[first].points.extend(gone.points);
                 at = 0;
                 continue 'parts;
             }
         }
         at += 1;
     }
-    Ok(all)
+    Ok(all.into_iter().map(|p| p.basic).collect())
 }
 
 /// The conjunction with the points of both, if there is one that is found.
-fn fused(a: &Basic, b: &Basic, budget: &Budget) -> Res<Option<Basic>> {
+fn fused(one: &mut Part, two: &mut Part, budget: &Budget) -> Res<Option<Basic>> {
+    let (a, b) = (&one.basic, &two.basic);
     if a == b {
         return Ok(Some(a.clone()));
     }
@@ -62,30 +76,14 @@ fn fused(a: &Basic, b: &Basic, budget: &Budget) -> Res<Option<Basic>> {
     let b_rows = rows(b, &frame, &theirs)?;
     a_rows.iter().for_each(|r| first.ineqs.push(r));
     b_rows.iter().for_each(|r| second.ineqs.push(r));
-    let (mut common, mut cut) = (frame.clone(), Vec::new());
-    for r in &a_rows {
-        if b_rows.contains(r) || second.implies(r, budget)? {
-            common.ineqs.push(r);
-        } else {
-            cut.push(r);
-        }
-    }
+    let mut common = frame.clone();
+    let cut = cuts(&a_rows, &b_rows, &second, &mut two.points, &mut common, budget)?;
     if cut.is_empty() {
-        return Ok(Some(a.clone()));
+        return Ok(Some(one.basic.clone()));
     }
-    let mut cut_too = Vec::new();
-    for r in &b_rows {
-        if a_rows.contains(r) {
-            continue;
-        }
-        if first.implies(r, budget)? {
-            common.ineqs.push(r);
-        } else {
-            cut_too.push(r);
-        }
-    }
+    let cut_too = cuts(&b_rows, &a_rows, &first, &mut one.points, &mut common, budget)?;
     if cut_too.is_empty() {
-        return Ok(Some(b.clone()));
+        return Ok(Some(two.basic.clone()));
     }
     if cut.len() * cut_too.len() > MAX_PAIRS {
         return Ok(None);
@@ -102,6 +100,43 @@ fn fused(a: &Basic, b: &Basic, budget: &Budget) -> Res<Option<Basic>> {
     }
     common.normalize()?;
     Ok(Some(common))
+}
+
+/// The rows of one conjunction that do not hold everywhere on another one. Those that do are common.
+fn cuts<'r>(
+    rows: &'r [Vec<Int>],
+    others: &[Vec<Int>],
+    other: &Basic,
+    points: &mut Vec<Vec<Int>>,
+    common: &mut Basic,
+    budget: &Budget,
+) -> Res<Vec<&'r Vec<Int>>> {
+    let mut full = points.iter().map(|p| other.completed(p)).collect::<Res<Vec<_>>>()?;
+    let mut cut = Vec::new();
+    for r in rows {
+        if others.contains(r) {
+            if !common.ineqs.rows().any(|c| c == r.as_slice()) {
+                common.ineqs.push(r);
+            }
+            continue;
+        }
+        let mut violated = false;
+        for p in &full {
+            violated = violated || value(r, p)? < 0;
+        }
+        if !violated {
+            let mut off = other.clone();
+            off.ineqs.push(&complement(r)?);
+            let Some(point) = off.point(budget)? else {
+                common.ineqs.push(r);
+                continue;
+            };
+            points.push(point[..other.dims].to_vec());
+            full.push(point);
+        }
+        cut.push(r);
+    }
+    Ok(cut)
 }
 
 /// All constraints as inequalities in the columns of a frame.

@@ -5,18 +5,16 @@
 //!   that something is divisible.
 //! * Where all its lower (or all its upper) bounds have coefficient 1, combining each lower with each
 //!   upper bound is exact (Fourier and Motzkin).
-//! * Where no other such unknown is near, it may be taken to be the largest of its lower bounds, and
-//!   is a different explicit division in each of a few pieces: `exists e` is a union over the bounds
-//!   `a e >= l` of the same constraints with `e = ceil(l / a)`.
-//! * Else Pugh's Omega test: the dark shadow, and for each lower bound the few planes
-//!   `a e = l + k` that it leaves out, which are equalities again.
+//! * Else the least values of all that is left are functions of the rest, piece by piece: a parametric
+//!   integer program (`parametric`).
 //!
 //! [`lazily`] does what is cheap and keeps the rest as it is: emptiness and intersections need no
 //! more. [`explicit`] goes to the end, as negation and printing need.
 
 use crate::basic::Basic;
 use crate::matrix::{Matrix, combine, substitute};
-use crate::num::{Budget, Int, Res, add, add_mul, floor_div, mul, neg, round_div};
+use crate::num::{Budget, Int, Res, neg, round_div};
+use crate::parametric;
 use crate::tableau::{Tableau, exact};
 
 /// Most rows that a cheap elimination may add.
@@ -33,7 +31,7 @@ pub(crate) fn lazily(mut basic: Basic, budget: &Budget) -> Res<Basic> {
         relax(&mut next)?;
         if !by_equality(&mut next, budget)?
             && !by_strip(&mut next, budget)?
-            && !by_shadow(&mut next, Some(FEW_ROWS), budget)?
+            && !by_shadow(&mut next, budget)?
         {
             return Ok(basic);
         }
@@ -58,7 +56,7 @@ pub(crate) fn explicit(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
         relax(&mut basic)?;
         if by_equality(&mut basic, budget)?
             || by_strip(&mut basic, budget)?
-            || by_shadow(&mut basic, Some(FEW_ROWS), budget)?
+            || by_shadow(&mut basic, budget)?
         {
             open.push(basic);
             continue;
@@ -67,13 +65,11 @@ pub(crate) fn explicit(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
         if basic.void {
             continue;
         }
-        if by_shadow(&mut basic, None, budget)? {
-            open.push(basic);
-            continue;
-        }
-        match by_bounds(&basic, budget)? {
-            Some(pieces) => open.extend(pieces),
-            None => open.extend(by_omega(&basic, budget)?),
+        let first = unknowns(&basic).start;
+        for piece in parametric::least(&basic, first, None, budget)? {
+            let mut piece = piece.domain;
+            piece.normalize()?;
+            done.push(piece);
         }
     }
     Ok(done)
@@ -186,8 +182,9 @@ fn bounds(rows: &Matrix, col: usize) -> (Vec<usize>, Vec<usize>) {
     (with(1).collect(), with(-1).collect())
 }
 
-/// Eliminates an unknown exactly by combining its bounds, if that adds few rows; whether it did.
-fn by_shadow(basic: &mut Basic, most: Option<isize>, budget: &Budget) -> Res<bool> {
+/// Eliminates an unknown exactly by combining its lower and upper bounds, if that adds few rows;
+/// whether it did.
+fn by_shadow(basic: &mut Basic, budget: &Budget) -> Res<bool> {
     let mut best: Option<(isize, usize)> = None;
     for col in unknowns(basic) {
         if basic.eqs.rows().any(|r| r[col] != 0) {
@@ -200,18 +197,11 @@ fn by_shadow(basic: &mut Basic, most: Option<isize>, budget: &Budget) -> Res<boo
         }
         let (l, h) = (low.len() as isize, high.len() as isize);
         let growth = l * h - l - h;
-        if most.is_none_or(|most| growth <= most) && best.is_none_or(|(g, _)| growth < g) {
+        if growth <= FEW_ROWS && best.is_none_or(|(g, _)| growth < g) {
             best = Some((growth, col));
         }
     }
     let Some((_, col)) = best else { return Ok(false) };
-    shadow(basic, col, false, budget)?;
-    Ok(true)
-}
-
-/// Combines the lower and upper bounds of an unknown, which goes. In the dark shadow there is an
-/// integer between each two.
-fn shadow(basic: &mut Basic, col: usize, dark: bool, budget: &Budget) -> Res<()> {
     let (low, high) = bounds(&basic.ineqs, col);
     budget.charge(1 + low.len() * high.len() / 4)?;
     let mut rows = Matrix::new(basic.width());
@@ -222,15 +212,12 @@ fn shadow(basic: &mut Basic, col: usize, dark: bool, budget: &Budget) -> Res<()>
             let (a, b) = (l[col], neg(h[col])?);
             let mut row = l.to_vec();
             combine(&mut row, b, h, a)?;
-            if dark {
-                row[0] = add(row[0], neg(mul(a - 1, b - 1)?)?)?;
-            }
             rows.push(&row);
         }
     }
     basic.ineqs = rows;
     basic.remove_div(col - 1 - basic.dims);
-    Ok(())
+    Ok(true)
 }
 
 /// Drops inequalities that follow from the others over the rationals; whether one did.
@@ -284,81 +271,4 @@ fn needed<N: crate::tableau::Num>(basic: &Basic, budget: &Budget) -> Res<Option<
         kept[at] = !t.drop_redundant(ids[at])?;
     }
     Ok(Some(kept))
-}
-
-/// The pieces in which an unknown is one of its lower (or upper) bounds; `None` where each unknown
-/// is bound to others.
-fn by_bounds(basic: &Basic, budget: &Budget) -> Res<Option<Vec<Basic>>> {
-    let unknowns = unknowns(basic);
-    let mut best: Option<(usize, usize, bool)> = None;
-    for col in unknowns.clone() {
-        let alone =
-            |row: &[Int]| row[col] == 0 || unknowns.clone().all(|k| k == col || row[k] == 0);
-        if !basic.eqs.rows().chain(basic.ineqs.rows()).all(alone) {
-            continue;
-        }
-        let (low, high) = bounds(&basic.ineqs, col);
-        for (rows, is_low) in [(low, true), (high, false)] {
-            if best.is_none_or(|(n, ..)| rows.len() < n) {
-                best = Some((rows.len(), col, is_low));
-            }
-        }
-    }
-    let Some((_, col, is_low)) = best else { return Ok(None) };
-    let (low, high) = bounds(&basic.ineqs, col);
-    let mut pieces = Vec::new();
-    for at in if is_low { low } else { high } {
-        budget.charge(1)?;
-        let mut piece = basic.clone();
-        fix_at(&mut piece, col, at, unknowns.start)?;
-        pieces.push(piece);
-    }
-    Ok(Some(pieces))
-}
-
-/// Makes an unknown the least (or greatest) integer that inequality `at` allows. Its place is then
-/// `front`, the first of the unknowns.
-pub(crate) fn fix_at(basic: &mut Basic, col: usize, at: usize, front: usize) -> Res<()> {
-    let mut num = basic.ineqs.row(at).to_vec();
-    let c = std::mem::take(&mut num[col]);
-    if c > 0 {
-        // c e >= -num: e = floor((-num + c - 1) / c)
-        crate::matrix::negate(&mut num)?;
-        num[0] = add(num[0], c - 1)?;
-    }
-    let div = col - 1 - basic.dims;
-    basic.set_def(div, c.abs(), &num);
-    let mut order: Vec<usize> = (0..basic.divs.len()).filter(|d| *d != div).collect();
-    order.insert(front - 1 - basic.dims, div);
-    basic.reorder_divs(&order);
-    Ok(())
-}
-
-/// The dark shadow of the unknown with the fewest bounds, and what it leaves out.
-fn by_omega(basic: &Basic, budget: &Budget) -> Res<Vec<Basic>> {
-    let size = |col: &usize| {
-        let (low, high) = bounds(&basic.ineqs, *col);
-        low.len() * high.len()
-    };
-    let Some(col) = unknowns(basic).min_by_key(size) else { return Ok(Vec::new()) };
-    let (low, high) = bounds(&basic.ineqs, col);
-    let most = high.iter().map(|r| -basic.ineqs.row(*r)[col]).max().unwrap_or(1);
-    let mut pieces = Vec::new();
-    for at in low {
-        let row = basic.ineqs.row(at);
-        let a = row[col];
-        let last = floor_div(add_mul(neg(add(a, most)?)?, a, most)?, most);
-        for k in 0..=last {
-            budget.charge(2)?;
-            let mut plane = basic.clone();
-            let mut eq = row.to_vec();
-            eq[0] = add(eq[0], -k)?;
-            plane.eqs.push(&eq);
-            pieces.push(plane);
-        }
-    }
-    let mut dark = basic.clone();
-    shadow(&mut dark, col, true, budget)?;
-    pieces.push(dark);
-    Ok(pieces)
 }

@@ -28,15 +28,12 @@
 //!   complete for unbounded and for thin sets.
 //! * Projection keeps what is not cheap to eliminate as an integer that *exists*; it is eliminated
 //!   for good (`eliminate`) where a set has to be negated.
+//! * Least elements as functions of parameters, inverses and the elimination of what is not cheap to
+//!   eliminate are parametric integer programs (`parametric`).
 //! * Numbers have 128 bits and take the time of 64 where that is enough; the tableau goes on in big
 //!   integers. A coefficient of a *result* beyond 128 bits is [`Stop::TooLarge`].
 //! * Every operation is charged to a [`Budget`], so that the same question ends at the same place on
 //!   every machine.
-//!
-//! The general questions (parametric least elements) are answered by elimination rather than by
-//! parametric integer programming: the greatest value is one of the upper bounds, and where that
-//! does not show it is the point without a greater one, read back as a function. One elimination
-//! then serves all questions, and most sets of index arithmetic have few bounds.
 
 mod aff;
 mod basic;
@@ -50,6 +47,7 @@ mod lattice;
 mod matrix;
 mod num;
 mod optimum;
+mod parametric;
 mod parse;
 mod relation;
 mod subtract;

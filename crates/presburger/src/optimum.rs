@@ -1,19 +1,21 @@
-//! The least and greatest values of a dimension, as functions of the parameters.
+//! The least and greatest values of a dimension, as functions of the parameters, and relations that
+//! are functions, as such.
 //!
-//! What else there is, is eliminated. In a conjunction whose other divisions do not depend on the
-//! dimension, the greatest value is one of its upper bounds, rounded down: a piece for each bound, where
-//! the point that it gives is in the set. Where divisions do depend on it, equalities (`x = 3 e + 1`)
-//! are solved first; and what remains hard is described by what it is, a point without a better one,
-//! and read back as a function.
+//! Equalities (`x = 3 e + 1`) are solved first; what remains is a parametric integer program
+//! (`parametric`) in the dimension and in all that merely exists.
 
 use crate::aff::{Aff, PwAff};
 use crate::basic::{Basic, complement};
-use crate::eliminate::{explicit, fix_at, relax, remove_redundant};
+use crate::eliminate::relax;
 use crate::matrix::{negate, substitute};
-use crate::num::{Budget, Int, Res, Stop, add, gcd, mul, neg};
-use crate::relation::{Dim, Relation, Set, Space};
+use crate::num::{Budget, Int, Res, Stop, add, neg};
+use crate::parametric;
+use crate::relation::{Dim, Relation, Set, Space, hidden};
 
 type Piece = (Set, Aff);
+
+/// Pieces, before any are joined, up to which a relation is written as a function.
+const MOST_PIECES: usize = 24;
 
 impl Relation {
     /// The least or greatest value of dimension `at` of a set for each value of the parameters, where
@@ -34,64 +36,49 @@ impl Relation {
         let space = self.space.with(0, 0);
         let mut all: Vec<Piece> = Vec::new();
         for part in alone.parts.iter() {
-            for mut p in explicit(part, budget)? {
-                if p.is_empty(budget)? {
-                    continue;
-                }
-                if !greatest {
-                    mirror(&mut p, 1 + params)?;
-                }
-                for pieces in groups(&p, params, &space, budget)? {
-                    for piece in apart(pieces, budget)? {
-                        merge(&mut all, piece, &space, budget)?;
-                    }
-                }
-            }
-        }
-        if !greatest {
-            for (_, a) in &mut all {
-                *a = a.scale(-1)?;
+            for piece in ends(part, params, &space, greatest, budget)? {
+                merge(&mut all, piece, &space, greatest, budget)?;
             }
         }
         PwAff::of_pieces(space, all).coalesce(budget)
     }
 
-    /// Output `at` of a relation as a function of the inputs.
+    /// Output `at` of a relation as a function of the inputs: right for each input that has an output.
+    /// For others it may have some value or none.
     ///
     /// # Errors
     /// [`Stop::NoForm`] where it is not found to be one.
     pub fn function(&self, at: usize, budget: &Budget) -> Res<PwAff> {
         let outs = self.space.dim(Dim::Out);
         let (params, ins) = (self.space.dim(Dim::Param), self.space.dim(Dim::In));
-        let graph = self.project_out(Dim::Out, at + 1, outs - at - 1, budget)?.project_out(
-            Dim::Out,
-            0,
-            at,
-            budget,
-        )?;
-        let space = self.space.with(0, ins);
+        let (space, first) = (self.space.with(0, ins), params + ins);
+        if !self.reverse().is_injective(budget)? {
+            return Err(Stop::NoForm);
+        }
         let mut all: Vec<Piece> = Vec::new();
-        for part in graph.parts.iter() {
-            for p in explicit(part, budget)? {
-                if p.is_empty(budget)? {
+        for whole in self.parts.iter() {
+            // The output alone.
+            let part = hidden(whole.clone(), first + at + 1, outs - at - 1, budget)?;
+            let part = hidden(part, first, at, budget)?;
+            match read(&part, first, &space, budget) {
+                Err(Stop::NoForm) => {}
+                piece => {
+                    all.push(piece?);
                     continue;
                 }
-                all.push(read(&p, params + ins, &space, budget)?);
+            }
+            let pieces = value(&part, whole, first, &space, budget)?;
+            if self.count() == 1 {
+                all.extend(pieces);
+                continue;
+            }
+            let image = Relation::new(space.clone(), vec![hidden(part, first, 1, budget)?]);
+            for (set, aff) in pieces {
+                all.push((set.intersect(&image, budget)?, aff));
             }
         }
         PwAff::of_pieces(space, apart(all, budget)?).coalesce(budget)
     }
-}
-
-/// The conjunction with the negative of a column.
-fn mirror(p: &mut Basic, col: usize) -> Res<()> {
-    for row in p.eqs.rows_mut().chain(p.ineqs.rows_mut()) {
-        row[col] = neg(row[col])?;
-    }
-    for def in p.divs.rows_mut() {
-        def[1 + col] = neg(def[1 + col])?;
-    }
-    Ok(())
 }
 
 /// Pieces without a common point.
@@ -112,8 +99,14 @@ fn apart(pieces: Vec<Piece>, budget: &Budget) -> Res<Vec<Piece>> {
     Ok(out)
 }
 
-/// Takes a piece into others: where both are, the greater value counts.
-fn merge(all: &mut Vec<Piece>, (mut set, aff): Piece, space: &Space, budget: &Budget) -> Res<()> {
+/// Takes a piece into others: where both are, the less (or greater) value counts.
+fn merge(
+    all: &mut Vec<Piece>,
+    (mut set, aff): Piece,
+    space: &Space,
+    greatest: bool,
+    budget: &Budget,
+) -> Res<()> {
     let mut out = Vec::new();
     for (s, a) in all.drain(..) {
         let both = s.intersect(&set, budget)?;
@@ -121,7 +114,8 @@ fn merge(all: &mut Vec<Piece>, (mut set, aff): Piece, space: &Space, budget: &Bu
             out.push((s, a));
             continue;
         }
-        let old = both.intersect(&a.add_scaled(&aff, -1)?.nonneg(space)?, budget)?;
+        let gain = if greatest { a.add_scaled(&aff, -1)? } else { aff.add_scaled(&a, -1)? };
+        let old = both.intersect(&gain.nonneg(space)?, budget)?;
         let kept = s.subtract(&set, budget)?.union(&old).coalesce(budget)?;
         if !kept.is_nothing() {
             out.push((kept, a));
@@ -145,132 +139,66 @@ fn depends(p: &Basic, col: usize) -> Vec<bool> {
     out
 }
 
-/// The greatest value of column `1 + params`, the only one behind the parameters, in a conjunction
-/// with explicit divisions.
-fn best_of(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Piece>> {
-    let mut p = p.clone();
-    remove_redundant(&mut p, budget)?;
-    // x becomes one of what exists; `x` is its value in the columns that are left.
-    for div in 0..p.divs.len() {
-        if depends(&p, 1 + params)[div] {
-            p.forget_div(div)?;
-        }
+/// The least or greatest values of the last dimension of a conjunction, which is behind `dims` others.
+fn ends(
+    part: &Basic,
+    dims: usize,
+    space: &Space,
+    greatest: bool,
+    budget: &Budget,
+) -> Res<Vec<Piece>> {
+    let Some((p, x, first)) = unknown(part, dims, greatest)? else { return Ok(Vec::new()) };
+    let mut out = Vec::new();
+    for piece in parametric::least(&p, first, Some(&x), budget)? {
+        let value = piece.value.ok_or(Stop::Unbounded)?;
+        let aff = Aff::of_parts(frame(&piece.domain), value.row, value.den);
+        let aff = if greatest { aff.scale(-1)? } else { aff };
+        out.push((domain(&piece.domain, space)?, aff));
     }
-    p.hide_dims(params, 1)?;
+    Ok(out)
+}
+
+/// The only value of the last dimension of a part, behind `dims` others; the pieces may have more points
+/// than there are values for. It is a dimension of the `whole` too.
+fn value(
+    part: &Basic,
+    whole: &Basic,
+    dims: usize,
+    space: &Space,
+    budget: &Budget,
+) -> Res<Vec<Piece>> {
+    let Some((p, x, first)) = unknown(part, dims, false)? else { return Ok(Vec::new()) };
+    let mut given = whole.clone();
+    given.hide_dims(dims, whole.dims - dims)?;
+    let mut out = Vec::new();
+    for piece in parametric::only(&p, first, &x, &given, MOST_PIECES, budget)? {
+        let value = piece.value.ok_or(Stop::NoForm)?;
+        let aff = Aff::of_parts(frame(&piece.domain), value.row, value.den);
+        out.push((domain(&piece.domain, space)?, aff));
+    }
+    Ok(out)
+}
+
+/// The last dimension, behind `dims` others, as one of what merely exists: the conjunction, the
+/// dimension or its negative as a row, and the first column of what merely exists. `None` where
+/// there is no point.
+fn unknown(part: &Basic, dims: usize, negative: bool) -> Res<Option<(Basic, Vec<Int>, usize)>> {
+    let mut p = part.clone();
+    p.hide_dims(dims, 1)?;
     relax(&mut p)?;
-    let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
-    let Some(first) = first else { return Err(Stop::NoForm) };
-    // The hidden dimension was the first of what exists.
+    // The dimension is the first of what merely exists.
+    let Some(first) = (0..p.divs.len()).find(|d| !p.is_explicit(*d)) else {
+        return Err(Stop::NoForm);
+    };
     let mut x = vec![0; p.width()];
-    x[p.div_col(first)] = 1;
+    x[p.div_col(first)] = if negative { -1 } else { 1 };
     solve(&mut p, &mut x)?;
-    let exists: Vec<usize> =
-        (0..p.divs.len()).filter(|d| !p.is_explicit(*d)).map(|d| p.div_col(d)).collect();
     if p.void {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    match exists[..] {
-        [] => return Ok(vec![piece(&p, x, space)?]),
-        [col] if p.eqs.rows().all(|r| r[col] == 0) => {
-            let sign = x[col].signum();
-            if sign == 0 {
-                return Ok(vec![piece(&p, x, space)?]);
-            }
-            let ends: Vec<usize> =
-                (0..p.ineqs.len()).filter(|r| p.ineqs.row(*r)[col].signum() == -sign).collect();
-            if ends.is_empty() {
-                return Err(Stop::Unbounded);
-            }
-            let mut out = Vec::new();
-            for at in ends {
-                let mut q = p.clone();
-                fix_at(&mut q, col, at, col)?;
-                let set = domain(&q, space)?;
-                if !set.is_empty(budget)? {
-                    out.push((set, Aff::of_parts(frame(&q), x.clone(), 1)));
-                }
-            }
-            return Ok(out);
-        }
-        _ => {}
-    }
-    Err(Stop::NoForm)
-}
-
-/// The pieces of the greatest value, in groups: the greatest of all groups counts.
-fn groups(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Vec<Piece>>> {
-    match best_of(p, params, space, budget) {
-        Err(Stop::NoForm) => {}
-        pieces => return Ok(vec![pieces?]),
-    }
-    match by_description(p, params, space, budget) {
-        Err(Stop::NoForm) => by_residues(p, params, space, budget),
-        pieces => Ok(vec![pieces?]),
-    }
-}
-
-/// Most residues that are told apart.
-const MAX_RESIDUES: Int = 128;
-
-/// The same for each residue of the dimension by itself, for which its divisions are affine in it:
-/// `floor((f + c x) / d)` with `x = m t + r`, where `d` divides `c m`, is
-/// `c m / d * t + floor((f + c r) / d)`.
-fn by_residues(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Vec<Piece>>> {
-    let col = 1 + params;
-    let mut out = Vec::new();
-    // The dimension is `scale * x + offset`.
-    let mut open: Vec<(Basic, Int, Int)> = vec![(p.clone(), 1, 0)];
-    while let Some((p, scale, offset)) = open.pop() {
-        budget.charge(4)?;
-        if p.is_empty(budget)? {
-            continue;
-        }
-        let Some(div) = depends(&p, col).iter().position(|d| *d) else {
-            let mut pieces = best_of(&p, params, space, budget)?;
-            for (_, a) in &mut pieces {
-                let mut row = vec![0; 1 + params];
-                row[0] = 1;
-                *a = a.scale(scale)?.add_scaled(&Aff::new(row), offset)?;
-            }
-            out.push(pieces);
-            continue;
-        };
-        let def = p.divs.row(div);
-        let period = def[0] / gcd(def[0], def[1 + col]);
-        if mul(scale, period)? > MAX_RESIDUES {
-            return Err(Stop::NoForm);
-        }
-        for r in 0..period {
-            let mut q = p.clone();
-            let mut expr = vec![0; q.width()];
-            (expr[0], expr[col]) = (r, period);
-            for row in q.eqs.rows_mut().chain(q.ineqs.rows_mut()) {
-                substitute(row, col, &expr)?;
-            }
-            for def in q.divs.rows_mut() {
-                substitute(&mut def[1..], col, &expr)?;
-            }
-            q.normalize()?;
-            open.push((q, mul(scale, period)?, add(offset, mul(scale, r)?)?));
-        }
-    }
-    Ok(out)
-}
-
-/// The same by what it is: a point without a greater one.
-fn by_description(p: &Basic, params: usize, space: &Space, budget: &Budget) -> Res<Vec<Piece>> {
-    let set = Relation::new(space.with(0, 1), vec![p.clone()]);
-    if !set.is_bounded_above(budget)? {
-        return Err(Stop::Unbounded);
-    }
-    let best = set.only_extreme(params, true, budget)?.coalesce(budget)?;
-    let mut out = Vec::new();
-    for part in best.parts.iter() {
-        for part in explicit(part, budget)? {
-            out.push(read(&part, params, space, budget)?);
-        }
-    }
-    Ok(out)
+    let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
+    let first = first.map_or(p.width(), |d| p.div_col(d));
+    Ok(Some((p, x, first)))
 }
 
 /// Solves equalities for what exists, and tells what becomes of `x`.
@@ -341,12 +269,11 @@ fn domain(p: &Basic, space: &Space) -> Res<Set> {
     Ok(Relation::new(space.clone(), vec![p]))
 }
 
-fn piece(p: &Basic, x: Vec<Int>, space: &Space) -> Res<Piece> {
-    Ok((domain(p, space)?, Aff::of_parts(frame(p), x, 1)))
-}
-
 /// The last dimension of a conjunction as a function of the others.
 fn read(p: &Basic, dims: usize, space: &Space, budget: &Budget) -> Res<Piece> {
+    if !p.all_explicit() {
+        return Err(Stop::NoForm);
+    }
     let col = 1 + dims;
     let varies = depends(p, col);
     let free = |row: &[Int]| (0..varies.len()).all(|d| !varies[d] || row[p.div_col(d)] == 0);
@@ -380,7 +307,7 @@ fn read(p: &Basic, dims: usize, space: &Space, budget: &Budget) -> Res<Piece> {
             continue;
         }
         // The candidate in the columns without x.
-        let set = crate::relation::hidden(p.clone(), dims, 1, budget)?;
+        let set = hidden(p.clone(), dims, 1, budget)?;
         let set = Relation::new(space.clone(), vec![set]);
         let aff = candidate.without_dim(dims)?;
         return Ok((set, aff));

@@ -625,11 +625,6 @@ impl Relation {
         Ok(rest)
     }
 
-    /// Whether the dimensions have a greatest value for each value of the parameters.
-    pub(crate) fn is_bounded_above(&self, budget: &Budget) -> Res<bool> {
-        self.is_bounded_that_way(true, budget)
-    }
-
     /// Whether each dimension has an end on one side for each value of the parameters.
     fn is_bounded_that_way(&self, greatest: bool, budget: &Budget) -> Res<bool> {
         let params = self.space.params.len();

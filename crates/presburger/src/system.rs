@@ -7,8 +7,9 @@
 //!    what is left are inequalities over free integers;
 //! 2. bounds of single unknowns are propagated;
 //! 3. unknowns are fixed at their ends one after the other, with propagation in between;
-//! 4. the simplex finds a rational point or none; a few branches look for an integer one;
-//! 5. what has a direction without end loses the constraints that grow along it; the others bound a
+//! 4. a few ranges are halved, the shortest first, with propagation in between;
+//! 5. the simplex finds a rational point or none; a few branches look for an integer one;
+//! 6. what has a direction without end loses the constraints that grow along it; the others bound a
 //!    lattice (`lattice`), in a reduced basis of which branching ends soon.
 
 use crate::branch::{Search, branches, tighten};
@@ -17,8 +18,10 @@ use crate::matrix::{Matrix, content, substitute, value};
 use crate::num::{Budget, Int, Res, Stop, add, add_mul, ceil_div, floor_div, mul, neg, round_div};
 use crate::tableau::{Num, Tableau, exact};
 
-/// Branches that are looked at before directions without end are dealt with.
+/// Branches of the simplex that are looked at before directions without end are dealt with.
 const FEW_BRANCHES: usize = 24;
+/// Halves of ranges that are looked at before the simplex.
+const MANY_HALVES: usize = 48;
 /// Rounds of propagation of bounds.
 const ROUNDS: usize = 8;
 
@@ -171,7 +174,7 @@ impl System {
                 return Ok(Some(point));
             }
         }
-        self.branch(budget)
+        self.branch(ends, budget)
     }
 
     /// Tries to fix one unknown after the other at an end of what it can be.
@@ -197,13 +200,49 @@ impl System {
         Ok(holds(&self.ineqs, &point).then_some(point))
     }
 
-    /// The simplex with branches, few at first.
-    fn branch(&self, budget: &Budget) -> Res<Option<Vec<Int>>> {
+    /// Few halves, few branches of the simplex, and then all that it takes.
+    fn branch(&self, ends: Ends, budget: &Budget) -> Res<Option<Vec<Int>>> {
+        match self.halve(ends, budget)? {
+            Search::Point(point) => return Ok(Some(point)),
+            Search::Empty => return Ok(None),
+            Search::Open => {}
+        }
         match exact!(|N| branches::<N>(&self.ineqs, Some(FEW_BRANCHES), budget))? {
             Search::Point(point) => Ok(Some(point)),
             Search::Empty => Ok(None),
             Search::Open => lattice::point(&self.ineqs, budget),
         }
+    }
+
+    /// Halves the range of one unknown after the other, the shortest first, with propagation in
+    /// between: what a few short ranges decide ends soon.
+    fn halve(&self, ends: Ends, budget: &Budget) -> Res<Search> {
+        let mut open = vec![ends];
+        for _ in 0..MANY_HALVES {
+            let Some(ends) = open.pop() else { return Ok(Search::Empty) };
+            let range = |v: &usize| Some(ends.high[*v]?.saturating_sub(ends.low[*v]?));
+            let loose = (0..self.vars).filter(|v| !self.gone[*v] && range(v) != Some(0));
+            let Some(v) = loose.min_by_key(|v| range(v).unwrap_or(Int::MAX)) else {
+                let point: Vec<Int> = ends.low.into_iter().map(|v| v.unwrap_or(0)).collect();
+                if holds(&self.ineqs, &point) {
+                    return Ok(Search::Point(point));
+                }
+                continue;
+            };
+            let (Some(low), Some(high)) = (ends.low[v], ends.high[v]) else {
+                return Ok(Search::Open);
+            };
+            let middle = low + (high - low) / 2;
+            for (low, high) in [(middle + 1, high), (low, middle)] {
+                budget.charge(1 + self.ineqs.len() / 4)?;
+                let mut part = ends.clone();
+                (part.low[v], part.high[v]) = (Some(low), Some(high));
+                if propagate(&self.ineqs, &mut part) {
+                    open.push(part);
+                }
+            }
+        }
+        Ok(if open.is_empty() { Search::Empty } else { Search::Open })
     }
 
     /// The least value of a function of the reduced unknowns, and a point with it.

@@ -112,12 +112,7 @@ impl Ctx {
         zero: &[Vec<i128>],
         not_negative: &[Vec<i128>],
     ) -> Known<BasicSet> {
-        let universe = pb::Relation::universe(&space.raw);
-        let zero = zero.iter().map(|row| pb::Aff::new(row.clone()).zero(&space.raw));
-        let positive = not_negative.iter().map(|row| pb::Aff::new(row.clone()).nonneg(&space.raw));
-        let budget = self.budget();
-        let all =
-            zero.chain(positive).try_fold(universe, |all, part| all.intersect(&part?, &budget));
+        let all = pb::Relation::of_constraints(&space.raw, zero, not_negative);
         BasicSet::made(self, self.known(all)?)
     }
 }
@@ -627,11 +622,6 @@ impl BasicSet {
         Ok(BasicSet { ctx: ctx.clone(), raw })
     }
 
-    pub fn intersect(self, other: BasicSet) -> Known<BasicSet> {
-        let raw = self.raw.intersect(&other.raw, &self.ctx.budget());
-        BasicSet::made(&self.ctx, self.ctx.known(raw)?)
-    }
-
     pub fn set(self) -> Known<Set> {
         Set::made(&self.ctx, self.raw)
     }
@@ -714,13 +704,7 @@ impl Map {
     pub fn function(self) -> Known<PwMultiAff> {
         let mut values = Vec::new();
         for at in 0..self.raw.dim(Dim::Out) {
-            let raw = match self.raw.function(at, &self.ctx.budget()) {
-                Ok(raw) => raw,
-                Err(Stop::NoForm) => {
-                    return Err(Reason::Engine("no function is seen".into()).into());
-                }
-                Err(stop) => return Err(self.ctx.why(stop)),
-            };
+            let raw = self.ctx.known(self.raw.function(at, &self.ctx.budget()))?;
             values.push(PwAff { ctx: self.ctx.clone(), raw });
         }
         Ok(PwMultiAff { values })

@@ -171,7 +171,7 @@ impl Accesses {
                 all.entries.push(Entry {
                     id: AccessId { statement, access },
                     vars: d.vars().cloned().collect(),
-                    relation: all.relation(d, place)?,
+                    relation: all.relation(d, place, d.set()?)?,
                     vague: vague.clone(),
                     is_write: t.is_write,
                     buffer,
@@ -219,7 +219,8 @@ impl Accesses {
         })
     }
 
-    /// When instances of some accesses happen: times that can be compared.
+    /// When instances of some accesses happen: times that can be compared, of any values of the
+    /// variables, since domains of several parts would be multiplied with those of the accesses.
     fn times(&self, accesses: &[usize]) -> Known<Vec<Map>> {
         let entries = || accesses.iter().filter_map(|k| self.entries.get(*k));
         let length = entries().map(|e| e.schedule.len()).max().unwrap_or(0);
@@ -231,7 +232,7 @@ impl Accesses {
             let mut times: Vec<Sum> = times.collect();
             times.resize(length, Sum::default());
             times.push(Sum::constant(i128::from(entry.is_write)));
-            self.relation(&entry.domain, &times)
+            self.relation(&entry.domain, &times, entry.domain.space.universe()?)
         };
         entries().map(time).collect()
     }
@@ -241,11 +242,11 @@ impl Accesses {
         self.engine.ctx.space(names, 0)?.empty_union()
     }
 
-    /// The relation from the points of a domain to sums, with the symbolic sizes as parameters in
-    /// their common order. What is not affine and varies is eliminated.
-    fn relation(&self, d: &Domain, sums: &[Sum]) -> Known<Map> {
+    /// The relation from some points of a domain's space to sums, with the symbolic sizes as parameters
+    /// in their common order. What is not affine and varies is eliminated.
+    fn relation(&self, d: &Domain, sums: &[Sum], points: Raw) -> Known<Map> {
         let n = d.space.len();
-        let mut map = d.space.graph(sums)?.on_domain(d.set()?)?;
+        let mut map = d.space.graph(sums)?.on_domain(points)?;
         // The symbolic sizes that this domain does not mention have any value.
         let mut place: Vec<Option<usize>> =
             self.symbolic.iter().map(|a| d.space.position(a)).collect();
