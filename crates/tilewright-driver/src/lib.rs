@@ -22,6 +22,7 @@ pub mod calibrated;
 mod checked;
 pub mod compare;
 pub mod compile;
+mod congruence;
 mod constants;
 mod derivations;
 mod file_state;

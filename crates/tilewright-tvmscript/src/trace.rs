@@ -34,7 +34,7 @@ use tilewright_ir::{Attr, BinOp, DType, Error, Result, Source, Span};
 
 use crate::args::elements;
 use crate::expr::ExprParser;
-pub use crate::lambda::LambdaText;
+pub use crate::lambda::{LambdaText, parse_lambda};
 use crate::lambda::lambda;
 use crate::syntax;
 
