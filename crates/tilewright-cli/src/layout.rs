@@ -239,8 +239,12 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
     let mut tables = Vec::new();
     if let Some(grid) = &grid {
         if spec.places.is_empty() {
-            let banks =
-                Banks { lanes: arguments.lanes, banks: arguments.banks, word: 4, element: arguments.element };
+            let banks = Banks {
+                lanes: arguments.lanes,
+                banks: arguments.banks,
+                word: 4,
+                element: arguments.element,
+            };
             accesses(spec, grid, banks, &mut fact);
         }
         tables.push(logical(spec, grid));
@@ -254,10 +258,13 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
 /// Vector accesses and bank conflicts along each axis.
 fn accesses(spec: &Spec, grid: &Grid, banks: Banks, fact: &mut impl FnMut(&str, String)) {
     for (axis, p) in spec.map.params.iter().enumerate() {
-        fact("vector", match vector(grid, axis) {
-            1 => format!("along {p}: single elements"),
-            n => format!("along {p}: {n} elements, aligned"),
-        });
+        fact(
+            "vector",
+            match vector(grid, axis) {
+                1 => format!("along {p}: single elements"),
+                n => format!("along {p}: {n} elements, aligned"),
+            },
+        );
     }
     for (axis, p) in spec.map.params.iter().enumerate() {
         let found = conflict(grid, axis, banks);
@@ -300,7 +307,8 @@ fn logical(spec: &Spec, grid: &Grid) -> Cells {
         all.push(row);
     }
     let names: Vec<&str> = spec.map.params.iter().map(|p| &**p.name()).collect();
-    let part = if rows < extent(1) || columns < extent(0) || rank > 2 { "a corner of " } else { "" };
+    let part =
+        if rows < extent(1) || columns < extent(0) || rank > 2 { "a corner of " } else { "" };
     let what = if spec.places.is_empty() { "addresses" } else { "places" };
     Cells {
         title: format!("{what} by ({}): {part}the elements", names.join(", ")),

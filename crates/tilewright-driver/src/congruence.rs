@@ -21,8 +21,10 @@ use tilewright_analysis::equivalence::{by_flow, equivalent};
 use tilewright_graph::merge::{Member, Source, merge};
 use tilewright_graph::normal::{normalize, results, var};
 use tilewright_ir::equal::{self, Equality};
+use tilewright_ir::visit::walk_stmt;
 use tilewright_ir::{
-    DType, Function, GraphExpr, GraphType, Module, Result, Tensor, TensorFunc,
+    DType, Function, GraphExpr, GraphType, Module, Result, Stmt, StmtKind, Tensor, TensorFunc,
+    Visit,
 };
 use tilewright_verify::{Verdict, VerifyOptions};
 
@@ -42,8 +44,9 @@ pub(crate) enum Congruence {
     /// All results are equal: the number of calls, and how many of them are the results of groups that were
     /// compared.
     Equal { calls: usize, groups: usize },
-    /// These results could not be shown equal.
-    Open(Vec<usize>),
+    /// These results could not be shown equal; and how often both graphs together store an element, at least, as
+    /// far as sizes are known.
+    Open { results: Vec<usize>, stores: u64 },
 }
 
 /// Compares graph functions of two modules; `None` where one of them is no graph function, or they
@@ -77,7 +80,10 @@ pub(crate) fn compare(
     let calls = second.nodes.iter().filter(is_call).count();
     Ok(Some(match open.is_empty() {
         true => Congruence::Equal { calls, groups: classes.groups },
-        false => Congruence::Open(open),
+        false => {
+            let stores = first.stores().saturating_add(second.stores());
+            Congruence::Open { results: open, stores }
+        }
     }))
 }
 
@@ -92,7 +98,13 @@ enum Value {
     Param(usize),
     Constant(Tensor),
     /// One result of a call; `single` where it is the only one, and the call has no scalars.
-    Call { func: Arc<str>, args: Vec<usize>, scalars: Vec<String>, item: usize, single: bool },
+    Call {
+        func: Arc<str>,
+        args: Vec<usize>,
+        scalars: Vec<String>,
+        item: usize,
+        single: bool,
+    },
     /// Anything else.
     Opaque,
 }
@@ -189,6 +201,15 @@ impl<'m> Graph<'m> {
         }
     }
 
+    /// How often its calls store an element.
+    fn stores(&self) -> u64 {
+        let of = |n: &Node| match &n.value {
+            Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
+            _ => None,
+        };
+        self.nodes.iter().filter_map(of).fold(0, u64::saturating_add)
+    }
+
     fn callee(&self, name: &str) -> Option<&'m Arc<TensorFunc>> {
         match self.module.functions.get(name) {
             Some(Function::Tensor(f)) => Some(f),
@@ -245,9 +266,7 @@ impl<'o> Classes<'o> {
         let node = graph.nodes.get(at)?;
         Some(match &node.value {
             Value::Param(k) => Key::Param(*k),
-            Value::Constant(t) => {
-                Key::Constant(t.dtype(), t.shape().to_vec(), t.bytes().to_vec())
-            }
+            Value::Constant(t) => Key::Constant(t.dtype(), t.shape().to_vec(), t.bytes().to_vec()),
             Value::Call { func, args, scalars, item, .. } => {
                 let number = self.function(side, graph, func)?;
                 let args = args.iter().map(|a| self.of[side].get(*a).copied());
@@ -264,10 +283,8 @@ impl<'o> Classes<'o> {
             return Some(*number);
         }
         let func = graph.callee(name)?;
-        let signature: Vec<String> = func
-            .buffers()
-            .map(|b| format!("{} {}", b.dtype(), b.rank()))
-            .collect();
+        let signature: Vec<String> =
+            func.buffers().map(|b| format!("{} {}", b.dtype(), b.rank())).collect();
         let signature = format!("{} of {}", signature.join(", "), func.params.len());
         let same = |(s, f): &(String, Arc<TensorFunc>)| {
             *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
@@ -341,9 +358,9 @@ impl<'o> Classes<'o> {
         // The values at the edge, by their classes, in an order for both sides.
         let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
         let order: Vec<usize> = edge.iter().copied().collect();
-        let Some(function) = group.function(graph, &|n| {
-            order.iter().position(|c| classes.get(n) == Some(c))
-        }) else {
+        let Some(function) =
+            group.function(graph, &|n| order.iter().position(|c| classes.get(n) == Some(c)))
+        else {
             return Ok(None);
         };
         let of_a = self.of[0].clone();
@@ -382,7 +399,8 @@ impl<'o> Classes<'o> {
         if alike(a, b) {
             return Ok(true);
         }
-        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| alike(x, a) && alike(y, b)) {
+        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| alike(x, a) && alike(y, b))
+        {
             return Ok(*same);
         }
         let same = equivalent(a, b)? || by_flow(a, b)? || self.by_elements(a, b);
@@ -464,8 +482,7 @@ impl Group {
             let sources = args.iter().map(source).collect::<Option<Vec<Source>>>()?;
             let func = graph.callee(func)?.clone();
             // Inputs, the result, and nothing else.
-            if func.buffers().count() != sources.len() + 1
-                || func.params.len() != sources.len() + 1
+            if func.buffers().count() != sources.len() + 1 || func.params.len() != sources.len() + 1
             {
                 return None;
             }
@@ -474,6 +491,32 @@ impl Group {
         let edge: BTreeSet<usize> = self.edge.iter().filter_map(|n| place(*n)).collect();
         Some(merge(&members, edge.len()))
     }
+}
+
+/// How often a function stores an element; loops of open extents count once.
+fn stores(func: &TensorFunc) -> u64 {
+    struct Stores {
+        loops: u64,
+        count: u64,
+    }
+    impl Visit for Stores {
+        fn stmt(&mut self, s: &Stmt) {
+            let outside = self.loops;
+            match s.kind() {
+                StmtKind::For { range, .. } => {
+                    let extent = range.extent.as_int().and_then(|n| u64::try_from(n).ok());
+                    self.loops = self.loops.saturating_mul(extent.unwrap_or(1));
+                }
+                StmtKind::Store { .. } => self.count = self.count.saturating_add(self.loops),
+                _ => {}
+            }
+            walk_stmt(self, s);
+            self.loops = outside;
+        }
+    }
+    let mut all = Stores { loops: 1, count: 0 };
+    all.stmt(&func.body);
+    all.count
 }
 
 /// The only number of a tensor of floats, as the bits of a `float64`.

@@ -214,19 +214,36 @@ impl Pair {
             Some(Congruence::Equal { calls, groups }) => {
                 let but = match groups {
                     0 => String::new(),
-                    n => format!(", {n} of them with those before them as the same expressions of what these read"),
+                    n => format!(
+                        ", {n} of them with those before them as the same expressions of what these read"
+                    ),
                 };
-                said.note(format!("`{name}`: all {calls} calls give equal values, call by call{but}"));
+                said.note(format!(
+                    "`{name}`: all {calls} calls give equal values, call by call{but}"
+                ));
                 return Ok(Answer::Equal);
             }
-            Some(Congruence::Open(results)) => results,
-            None => Vec::new(),
+            Some(Congruence::Open { results, stores }) => Some((results, stores)),
+            None => None,
         };
-        let answer = self.decide(given, options, said)?;
-        if answer == Answer::Undecided && !open.is_empty() {
-            let open: Vec<String> = open.iter().map(ToString::to_string).collect();
-            let open = open.join(", ");
-            said.note(format!("note: `{name}`: call by call, results {open} are not seen to be equal"));
+        let Some((results, stores)) = open else { return self.decide(given, options, said) };
+        // What would not end is not begun.
+        let answer = match stores > options.steps {
+            true => {
+                said.line(&format!(
+                    "undecided: `{name}`: element by element there are {stores} values to compare, more than the {} steps that are allowed",
+                    options.steps
+                ));
+                Answer::Undecided
+            }
+            false => self.decide(given, options, said)?,
+        };
+        if answer == Answer::Undecided {
+            let results: Vec<String> = results.iter().map(ToString::to_string).collect();
+            let results = results.join(", ");
+            said.note(format!(
+                "note: `{name}`: call by call, these results are not seen to be equal: {results}"
+            ));
         }
         Ok(answer)
     }

@@ -324,7 +324,8 @@ impl IndexMap {
         let indices: Vec<Expr> = mixed().map(|((_, e), _)| e.clone()).collect();
         let mixed_cells: Vec<Var> = mixed().map(|(_, c)| c.clone()).collect();
         let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
-        let (extents, padding, found) = match self.by_digits(&relation, &rest_ranges, &mixed_cells) {
+        let (extents, padding, found) = match self.by_digits(&relation, &rest_ranges, &mixed_cells)
+        {
             Some(found) => found?,
             None => {
                 // An inverse proves that the map is injective.
@@ -395,8 +396,12 @@ impl IndexMap {
         if !self.indices.iter().any(has_bits) {
             return None;
         }
-        let ranges: Vec<(Var, Range)> =
-            self.params.iter().zip(shape).map(|(p, e)| (p.clone(), Range::upto(e.clone()))).collect();
+        let ranges: Vec<(Var, Range)> = self
+            .params
+            .iter()
+            .zip(shape)
+            .map(|(p, e)| (p.clone(), Range::upto(e.clone())))
+            .collect();
         let (map, _) = bit_map(&ranges, &self.indices)?;
         let extents: Vec<Option<i64>> = shape.iter().map(Expr::as_int).collect();
         // Where a size is open, it has to be large enough.
@@ -635,7 +640,7 @@ mod tests {
             &[n.expr()],
             split,
             expect![[r#"
-            box ((n + 3) // 4, T.min(n, 4))
+            box ((n + 3) // 4, 4)
             padding i0_0 * 4 + i0_1 >= n
             inverse (i0_0 * 4 + i0_1)
         "#]],

@@ -318,7 +318,11 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
                 Some(k) => cut(x, k),
                 // What is below the divisor.
                 None if i128::from(b.as_int()?) > ones(x.len() as u32) as i128 => {
-                    if quotient { Vec::new() } else { x }
+                    if quotient {
+                        Vec::new()
+                    } else {
+                        x
+                    }
                 }
                 None => return None,
             }

@@ -220,9 +220,8 @@ impl Relation {
                 };
                 // What is below a constant for every value of every variable is a digit of a tile.
                 let most = s.ends(&|_| (None, None)).1.filter(|_| extent.as_int().is_none());
-                let tile = most.and_then(|most| {
-                    render::sum(&Sum::constant(most.checked_add(1)?), e.dtype())
-                });
+                let tile = most
+                    .and_then(|most| render::sum(&Sum::constant(most.checked_add(1)?), e.dtype()));
                 shape.push(tile.unwrap_or(extent));
             }
             Ok(shape)

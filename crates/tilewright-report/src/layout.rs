@@ -42,7 +42,8 @@ pub fn layout_page(title: &str, facts: &[(String, String)], tables: &[Cells]) ->
     }
     text += "</dl>\n";
     for cells in tables {
-        let _ = write!(text, "<h2>{}</h2>\n<div class=wide><table>\n<tr><th></th>", html(&cells.title));
+        let _ =
+            write!(text, "<h2>{}</h2>\n<div class=wide><table>\n<tr><th></th>", html(&cells.title));
         cells.names[1].iter().for_each(|name| text += &format!("<th>{}</th>", html(name)));
         text += "</tr>\n";
         for (k, row) in cells.rows.iter().enumerate() {

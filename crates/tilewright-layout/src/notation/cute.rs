@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use tilewright_ir::{CallTarget, Expr, ExprKind, Intrin, Result, Source, Var};
 
+use super::points::Grid;
 use super::text::Cursor;
 use super::{Notation, Spec, dtype, refused};
 use crate::index_map::IndexMap;
-use super::points::Grid;
 
 /// Deepest nesting of a shape.
 const MAX_DEPTH: usize = 32;
@@ -92,8 +92,7 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
     let reading = expression(&mut cursor, 0)?;
     cursor.end()?;
     let modes = &reading.layout.modes;
-    let params: Vec<Var> =
-        (0..modes.len()).map(|k| Var::new(format!("i{k}"), dtype())).collect();
+    let params: Vec<Var> = (0..modes.len()).map(|k| Var::new(format!("i{k}"), dtype())).collect();
     let digits = params.iter().zip(modes).flat_map(|(p, mode)| terms(p, mode));
     let offset = digits.reduce(|a, b| a + b).unwrap_or_else(|| Expr::int(0, dtype()));
     let offset = reading.swizzle.map_or(offset.clone(), |s| s.expr(offset));
@@ -189,7 +188,8 @@ fn swizzle(cursor: &mut Cursor<'_>) -> Result<Option<Swizzle>> {
         return Err(cursor.wrong_since(start, "a swizzle of more digits than an offset has"));
     }
     if shift < bits {
-        let message = format!("the {bits} digits that are read and changed overlap: the shift is less");
+        let message =
+            format!("the {bits} digits that are read and changed overlap: the shift is less");
         return Err(cursor.wrong_since(start, message));
     }
     let shift = if minus { -(shift as i32) } else { shift as i32 };
@@ -205,12 +205,16 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
         let known = ["composition", "complement", "coalesce", "logical_divide", "logical_product"];
         if !known.contains(&name) {
             let message = format!("`{name}` is no function of layouts");
-            return Err(cursor.wrong_since(start, message).help(format!("known are {}", known.join(", "))));
+            return Err(cursor
+                .wrong_since(start, message)
+                .help(format!("known are {}", known.join(", "))));
         }
         cursor.expect("(")?;
         let first = expression(cursor, depth + 1)?;
         let found = match name {
-            "coalesce" => plain(Layout { modes: vec![coalesced(&flat(unswizzled(&first, cursor, start)?))] }),
+            "coalesce" => {
+                plain(Layout { modes: vec![coalesced(&flat(unswizzled(&first, cursor, start)?))] })
+            }
             "complement" => {
                 cursor.expect(",")?;
                 let size = cursor.whole_number()?;
@@ -274,9 +278,10 @@ fn one(cursor: &mut Cursor<'_>, depth: usize) -> Result<Reading> {
         return Err(cursor.wrong(start, at, "a mode has at least one element"));
     }
     let points = shape.leaves().iter().try_fold(1i64, |p, n| p.checked_mul(*n));
-    let last = modes.iter().flatten().try_fold(1i64, |sum, (n, d)| {
-        (n - 1).checked_mul(*d).and_then(|v| sum.checked_add(v))
-    });
+    let last = modes
+        .iter()
+        .flatten()
+        .try_fold(1i64, |sum, (n, d)| (n - 1).checked_mul(*d).and_then(|v| sum.checked_add(v)));
     match points.zip(last).filter(|(p, l)| *p < 1 << 40 && *l < 1 << 40) {
         Some(_) => Ok(plain(Layout { modes })),
         None => Err(cursor.wrong_since(start, "the layout is too large")),
@@ -368,7 +373,9 @@ fn complement(layout: &Layout, size: i64) -> Result<Mode, String> {
     let (mut current, mut out) = (1i64, Mode::new());
     for (extent, stride) in mode {
         if stride % current != 0 {
-            return Err(format!("the stride {stride} is no multiple of {current}, so that there is no complement"));
+            return Err(format!(
+                "the stride {stride} is no multiple of {current}, so that there is no complement"
+            ));
         }
         out.push((stride / current, current));
         current = extent.checked_mul(stride).ok_or("the complement is too large")?;
@@ -378,7 +385,12 @@ fn complement(layout: &Layout, size: i64) -> Result<Mode, String> {
 }
 
 /// `first` after `second`.
-fn composed(first: &Reading, second: &Reading, cursor: &Cursor<'_>, start: usize) -> Result<Reading> {
+fn composed(
+    first: &Reading,
+    second: &Reading,
+    cursor: &Cursor<'_>,
+    start: usize,
+) -> Result<Reading> {
     let wrong = |why: String| cursor.wrong_since(start, why);
     if second.swizzle.is_some() {
         return Err(wrong("a layout after a swizzle is not read".to_owned()));
@@ -399,7 +411,9 @@ fn composed(first: &Reading, second: &Reading, cursor: &Cursor<'_>, start: usize
 /// A mode after `extent:stride`.
 fn composed_with(outer: &[(i64, i64)], extent: i64, stride: i64) -> Result<Mode, String> {
     let wrong = || {
-        format!("`{extent}:{stride}` does not divide the modes before it, so that the composition has no strides")
+        format!(
+            "`{extent}:{stride}` does not divide the modes before it, so that the composition has no strides"
+        )
     };
     if stride == 0 {
         return Ok(vec![(extent, 0)]);
@@ -535,4 +549,3 @@ fn text(layout: &Layout) -> String {
     };
     format!("{}:{}", all(|d| d.0), all(|d| d.1))
 }
-

@@ -141,14 +141,14 @@ pub(super) fn write(map: &IndexMap) -> Result<String> {
     }
     for axis in 0..tiles.rank {
         if tiles.of_axis(axis).len() > 2 {
-            return Err(refused(format!("`linalg.pack` splits an axis once, axis {axis} is split twice")));
+            return Err(refused(format!(
+                "`linalg.pack` splits an axis once, axis {axis} is split twice"
+            )));
         }
     }
     let list = |items: Vec<String>| format!("[{}]", items.join(", "));
     let positions = list(digits.iter().map(|d| d.axis.to_string()).collect());
     let extents = list(digits.iter().map(|d| d.extent.unwrap_or(1).to_string()).collect());
     let order = list(outer.iter().map(usize::to_string).collect());
-    Ok(format!(
-        "outer_dims_perm = {order} inner_dims_pos = {positions} inner_tiles = {extents}"
-    ))
+    Ok(format!("outer_dims_perm = {order} inner_dims_pos = {positions} inner_tiles = {extents}"))
 }

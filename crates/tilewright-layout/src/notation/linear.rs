@@ -152,11 +152,8 @@ fn of_bases(places: &[(String, Vec<Vec<i64>>)], rank: usize) -> Result<Spec> {
     let var = |name: &str| Var::new(name, dtype());
     let from: Vec<(Var, u32)> =
         places.iter().map(|(name, b)| (var(name), b.len() as u32)).collect();
-    let bases: Vec<Vec<u64>> = places
-        .iter()
-        .flat_map(|(_, b)| b)
-        .map(|b| b.iter().map(|v| *v as u64).collect())
-        .collect();
+    let bases: Vec<Vec<u64>> =
+        places.iter().flat_map(|(_, b)| b).map(|b| b.iter().map(|v| *v as u64).collect()).collect();
     let map = BitMap::from_bases(&from, &bases, rank);
     let map = map.ok_or_else(|| refused("the bases have too many digits"))?;
     let params: Vec<Var> = (0..rank).map(|d| var(&format!("dim{d}"))).collect();
@@ -231,7 +228,11 @@ fn blocked(
     for (place, key) in keys {
         let list = list(entries, key, cursor, head)?;
         if let Some(n) = list.iter().find(|n| n.count_ones() != 1) {
-            return Err(cursor.wrong(head, cursor.at(), format!("{n} of `{key}` is no power of two")));
+            return Err(cursor.wrong(
+                head,
+                cursor.at(),
+                format!("{n} of `{key}` is no power of two"),
+            ));
         }
         sizes.push((place, list));
     }
@@ -308,7 +309,8 @@ fn swizzled(
     if phases > 1 {
         indices[rank - 1] = Expr::intrin(Intrin::BitXor, vec![params[column].expr(), phase]);
     }
-    let mut spec = Spec::new(Notation::Linear, IndexMap { params, indices, separators: Vec::new() });
+    let mut spec =
+        Spec::new(Notation::Linear, IndexMap { params, indices, separators: Vec::new() });
     spec.shape = Some(shape.to_vec());
     Ok(spec)
 }
@@ -319,7 +321,9 @@ fn swizzled(
 /// `Refused` where the map is not linear in digits, does not fill its box, or extents are no powers of two.
 pub(super) fn write(spec: &Spec, shape: &[i64], physical: &[i64]) -> Result<String> {
     if let Some(n) = shape.iter().chain(physical).find(|n| n.count_ones() != 1) {
-        return Err(refused(format!("a linear layout has extents that are powers of two, {n} is none")));
+        return Err(refused(format!(
+            "a linear layout has extents that are powers of two, {n} is none"
+        )));
     }
     let map = &spec.map;
     let params: Vec<(Var, u32)> =
@@ -327,7 +331,8 @@ pub(super) fn write(spec: &Spec, shape: &[i64], physical: &[i64]) -> Result<Stri
     let (names, indices, lengths): (Vec<Arc<str>>, Vec<Expr>, Vec<u32>) = match &spec.places[..] {
         [] => {
             let flat = map.indices.iter().zip(physical);
-            let flat = flat.map(|(e, n)| (e.clone(), *n)).reduce(|(sum, _), (e, n)| (sum * n + e, n));
+            let flat =
+                flat.map(|(e, n)| (e.clone(), *n)).reduce(|(sum, _), (e, n)| (sum * n + e, n));
             let offset = flat.map_or_else(|| Expr::int(0, dtype()), |(e, _)| e);
             let digits = physical.iter().map(|n| n.trailing_zeros()).sum();
             (vec!["offset".into()], vec![offset], vec![digits])

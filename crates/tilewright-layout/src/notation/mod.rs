@@ -190,7 +190,9 @@ pub fn read(text: &str, from: Option<Notation>, shape: &[i64]) -> Result<Spec> {
 pub fn write(spec: &Spec, notation: Notation, shape: Option<&[i64]>) -> Result<String> {
     let shape = || {
         let shape = shape.or(spec.shape.as_deref());
-        shape.ok_or_else(|| Error::input(format!("{} says the shape, too: give one", notation.name())))
+        shape.ok_or_else(|| {
+            Error::input(format!("{} says the shape, too: give one", notation.name()))
+        })
     };
     let addresses = || match &spec.places[..] {
         [] => Ok(()),

@@ -65,7 +65,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
         }
     }
     let outer: Vec<usize> = letters.iter().filter_map(|(l, _)| axis(*l)).collect();
-    let map = Tiles::of(names.len(), &outer, &tiles).map(&names.iter().map(char::to_string).collect::<Vec<_>>());
+    let map = Tiles::of(names.len(), &outer, &tiles)
+        .map(&names.iter().map(char::to_string).collect::<Vec<_>>());
     Ok(Spec::new(Notation::OneDnn, map))
 }
 
@@ -86,9 +87,9 @@ fn order(letters: &[(char, usize)], cursor: &Cursor<'_>) -> Result<Vec<char>> {
     }
     let (start, end) = (letters.first().map_or(0, |l| l.1), letters.last().map_or(0, |l| l.1 + 1));
     let message = "these letters are no axes of a tensor";
-    Err(cursor.wrong(start, end, message).help(
-        "count the axes from `a` on, or use those of images (`ncdhw`) or weights (`goidhw`)",
-    ))
+    Err(cursor
+        .wrong(start, end, message)
+        .help("count the axes from `a` on, or use those of images (`ncdhw`) or weights (`goidhw`)"))
 }
 
 pub(super) fn write(map: &IndexMap) -> Result<String> {

@@ -35,7 +35,8 @@ impl Grid {
         let mut indices: Vec<Vec<i64>> = Vec::with_capacity(count as usize);
         let mut physical = vec![0; programs.len()];
         let mut stack = Vec::new();
-        let all = |shape: &[i64]| Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count };
+        let all =
+            |shape: &[i64]| Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count };
         for at in all(shape) {
             let mut cell = Vec::with_capacity(programs.len());
             for (program, extent) in programs.iter().zip(&mut physical) {
@@ -92,11 +93,16 @@ impl Grid {
     /// The point with a number, counted with the last index fastest.
     pub fn point(&self, number: usize) -> Vec<i64> {
         let mut rest = number as i64;
-        let mut at: Vec<i64> = self.shape.iter().rev().map(|n| {
-            let digit = rest % n.max(&1);
-            rest /= n.max(&1);
-            digit
-        }).collect();
+        let mut at: Vec<i64> = self
+            .shape
+            .iter()
+            .rev()
+            .map(|n| {
+                let digit = rest % n.max(&1);
+                rest /= n.max(&1);
+                digit
+            })
+            .collect();
         at.reverse();
         at
     }

@@ -42,9 +42,9 @@ impl Tiles {
             inner.push(digits);
         }
         inner.reverse();
-        let outer = outer.iter().map(|axis| {
-            vec![Digit { axis: *axis, weight: weights[*axis], extent: None }]
-        });
+        let outer = outer
+            .iter()
+            .map(|axis| vec![Digit { axis: *axis, weight: weights[*axis], extent: None }]);
         Tiles { rank, axes: outer.chain(inner).collect() }
     }
 
@@ -76,10 +76,7 @@ impl Tiles {
         for index in &map.indices {
             let found = digits(map, index);
             let Some(found) = found else {
-                return Err(refused(format!(
-                    "`{}` is no digit of an axis",
-                    super::text_of(index)
-                )));
+                return Err(refused(format!("`{}` is no digit of an axis", super::text_of(index))));
             };
             axes.push(found);
         }

@@ -105,9 +105,9 @@ pub(super) fn write(map: &IndexMap) -> Result<String> {
         }
     }
     for group in inner {
-        let parts = group.iter().map(|d| {
-            format!("{}{}", d.extent.unwrap_or(1), letters[d.axis].to_ascii_lowercase())
-        });
+        let parts = group
+            .iter()
+            .map(|d| format!("{}{}", d.extent.unwrap_or(1), letters[d.axis].to_ascii_lowercase()));
         let parts: String = parts.collect();
         text += &if group.len() > 1 { format!("[{parts}]") } else { parts };
     }

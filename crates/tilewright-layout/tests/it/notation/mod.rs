@@ -77,15 +77,11 @@ fn layouts_mean_what_their_projects_say() {
     });
     offsets("nhwc", &[2, 3, 4, 5], |at| ((at[0] * 4 + at[2]) * 5 + at[3]) * 3 + at[1]);
     // TVM: the axes in brackets are one of memory.
-    offsets("OI[4o4i]", &[8, 8], |at| {
-        (at[0] / 4 * 2 + at[1] / 4) * 16 + at[0] % 4 * 4 + at[1] % 4
-    });
+    offsets("OI[4o4i]", &[8, 8], |at| (at[0] / 4 * 2 + at[1] / 4) * 16 + at[0] % 4 * 4 + at[1] % 4);
     offsets("NCHW->NHWC", &[2, 3, 4, 5], |at| ((at[0] * 4 + at[2]) * 5 + at[3]) * 3 + at[1]);
     // MLIR: outer axes in an order, tiles in another one.
     let pack = "outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [4, 2]";
-    offsets(pack, &[6, 8], |at| {
-        (at[1] / 4 * 3 + at[0] / 2) * 8 + at[1] % 4 * 2 + at[0] % 2
-    });
+    offsets(pack, &[6, 8], |at| (at[1] / 4 * 3 + at[0] / 2) * 8 + at[1] % 4 * 2 + at[0] % 2);
     // CuTe: coordinates count their first digit fastest.
     offsets("(4,(2,4)):(2,(1,8))", &[4, 8], |at| at[0] * 2 + at[1] % 2 + at[1] / 2 * 8);
     offsets("Sw<2,1,3> o 0 o (8,8):(8,1)", &[8, 8], |at| {
@@ -113,7 +109,10 @@ fn layouts_mean_what_their_projects_say() {
 fn layouts_are_composed_as_the_algebra_says() {
     let same = |text: &str, plain: &str| {
         let (a, b) = (read(text, None, &[]).unwrap(), read(plain, None, &[]).unwrap());
-        assert_eq!(write(&a, Notation::Cute, None).unwrap(), write(&b, Notation::Cute, None).unwrap());
+        assert_eq!(
+            write(&a, Notation::Cute, None).unwrap(),
+            write(&b, Notation::Cute, None).unwrap()
+        );
         assert_eq!(a.shape, b.shape, "{text}");
     };
     // The examples of CUTLASS's "CuTe Layout Algebra".
@@ -205,7 +204,8 @@ fn differences_are_points() {
     assert_eq!(compare("nChw16c", "NCHW16c", &[]), Equality::Equal(None));
     assert_eq!(compare("acdb", "NCHW->NHWC", &[]), Equality::Equal(None));
     assert!(matches!(compare("nChw16c", "NCHW8c", &[]), Equality::Differ { .. }));
-    let Equality::Differ { at, addresses, .. } = compare("nChw16c", "NCHW8c", &[1, 16, 2, 2]) else {
+    let Equality::Differ { at, addresses, .. } = compare("nChw16c", "NCHW8c", &[1, 16, 2, 2])
+    else {
         panic!("they differ")
     };
     assert_eq!((at, addresses), (vec![0, 0, 0, 1], ["16".to_owned(), "8".to_owned()]));
