@@ -8,6 +8,7 @@ mod compile;
 mod diff;
 mod doctor;
 mod given;
+mod layout;
 mod measure;
 mod native;
 mod ops;
@@ -62,6 +63,7 @@ enum Command {
     Opt(opt::Arguments),
     Diff(diff::Arguments),
     Verify(verify::Arguments),
+    Layout(layout::Arguments),
     Doctor(doctor::Arguments),
     Ops(ops::Arguments),
     Completions(texts::Completions),
@@ -107,6 +109,7 @@ fn execute(arguments: Arguments) -> u8 {
         Command::Opt(a) => opt::execute(&a, &mut out),
         Command::Diff(a) => diff::execute(&a, &mut out),
         Command::Verify(a) => verify::execute(&a, &mut out),
+        Command::Layout(a) => layout::execute(&a, &mut out),
         Command::Doctor(a) => doctor::execute(&a, &mut out),
         Command::Ops(a) => ops::execute(&a, &mut out),
         Command::Completions(a) => texts::completions(&a, Arguments::command(), &mut out),

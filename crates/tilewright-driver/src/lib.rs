@@ -22,6 +22,7 @@ pub mod calibrate;
 pub mod calibrated;
 mod checked;
 pub mod compare;
+mod congruence;
 mod constants;
 mod derivations;
 mod file_state;

@@ -5,13 +5,17 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use tilewright_analysis::equivalence;
+use tilewright_graph::normal::needed_ids;
 use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
-use tilewright_ir::{Error, Function, Module, Result, Source, Span, TensorFunc};
+use tilewright_ir::{
+    Error, Function, GraphFunc, GraphVar, Module, Result, Source, Span, TensorFunc,
+};
 use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
 use crate::Sizes;
+use crate::congruence::{self, Congruence};
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +88,17 @@ pub fn verify(a: &Module, b: &Module, given: &Sizes, options: &VerifyOptions) ->
             let ranges = ranges.map(|(key, range)| (key.clone(), *range)).collect();
             sizes::fill(&alone, &Sizes { ranges, ..Sizes::new() })
         };
-        let pair = Pair { a: of(a, &name_a)?, b: of(b, &name_b)?, name_a, name_b };
+        let (a, b) = (of(a, &name_a)?, of(b, &name_b)?);
+        let (a, b) = (read_alone(&a, &name_a, &b, &name_b), read_alone(&b, &name_b, &a, &name_a));
+        let (a, left_a) = a;
+        let (b, left_b) = b;
+        for (left, which) in [(left_a, "first"), (left_b, "second")] {
+            if let [first, ..] = &left[..] {
+                let n = left.len();
+                said.note(format!("note: nothing reads {n} parameters of the {which} `{name_a}` that the other one has not: `{first}`"));
+            }
+        }
+        let pair = Pair { a, b, name_a, name_b };
         match pair.execute(given, options, &mut said)? {
             Answer::Equal => {}
             Answer::Differ => {
@@ -157,6 +171,34 @@ fn alone(module: &Module, name: &Arc<str>) -> Module {
     }
 }
 
+/// A module whose graph function does not take parameters that nothing reads, and that the function of the
+/// other module does not have; and their names. Savers of models leave such behind.
+fn read_alone(
+    module: &Module,
+    name: &Arc<str>,
+    other: &Module,
+    name_of_other: &Arc<str>,
+) -> (Module, Vec<Arc<str>>) {
+    let (Some(Function::Graph(f)), Some(Function::Graph(g))) =
+        (module.functions.get(name), other.functions.get(name_of_other))
+    else {
+        return (module.clone(), Vec::new());
+    };
+    if f.params.len() <= g.params.len() {
+        return (module.clone(), Vec::new());
+    }
+    let read = needed_ids(f.bindings().map(|b| &b.value).chain([&f.ret]));
+    let stays = |p: &GraphVar| {
+        let is_fixed = p.ty().as_tensor().is_some_and(|t| t.const_shape().is_some());
+        read.contains(&p.id()) || !is_fixed || g.params.iter().any(|q| q.name() == p.name())
+    };
+    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) =
+        f.params.iter().cloned().partition(|p| stays(p));
+    let mut module = module.clone();
+    module.insert(name.clone(), GraphFunc { params: kept, ..(**f).clone() });
+    (module, left.iter().map(|p| p.name().clone()).collect())
+}
+
 struct Pair {
     a: Module,
     b: Module,
@@ -166,6 +208,48 @@ struct Pair {
 
 impl Pair {
     fn execute(&self, given: &Sizes, options: &VerifyOptions, said: &mut Said) -> Result<Answer> {
+        let name = &self.name_a;
+        let sides = [(&self.a, &**name), (&self.b, &*self.name_b)];
+        let open = match congruence::compare(sides[0], sides[1], options)? {
+            Some(Congruence::Equal { calls, groups }) => {
+                let but = match groups {
+                    0 => String::new(),
+                    n => format!(
+                        ", {n} of them with those before them as the same expressions of what these read"
+                    ),
+                };
+                said.note(format!(
+                    "`{name}`: all {calls} calls give equal values, call by call{but}"
+                ));
+                return Ok(Answer::Equal);
+            }
+            Some(Congruence::Open { results, stores }) => Some((results, stores)),
+            None => None,
+        };
+        let Some((results, stores)) = open else { return self.decide(given, options, said) };
+        // What would not end is not begun.
+        let answer = match stores > options.steps {
+            true => {
+                said.line(&format!(
+                    "undecided: `{name}`: element by element there are {stores} values to compare, more than the {} steps that are allowed",
+                    options.steps
+                ));
+                Answer::Undecided
+            }
+            false => self.decide(given, options, said)?,
+        };
+        if answer == Answer::Undecided {
+            let results: Vec<String> = results.iter().map(ToString::to_string).collect();
+            let results = results.join(", ");
+            said.note(format!(
+                "note: `{name}`: call by call, these results are not seen to be equal: {results}"
+            ));
+        }
+        Ok(answer)
+    }
+
+    /// Compares the functions as wholes.
+    fn decide(&self, given: &Sizes, options: &VerifyOptions, said: &mut Said) -> Result<Answer> {
         if self.same(equivalence::equivalent) {
             said.note(format!("`{}`: the same statements, with equal expressions", self.name_a));
             return Ok(Answer::Equal);

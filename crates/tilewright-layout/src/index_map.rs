@@ -21,6 +21,18 @@
 //! * a *split* `i // n, i % n` of one axis by a symbol. A map that divides by `n` is a map only
 //!   for `n >= 1`; the code that applies it says that this holds.
 //!
+//! # Bits
+//!
+//! A map with `^`, `&`, `|` and shifts that is linear in binary digits (`j ^ (i % 8)`, Morton order, reversal
+//! of bits) is a matrix over the field of two elements ([`tilewright_polyhedral::bits`]), which gives
+//! its inverse: on the next powers of two above a shape, so that what lies beyond a ragged shape is padding.
+//! Other bit operations are sums of digits to the engine.
+//!
+//! ```text
+//! lambda i, j: [i // 8, i % 8, j ^ (i % 8)]  on (11, 6)   box (2, 8, 8), padding where
+//!                                                         c0 * 8 + c1 >= 11 or c2 ^ c1 >= 6
+//! ```
+//!
 //! **Limits.** Other maps that are not affine are refused with the term; an injective transform may
 //! be assumed, and then only the box has to be known.
 
@@ -28,9 +40,12 @@ use std::collections::HashSet;
 
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{BinOp, DType, Error, Expr, ExprKind, Fold, IterVar, Range, Result, Var};
+use tilewright_ir::{
+    BinOp, CallTarget, DType, Error, Expr, ExprKind, Fold, Intrin, IterVar, Range, Result, Var,
+};
 use tilewright_ir::{extent, interval};
-use tilewright_polyhedral::{Domain, Engine, Reason, Unknown, Witness};
+use tilewright_polyhedral::bits::BitMap;
+use tilewright_polyhedral::{Domain, Engine, Reason, Relation, Unknown, Witness};
 
 use tilewright_ir::lambda::{Lambda, LambdaItem};
 
@@ -227,6 +242,11 @@ impl IndexMap {
             Ok((shape, known)) => return Ok(layout(shape, Ok(known))),
             Err(why) => why,
         };
+        if !assume_injective && let Some([first, second]) = self.digits_meet(shape) {
+            return Err(Error::refused("the index map is not injective").note(format!(
+                "the logical indices {first:?} and {second:?} have one physical index"
+            )));
+        }
         let mut injective = assume_injective;
         if !assume_injective && let Ok(collision) = relation.collision() {
             injective = collision.is_none();
@@ -304,10 +324,17 @@ impl IndexMap {
         let indices: Vec<Expr> = mixed().map(|((_, e), _)| e.clone()).collect();
         let mixed_cells: Vec<Var> = mixed().map(|(_, c)| c.clone()).collect();
         let relation = engine.domain_of(&rest_ranges, &self.defined()).map(&indices)?;
-        // An inverse proves that the map is injective.
-        let mut found = relation.inverse(&mixed_cells)?.into_iter();
-        let image = relation.image(&mixed_cells)?;
-        let mut extents = image.shape.into_iter();
+        let (extents, padding, found) = match self.by_digits(&relation, &rest_ranges, &mixed_cells)
+        {
+            Some(found) => found?,
+            None => {
+                // An inverse proves that the map is injective.
+                let found = relation.inverse(&mixed_cells)?;
+                let image = relation.image(&mixed_cells)?;
+                (image.shape, image.padding, found)
+            }
+        };
+        let (mut extents, mut found) = (extents.into_iter(), found.into_iter());
         let mut physical = Vec::new();
         for axis in &axes {
             let plain = axis.and_then(|p| ranges.get(p)).map(|(_, r)| r.extent.clone());
@@ -320,7 +347,66 @@ impl IndexMap {
             let plain = self.indices.iter().zip(cells).find(|(e, _)| e.as_var() == Some(param));
             inverse.extend(plain.map(|(_, c)| c.expr()).or(value));
         }
-        Ok((physical, Known { padding: image.padding, inverse, ordered: false }))
+        Ok((physical, Known { padding, inverse, ordered: false }))
+    }
+
+    /// Box, padding and inverse of a map with bit operations that is linear in digits; `None` for others.
+    fn by_digits(
+        &self,
+        relation: &Relation,
+        ranges: &[(Var, Range)],
+        cells: &[Var],
+    ) -> Option<Result<(Vec<Expr>, Expr, Vec<Expr>), Unknown>> {
+        if !relation.exprs().iter().any(has_bits) {
+            return None;
+        }
+        let (map, widths) = bit_map(ranges, relation.exprs())?;
+        let inverse = map.inverse(cells)?;
+        let physical = || -> Result<Vec<Expr>, Unknown> {
+            let extents: Option<Vec<i64>> = ranges.iter().map(|(_, r)| r.extent.as_int()).collect();
+            let tried = (0..cells.len()).map(|k| {
+                let greatest = map.greatest(k, extents.as_ref()?, MOST_POINTS)?;
+                Some(Expr::int(greatest.checked_add(1)?, cells[k].dtype()))
+            });
+            tried.collect::<Option<Vec<Expr>>>().map_or_else(|| relation.physical_shape(), Ok)
+        };
+        let physical = match physical() {
+            Ok(physical) => physical,
+            Err(why) => return Some(Err(why)),
+        };
+        let in_box = cells.iter().zip(&physical);
+        let in_box = in_box.map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype()))));
+        let in_box: Vec<(Var, Range)> = in_box.collect();
+        let domain = relation.domain().engine().domain_of(&in_box, &[]);
+        // A cell is reached where what the inverse gives is an index, and leads back to it.
+        let beyond = inverse.values.iter().zip(ranges).zip(widths);
+        let beyond = beyond.filter_map(|((value, (_, r)), width)| {
+            let full = r.extent.as_int().is_some_and(|n| 1i64.checked_shl(width) == Some(n));
+            (!full).then(|| value.clone().greater_equal(r.extent.clone()))
+        });
+        let outside = beyond.chain(inverse.outside.iter().cloned()).map(|e| domain.simplify(&e));
+        let padding = outside.filter(|e| !e.is_false()).reduce(Expr::or);
+        let padding = padding.map_or_else(|| Expr::bool(false), |p| domain.simplify(&p));
+        let values = inverse.values.iter().map(|e| domain.simplify(e)).collect();
+        Some(Ok((physical, padding, values)))
+    }
+
+    /// Two logical indices with one image that the digits of a map show.
+    fn digits_meet(&self, shape: &[Expr]) -> Option<[Vec<i64>; 2]> {
+        if !self.indices.iter().any(has_bits) {
+            return None;
+        }
+        let ranges: Vec<(Var, Range)> = self
+            .params
+            .iter()
+            .zip(shape)
+            .map(|(p, e)| (p.clone(), Range::upto(e.clone())))
+            .collect();
+        let (map, _) = bit_map(&ranges, &self.indices)?;
+        let extents: Vec<Option<i64>> = shape.iter().map(Expr::as_int).collect();
+        // Where a size is open, it has to be large enough.
+        let other = map.collision(&extents).filter(|_| extents.iter().all(Option::is_some))?;
+        Some([vec![0; other.len()], other])
     }
 
     /// Fusions and splits with symbolic factors.
@@ -437,6 +523,34 @@ impl PhysicalLayout {
     }
 }
 
+/// Most points at which an index is computed to find its greatest value.
+const MOST_POINTS: u64 = 1 << 20;
+
+/// Whether an index has an operation on bits.
+fn has_bits(e: &Expr) -> bool {
+    e.any(|part| match part.kind() {
+        ExprKind::Call(CallTarget::Intrin(op), _) => matches!(
+            op,
+            Intrin::BitXor | Intrin::BitAnd | Intrin::BitOr | Intrin::Shl | Intrin::Shr
+        ),
+        _ => false,
+    })
+}
+
+/// The map that expressions are of the digits of variables, and how many digits each variable has.
+fn bit_map(ranges: &[(Var, Range)], indices: &[Expr]) -> Option<(BitMap, Vec<u32>)> {
+    let width = |(v, r): &(Var, Range)| match (r.min.as_int(), r.extent.as_int()) {
+        (Some(0), Some(n @ 1..)) => Some(64 - (n - 1).leading_zeros()),
+        // An index of an open axis is any that its type holds.
+        (Some(0), None) => Some(u32::from(v.dtype().bits).saturating_sub(1)),
+        _ => None,
+    };
+    let widths: Vec<u32> = ranges.iter().map(width).collect::<Option<_>>()?;
+    let params: Vec<(Var, u32)> =
+        ranges.iter().zip(&widths).map(|((v, _), w)| (v.clone(), *w)).collect();
+    Some((BitMap::of(&params, indices)?, widths))
+}
+
 /// `p // n` of a variable by a symbolic factor.
 fn quotient(e: &Expr) -> Option<(Var, Expr)> {
     by_symbol(e, BinOp::FloorDiv)
@@ -526,7 +640,7 @@ mod tests {
             &[n.expr()],
             split,
             expect![[r#"
-            box ((n + 3) // 4, T.min(n, 4))
+            box ((n + 3) // 4, 4)
             padding i0_0 * 4 + i0_1 >= n
             inverse (i0_0 * 4 + i0_1)
         "#]],

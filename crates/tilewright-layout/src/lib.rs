@@ -18,6 +18,11 @@
 //! * [`free`]: arguments that are the same in every run, so that they may lie in any way.
 //! * [`parts`]: tensors that lie in others, with strides.
 //!
+//! For people and other tools:
+//!
+//! * [`notation`]: layouts as CuTe, Triton, oneDNN, TVM and MLIR write them, read to index maps and written from
+//!   them; what they do to vector accesses and banks, and where two of them differ.
+//!
 //! A whole model:
 //!
 //! * [`policy`]: a fixed choice of layouts.
@@ -48,6 +53,7 @@ mod known;
 pub mod lift;
 pub mod marks;
 pub mod memory;
+pub mod notation;
 pub mod padding;
 pub mod parts;
 pub mod policy;

@@ -29,6 +29,7 @@
 //! outside, and a conflict is [`Reason::NotAffine`](crate::Reason::NotAffine).
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Expr, Var};
@@ -77,7 +78,9 @@ impl AccessRelation {
 
     /// The condition under which both touch one cell, and why it may hold more often than that.
     fn meeting(&self, other: &AccessRelation, when: &[Expr]) -> Known<(Pred, Option<Unknown>)> {
-        let mut normalizer = self.domain.engine.normalizer();
+        let guards = self.domain.guards.iter().chain(other.domain.guards.iter());
+        let guards = Rc::new(guards.cloned().collect());
+        let mut normalizer = self.domain.engine.normalizer().under(&guards);
         let mut meet = Vec::new();
         let mut why: Option<Unknown> = None;
         for (a, b) in self.indices.iter().zip(&other.indices) {

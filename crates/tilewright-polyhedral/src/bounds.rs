@@ -41,7 +41,7 @@ impl Domain {
     /// [`Reason::Unbounded`], [`Reason::Empty`], [`Reason::NoClosedForm`].
     pub fn tight_bounds(&self, e: &Expr, kept: &[Var]) -> Known<Bounds> {
         self.ask(|| {
-            let s = self.engine.normalizer().sum(e)?;
+            let s = self.normalizer().sum(e)?;
             let d = self.reach(|f| s.atoms(f))?;
             let t = e.dtype();
             Ok(Bounds { min: d.extreme(&s, kept, false, t)?, max: d.extreme(&s, kept, true, t)? })
@@ -56,7 +56,7 @@ impl Domain {
             let d = self.reach(|f| value.atoms(f))?;
             let t = var.dtype();
             let min = d.extreme(&value, kept, false, t)?;
-            let count = value.offset(1)?.plus(&self.engine.normalizer().sum(&min)?, -1)?;
+            let count = value.offset(1)?.plus(&self.normalizer().sum(&min)?, -1)?;
             let extent = d.reach(|f| count.atoms(f))?.extreme(&count, kept, true, t)?;
             Ok(Range { min, extent })
         })

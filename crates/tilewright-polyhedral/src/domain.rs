@@ -121,16 +121,21 @@ impl Domain {
         ranges: impl Iterator<Item = (&'a Var, &'a Range)> + Clone,
         guards: &[Expr],
     ) -> Domain {
-        let mut normalizer = self.engine.normalizer();
+        let mut normalizer = self.normalizer();
         let (mut preds, mut vague) = (Vec::new(), None);
-        let mut add = |p: Known<Pred>| match p {
+        let mut add = |p: Known<Pred>, preds: &mut Vec<Pred>| match p {
             Ok(p) => preds.push(p),
             Err(e) => vague = Some(e),
         };
         for (var, range) in ranges.clone() {
-            range_preds(&mut normalizer, var, range).into_iter().for_each(&mut add);
+            let ends = range_preds(&mut normalizer, var, range);
+            ends.into_iter().for_each(|p| add(p, &mut preds));
         }
-        guards.iter().for_each(|g| add(normalizer.pred(g)));
+        if !guards.is_empty() {
+            let known = Rc::new(self.guards.iter().chain(&preds).cloned().collect());
+            let mut normalizer = normalizer.under(&known);
+            guards.iter().for_each(|g| add(normalizer.pred(g), &mut preds));
+        }
         self.declare(ranges.map(|(v, _)| v)).constrain(preds).blurred(vague)
     }
 
@@ -359,7 +364,7 @@ impl Domain {
     /// A condition that is too hard to represent is left out: what is proven without it is proven,
     /// and nothing is refuted any more.
     pub fn with_guard(&self, cond: &Expr) -> Domain {
-        match self.engine.normalizer().pred(cond) {
+        match self.normalizer().pred(cond) {
             Ok(p) => self.constrain(vec![p]),
             Err(e) => Domain { vague: Some(e), ..self.clone() },
         }
@@ -535,9 +540,14 @@ impl Domain {
         }
     }
 
+    /// What brings expressions that are used at points of the domain into normal form.
+    pub(crate) fn normalizer(&self) -> Normalizer {
+        self.engine.normalizer().under(&self.guards)
+    }
+
     /// A form of expressions, and the domain with the lane that is in it.
     fn form<T>(&self, make: impl FnOnce(&mut Normalizer) -> Known<T>) -> Known<(Domain, T)> {
-        let mut normalizer = self.engine.normalizer();
+        let mut normalizer = self.normalizer();
         let form = make(&mut normalizer)?;
         let domain = match &normalizer.lane {
             None => self.clone(),

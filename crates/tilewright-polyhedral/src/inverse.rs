@@ -78,7 +78,7 @@ impl Relation {
             let Some(e) = render::sum(&solved, v.dtype()) else { return Ok(None) };
             digits |= solved.terms.keys().any(|t| !matches!(t, Term::Atom(_)));
             let back = subst.expr(&e);
-            let mut normalizer = d.engine.normalizer();
+            let mut normalizer = d.normalizer();
             let difference = normalizer.sum(&back)?.plus(&Sum::var(v), -1)?;
             if !d.holds(&Pred::eq(difference))? {
                 return Ok(None);

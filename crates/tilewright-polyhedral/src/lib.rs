@@ -45,6 +45,8 @@
 mod access;
 mod answer;
 pub mod at_once;
+pub mod bits;
+mod bitwise;
 mod bounds;
 pub mod budget;
 pub mod dependence;

@@ -19,6 +19,9 @@
 //! Ranges of types decide at once that nothing wraps (the sum of two elements of `int8` in `int32`);
 //! where that takes a guard, the engine reduces the remainder under it.
 //!
+//! **Bits.** Operations on bits by constants, and of two numbers of which one has few digits, are sums of
+//! digits ([`crate::bitwise`]). How many digits a variable has the domain says, where there is one.
+//!
 //! **Limits.** Coefficients are kept in 128 bits; what does not fit, and expressions of more than [`MAX_NODES`] nodes or
 //! deeper than [`MAX_DEPTH`], are [`Reason::TooLarge`]. Divisions of vectors by vectors that are
 //! not constant are opaque.
@@ -31,8 +34,10 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
+use crate::bitwise::{Bitwise, bitwise};
 use crate::form::{Atom, Nature, Pred, Sum, Term, too_large};
 use crate::product::{common_factor, monomial, without_remainders};
+use crate::quick::ends;
 use crate::render;
 
 /// Most nodes of an expression, and of its form, as text: shared ones count each time.
@@ -54,12 +59,19 @@ pub(crate) struct Normalizer {
     kept: Vec<Expr>,
     /// The lane of vector values, and how many there are.
     pub lane: Option<(Var, u16)>,
+    /// What holds wherever the expressions are used; it bounds operands of bit operations.
+    guards: Rc<Vec<Pred>>,
 }
 
 impl Normalizer {
     /// With the variables that hold data.
     pub fn new(data: &Rc<BTreeSet<Var>>) -> Normalizer {
         Normalizer { data: data.clone(), ..Normalizer::default() }
+    }
+
+    /// For expressions that are used only where these conditions hold.
+    pub fn under(self, guards: &Rc<Vec<Pred>>) -> Normalizer {
+        Normalizer { guards: guards.clone(), ..self }
     }
 
     /// A variable.
@@ -261,19 +273,29 @@ impl Normalizer {
     fn call(&mut self, op: Intrin, args: &[Expr]) -> Known<Option<Sum>> {
         let [first, rest @ ..] = args else { return Ok(None) };
         let x = match op {
-            Intrin::Abs | Intrin::Shl | Intrin::Shr | Intrin::BitAnd => self.sum(first)?,
+            Intrin::Abs | Intrin::Shl | Intrin::Shr | Intrin::BitNot => self.sum(first)?,
+            Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor => self.sum(first)?,
             op if op.is_hint() => self.sum(first)?,
             _ => return Ok(None),
         };
+        let by_digits = match op {
+            Intrin::BitAnd => Some(Bitwise::And),
+            Intrin::BitOr => Some(Bitwise::Or),
+            Intrin::BitXor => Some(Bitwise::Xor),
+            _ => None,
+        };
+        if let (Some(op), [second]) = (by_digits, rest) {
+            let y = self.sum(second)?;
+            let found = bitwise(op, &x, &y, |s| ends(&*self.guards, s))?;
+            return found.map(within_size).transpose();
+        }
         let k = rest.first().and_then(|e| e.as_int());
         Ok(match (op, k) {
             (op, _) if op.is_hint() => Some(x),
             (Intrin::Abs, _) => Some(within_size(x.clone().max(x.scaled(-1)?)?)?),
             (Intrin::Shl, Some(k @ 0..=62)) => Some(x.scaled(1 << k)?),
             (Intrin::Shr, Some(k @ 0..=62)) => Some(x.div(1 << k)?),
-            (Intrin::BitAnd, Some(mask)) if mask >= 0 && (mask & (mask + 1)) == 0 => {
-                Some(x.modulo(i128::from(mask) + 1)?)
-            }
+            (Intrin::BitNot, None) => Some(x.scaled(-1)?.offset(-1)?),
             _ => None,
         })
     }

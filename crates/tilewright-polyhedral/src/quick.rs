@@ -25,6 +25,13 @@ pub(crate) fn is_never<'a>(guards: impl IntoIterator<Item = &'a Pred>, p: &Pred)
     known.deny(p)
 }
 
+/// What bounds a sum where all of `guards` hold, as far as that is seen at once.
+pub(crate) fn ends<'a>(guards: impl IntoIterator<Item = &'a Pred>, s: &Sum) -> Ends {
+    let mut known = Intervals::default();
+    guards.into_iter().for_each(|g| known.learn(g));
+    known.of(s)
+}
+
 /// Intervals of atoms.
 #[derive(Clone, Default)]
 struct Intervals(HashMap<Atom, Ends>);

@@ -51,7 +51,7 @@ pub struct Relation {
 /// The cells that a map reaches, in their box.
 #[derive(Clone)]
 pub struct Image {
-    /// The extents of the smallest box from zero that holds every cell, in symbolic sizes.
+    /// The extents of the box from zero that holds every cell, as of [`Relation::physical_shape`].
     pub shape: Vec<Expr>,
     /// The cells of the box, over the variables that were given for them.
     pub cells: Domain,
@@ -81,7 +81,7 @@ impl fmt::Display for Collision {
 impl Domain {
     /// The map from each point to the values of some integer expressions.
     pub fn map(&self, exprs: &[Expr]) -> Known<Relation> {
-        let mut normalizer = self.engine.normalizer();
+        let mut normalizer = self.normalizer();
         let sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
         let domain = self.reached(|f| sums.iter().for_each(|s| s.atoms(f)))?;
         Ok(Relation { domain, exprs: exprs.to_vec(), sums })
@@ -190,7 +190,9 @@ impl Relation {
         })
     }
 
-    /// The extents of the smallest box from zero that holds the image, in symbolic sizes.
+    /// The extents of the smallest box from zero that holds the image, in symbolic sizes. An index that is
+    /// below a constant whatever the variables are (`i % 8`) has that extent where a size is open: tiles
+    /// are whole for every size, and what is smaller than one is padded to one.
     ///
     /// # Errors
     /// [`Reason::Mismatch`] for an index that can be negative, with the point.
@@ -216,7 +218,11 @@ impl Relation {
                     }
                     _ => d.extreme(&s.clone().offset(1)?, &[], true, e.dtype())?,
                 };
-                shape.push(extent);
+                // What is below a constant for every value of every variable is a digit of a tile.
+                let most = s.ends(&|_| (None, None)).1.filter(|_| extent.as_int().is_none());
+                let tile = most
+                    .and_then(|most| render::sum(&Sum::constant(most.checked_add(1)?), e.dtype()));
+                shape.push(tile.unwrap_or(extent));
             }
             Ok(shape)
         })

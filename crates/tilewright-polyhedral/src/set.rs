@@ -72,7 +72,7 @@ impl Domain {
             let what = format!("{} expressions for {dims} dimensions", exprs.len());
             return Err(Reason::Mismatch(what).into());
         }
-        let mut normalizer = self.engine.normalizer();
+        let mut normalizer = self.normalizer();
         let mut sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
         sums.extend(space.atoms[*dims..].iter().cloned().map(Sum::atom));
         let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;

@@ -44,7 +44,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use tilewright_ir::{DType, Expr};
+use tilewright_ir::visit::fold_expr_children;
+use tilewright_ir::{CallTarget, DType, Expr, ExprKind, Fold, Intrin};
 
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
@@ -83,8 +84,9 @@ impl Domain {
         if e.as_int().is_some() {
             return e.clone();
         }
+        let e = &Operands(self).expr(e);
         let ask = || {
-            let s = self.engine.normalizer().sum(e)?;
+            let s = self.normalizer().sum(e)?;
             // Of what is written, the price of the original alone counts.
             let question = self.question("simplify").map(|q| q.sum(&s).number(e.dtype()));
             self.engine.remembered(question.map(|q| q.number(cost(e))), || {
@@ -101,7 +103,7 @@ impl Domain {
     /// The simplest condition that holds at the same points of the domain.
     pub fn simplify_predicate(&self, e: &Expr) -> Expr {
         let ask = || {
-            let p = self.engine.normalizer().pred(e)?;
+            let p = self.normalizer().pred(e)?;
             let question = self.question("simplify").map(|q| q.pred(&p).number(cost(e)));
             self.engine.remembered(question, || {
                 self.ask(|| {
@@ -240,7 +242,7 @@ impl Domain {
                 let no = self.constrain(vec![c.negate()?]).reduce(b)?;
                 let inside = self.set()?.intersect(self.space.pred(c)?)?;
                 let cond = match self.closed_form(&inside, Some(c), None)? {
-                    Some(e) => self.engine.normalizer().pred(&e)?,
+                    Some(e) => self.normalizer().pred(&e)?,
                     None => (**c).clone(),
                 };
                 Ok(Sum::select(cond, yes, no))
@@ -465,6 +467,27 @@ impl Domain {
         match a.dtype().is_bool() && b.dtype().is_bool() {
             true => self.equal(a, b),
             false => Proof::Unknown(Reason::Mismatch("not conditions".into()).into()),
+        }
+    }
+}
+
+/// Simplifies the operands of bit operations, which forms take apart into digits.
+struct Operands<'d>(&'d Domain);
+
+impl Fold for Operands<'_> {
+    fn expr(&mut self, e: &Expr) -> Expr {
+        match e.kind() {
+            ExprKind::Call(CallTarget::Intrin(op), args)
+                if matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor)
+                    && e.dtype().is_int() =>
+            {
+                let args = args.iter().map(|a| self.0.simplify(a)).collect();
+                Expr::call(CallTarget::Intrin(*op), args, e.dtype())
+            }
+            ExprKind::Call(..) | ExprKind::Binary(..) | ExprKind::Cast(_) => {
+                fold_expr_children(self, e)
+            }
+            _ => e.clone(),
         }
     }
 }

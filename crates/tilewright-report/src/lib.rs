@@ -2,13 +2,14 @@
 //!
 //! The command line and the Python package show plans through this crate. The graph is placed by
 //! `layers` and drawn as SVG by `graph`; `part` is what is drawn of it, `cells` shows corners of tensors as tables,
-//! `steps` how the loops of a call are made. [`Times`] is what a [`Profile`] of a run says of a plan.
+//! `steps` how the loops of a call are made; `layout` is the page of one layout. [`Times`] is what a [`Profile`] of a run says of a plan.
 
 mod cells;
 mod function;
 mod graph;
 mod json;
 mod layers;
+mod layout;
 mod page;
 mod steps;
 mod times;
@@ -17,6 +18,7 @@ mod writing;
 pub use cells::tables;
 pub use function::Report;
 pub use json::{WhatIf, add_ports, add_prices, list, object, what_if};
+pub use layout::{Cells, layout_page};
 pub use page::{drawings, page};
 pub use times::{Kernel, Profile, Step, Times, add_times};
 pub use writing::time;

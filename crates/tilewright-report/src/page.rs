@@ -18,7 +18,7 @@ use crate::steps::Steps;
 use crate::writing::{amount, html, json, list, plural, share, time};
 
 /// Nothing is loaded, whatever the page contains.
-const CONTENT_POLICY: &str =
+pub(crate) const CONTENT_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /// The most expensive calls that are listed.

@@ -45,7 +45,38 @@ pub(crate) fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<Lambda
     Ok(text)
 }
 
+/// Reads a text that is one lambda.
+///
+/// # Errors
+/// [`Error::Syntax`] with the place, where it is anything else.
+pub fn parse_lambda(source: &Arc<Source>) -> Result<LambdaText> {
+    let read = || match syntax::parse_expression(&source.text)? {
+        ast::Expr::Lambda(l) => lambda(&l, source),
+        other => Err(syntax::error(&other, "expected `lambda i, j: [...]`")),
+    };
+    read().map_err(|e| e.in_source(source))
+}
+
 impl LambdaText {
+    /// The number of its parameters, unless it is one for any number: it has a star, or one parameter
+    /// that may stand for all.
+    pub fn rank(&self) -> Option<usize> {
+        let whole = |name: &Arc<str>| {
+            let indexed = |e: &ast::Expr| match e {
+                ast::Expr::Subscript(s) => {
+                    s.value.as_name_expr().is_some_and(|n| *n.id.as_str() == **name)
+                }
+                _ => false,
+            };
+            any_over_expr(&self.body, &indexed)
+        };
+        match (&self.params[..], &self.star) {
+            ([one], None) if whole(one) => None,
+            (params, None) => Some(params.len()),
+            (_, Some(_)) => None,
+        }
+    }
+
     /// The text of the lambda.
     pub fn text(&self) -> &str {
         let (start, end) = (self.span.start as usize, self.span.end as usize);

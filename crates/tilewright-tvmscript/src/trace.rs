@@ -34,8 +34,8 @@ use tilewright_ir::{Attr, BinOp, DType, Error, Result, Source, Span};
 
 use crate::args::elements;
 use crate::expr::ExprParser;
-pub use crate::lambda::LambdaText;
 use crate::lambda::lambda;
+pub use crate::lambda::{LambdaText, parse_lambda};
 use crate::syntax;
 
 /// A schedule script.

@@ -4,6 +4,7 @@ mod compile;
 mod guide;
 mod io_layout;
 mod kept;
+mod layout;
 mod opt;
 mod plan_html;
 #[path = "../program/mod.rs"]

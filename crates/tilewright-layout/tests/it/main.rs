@@ -5,6 +5,7 @@ mod common;
 mod conversion;
 mod flow;
 mod memory;
+mod notation;
 mod parts;
 mod plan;
 mod random;

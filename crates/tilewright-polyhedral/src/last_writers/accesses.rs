@@ -141,7 +141,7 @@ impl Accesses {
         let mut prepared = Vec::new();
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
-            let mut normalizer = engine.normalizer();
+            let mut normalizer = s.domain.normalizer();
             let mut place = |t: &Access| t.indices.iter().map(|e| normalizer.sum(e)).collect();
             let places: Vec<Vec<Sum>> = s.accesses.iter().map(&mut place).collect::<Known<_>>()?;
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod access;
+mod bits;
 mod common;
 mod domain;
 mod flow;

@@ -9,7 +9,7 @@ use tilewright_ir::extent::holds;
 use tilewright_ir::visit::{walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, CallTarget, DType, Error, Expr, ExprKind, Fold, ForKind, IterKind, Range, Result, Stmt,
-    StmtKind, Visit,
+    StmtKind, Var, Visit,
 };
 use tilewright_polyhedral::{Access, AccessRelation, Domain, Proof};
 
@@ -217,7 +217,7 @@ fn widen(
         let (Some((Some(lo), Some(hi))), Some(min), Some(extent)) =
             (bounds, min.as_int(), extent.as_int())
         else {
-            let range = open_range(domain, value, &iter.domain, iter.var.dtype());
+            let range = open_range(domain, stmt, value, &iter.domain, iter.var.dtype());
             wider.push((stmt.place, number, range.ok_or_else(refuse)?));
             continue;
         };
@@ -234,14 +234,34 @@ fn widen(
 
 /// The values of a variable with those that it would get as well, where its range is open: behind its end, as far
 /// as sizes say (`0..(n + 7) // 8 * 8` for `0..n`). `None` where some would be before it.
-fn open_range(domain: &Domain, value: &Expr, old: &Range, dtype: DType) -> Option<Range> {
+fn open_range(
+    domain: &Domain,
+    stmt: &ScopStmt,
+    value: &Expr,
+    old: &Range,
+    dtype: DType,
+) -> Option<Range> {
     let min = old.min.clone().cast(value.dtype());
     let extent = old.extent.clone().cast(value.dtype());
     if !domain.proves(&value.clone().greater_equal(min.clone())) {
         return None;
     }
-    let last = domain.tight_bounds(&(value.clone() - &min), &[]).ok()?.max;
-    let padded = domain.engine().domain().simplify(&(last + 1));
+    let sizes = domain.engine().domain();
+    let end = |of: &Domain| {
+        let last = of.tight_bounds(&(value.clone() - &min), &[]).ok()?.max;
+        Some(sizes.simplify(&(last + 1)))
+    };
+    let padded = end(domain)?;
+    // What the loops give holds for sizes that leave nothing to add, too.
+    let loops: Vec<(Var, Range)> =
+        stmt.loops.iter().map(|l| (l.var.clone(), l.range.clone())).collect();
+    let whole = end(&domain.engine().domain_of(&loops, &[])).filter(|whole| {
+        domain.proves(&whole.clone().greater_equal(padded.clone()))
+            && sizes.proves(&whole.clone().greater_equal(extent.clone()))
+    });
+    if let Some(extent) = whole {
+        return Some(Range { min: old.min.clone(), extent: extent.cast(dtype) });
+    }
     let grows = domain.proves(&padded.clone().greater_equal(extent.clone()));
     let extent = if grows { padded } else { padded.max(extent) };
     Some(Range { min: old.min.clone(), extent: extent.cast(dtype) })

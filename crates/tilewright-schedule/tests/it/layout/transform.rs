@@ -331,9 +331,9 @@ def main(a: T.handle, b: T.handle):
             @T.prim_func
             def main(a: T.handle, b: T.handle):
                 n = T.int32()
-                A = T.match_buffer(a, ((n + 3) // 4, T.min(n, 4)), "int32")
+                A = T.match_buffer(a, ((n + 3) // 4, 4), "int32")
                 B = T.match_buffer(b, (n,), "int32")
-                for i_0, i_1 in T.grid((n + 3) // 4, T.min(n, 4)):
+                for i_0, i_1 in T.grid((n + 3) // 4, 4):
                     with T.block("buffer_A_assumption"):
                         v_i_0, v_i_1 = T.axis.remap("SS", [i_0, i_1])
                         T.assume(not v_i_0 * 4 + v_i_1 >= n or A[v_i_0, v_i_1] == 0)

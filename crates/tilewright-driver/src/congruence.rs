@@ -1,0 +1,529 @@
+//! Whether two graph functions give the same results, call by call.
+//!
+//! Values of both graphs get *classes*: parameters by their positions, constants by their contents, results of
+//! calls by what is called and the classes of what it is called with. Two values of one class are
+//! equal for all data, since calls have no effects. That decides most of two versions of one model, at
+//! a price that does not depend on the sizes of tensors.
+//!
+//! What an optimiser has changed has no class of the first graph. There a group of calls back to values that have
+//! one is compared with groups of the first graph that begin at the same values: each group becomes one
+//! tensor function, and these are compared statement by statement, by where their values come from
+//! ([`equivalence`]), and, where they are small, element by element. So fused calls, transposes that were moved
+//! and axes that were merged are found; a group that is proved equal takes the class of the other
+//! one, and what follows is compared by calls again.
+//!
+//! A yes is a proof for all data and all sizes. The other answer says which results are left.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use tilewright_analysis::equivalence::{by_flow, equivalent};
+use tilewright_graph::merge::{Member, Source, merge};
+use tilewright_graph::normal::{normalize, results, var};
+use tilewright_ir::equal::{self, Equality};
+use tilewright_ir::visit::walk_stmt;
+use tilewright_ir::{
+    DType, Function, GraphExpr, GraphType, Module, Result, Stmt, StmtKind, Tensor, TensorFunc,
+    Visit,
+};
+use tilewright_verify::{Verdict, VerifyOptions};
+
+/// Most calls of a group.
+const GROUP: usize = 24;
+
+/// Most groups of the first graph that one of the second graph is compared with.
+const TRIED: usize = 6;
+
+/// Steps and terms of a comparison of two groups element by element.
+const STEPS: u64 = 400_000;
+const TERMS: usize = 1 << 17;
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Congruence {
+    /// All results are equal: the number of calls, and how many of them are the results of groups that were
+    /// compared.
+    Equal { calls: usize, groups: usize },
+    /// These results could not be shown equal; and how often both graphs together store an element, at least, as
+    /// far as sizes are known.
+    Open { results: Vec<usize>, stores: u64 },
+}
+
+/// Compares graph functions of two modules; `None` where one of them is no graph function, or they
+/// have different interfaces.
+///
+/// # Errors
+/// `Toolchain` where libisl is missing.
+pub(crate) fn compare(
+    a: (&Module, &str),
+    b: (&Module, &str),
+    options: &VerifyOptions,
+) -> Result<Option<Congruence>> {
+    let (Some(first), Some(second)) = (Graph::of(a.0, a.1), Graph::of(b.0, b.1)) else {
+        return Ok(None);
+    };
+    let types = |g: &Graph<'_>| {
+        let params = g.nodes.iter().filter(|n| matches!(n.value, Value::Param(_)));
+        params.map(|n| n.ty.clone()).collect::<Vec<_>>()
+    };
+    if types(&first) != types(&second) || first.results.len() != second.results.len() {
+        return Ok(None);
+    }
+    let mut classes = Classes::new(options);
+    classes.first(&first);
+    classes.second(&first, &second)?;
+    let (of_a, of_b) = (&classes.of[0], &classes.of[1]);
+    let pairs = first.results.iter().zip(&second.results).enumerate();
+    let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
+    let open: Vec<usize> = open.collect();
+    let is_call = |n: &&Node| matches!(n.value, Value::Call { .. });
+    let calls = second.nodes.iter().filter(is_call).count();
+    Ok(Some(match open.is_empty() {
+        true => Congruence::Equal { calls, groups: classes.groups },
+        false => {
+            let stores = first.stores().saturating_add(second.stores());
+            Congruence::Open { results: open, stores }
+        }
+    }))
+}
+
+/// A value of a graph.
+struct Node {
+    value: Value,
+    /// Its type, as text: sizes are named alike in both graphs.
+    ty: String,
+}
+
+enum Value {
+    Param(usize),
+    Constant(Tensor),
+    /// One result of a call; `single` where it is the only one, and the call has no scalars.
+    Call {
+        func: Arc<str>,
+        args: Vec<usize>,
+        scalars: Vec<String>,
+        item: usize,
+        single: bool,
+    },
+    /// Anything else.
+    Opaque,
+}
+
+/// The values of a graph function, each after what it is made from.
+struct Graph<'m> {
+    module: &'m Module,
+    nodes: Vec<Node>,
+    results: Vec<usize>,
+}
+
+impl<'m> Graph<'m> {
+    /// That of a name; `None` where it is no graph function.
+    fn of(module: &'m Module, name: &str) -> Option<Graph<'m>> {
+        let Some(Function::Graph(func)) = module.functions.get(name) else { return None };
+        // Without a normal form there are no calls to compare.
+        let Ok(normal) = normalize(module, name, func) else { return None };
+        let mut graph = Graph { module, nodes: Vec::new(), results: Vec::new() };
+        // Values by variable: one node for each item of a tuple.
+        let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (k, p) in normal.params.iter().enumerate() {
+            let at = graph.push(Value::Param(k), p.ty());
+            known.insert(p.id(), vec![at]);
+        }
+        for b in normal.bindings() {
+            let nodes = graph.bind(&b.value, b.var.ty(), &known);
+            known.insert(b.var.id(), nodes);
+        }
+        for result in results(&normal.ret) {
+            let nodes = graph.bind(result, &result.ty(), &known);
+            graph.results.extend(nodes);
+        }
+        Some(graph)
+    }
+
+    fn push(&mut self, value: Value, ty: &GraphType) -> usize {
+        let ty = match ty {
+            GraphType::Tensor(t) => {
+                let shape: Vec<String> = t.shape.iter().map(ToString::to_string).collect();
+                format!("{} [{}]", t.dtype, shape.join(", "))
+            }
+            other => format!("{other:?}"),
+        };
+        self.nodes.push(Node { value, ty });
+        self.nodes.len() - 1
+    }
+
+    /// The nodes of an expression: one, or one for each result of a call.
+    fn bind(
+        &mut self,
+        e: &GraphExpr,
+        ty: &GraphType,
+        known: &HashMap<u64, Vec<usize>>,
+    ) -> Vec<usize> {
+        match e {
+            GraphExpr::Var(v) => known.get(&v.id()).cloned().unwrap_or_default(),
+            GraphExpr::Const(t) => vec![self.push(Value::Constant(t.clone()), &e.ty())],
+            GraphExpr::Item(of, k) => {
+                let of = var(of).and_then(|v| known.get(&v.id()));
+                match of.and_then(|nodes| nodes.get(*k)) {
+                    Some(node) => vec![*node],
+                    None => vec![self.push(Value::Opaque, ty)],
+                }
+            }
+            GraphExpr::CallTir { func, args, outs, scalars } => {
+                let mut nodes = Vec::new();
+                for arg in args {
+                    nodes.extend(self.bind(arg, &arg.ty(), known));
+                }
+                let is_whole = nodes.len() == args.len();
+                let texts: Vec<String> = scalars.iter().map(ToString::to_string).collect();
+                let each = outs.iter().enumerate().map(|(item, out)| {
+                    let value = match is_whole {
+                        true => Value::Call {
+                            func: func.clone(),
+                            args: nodes.clone(),
+                            scalars: texts.clone(),
+                            item,
+                            single: outs.len() == 1 && scalars.is_empty(),
+                        },
+                        false => Value::Opaque,
+                    };
+                    (value, GraphType::Tensor(out.clone()))
+                });
+                let each: Vec<(Value, GraphType)> = each.collect();
+                each.into_iter().map(|(value, ty)| self.push(value, &ty)).collect()
+            }
+            _ => match ty {
+                GraphType::Tuple(types) => {
+                    types.iter().map(|t| self.push(Value::Opaque, t)).collect()
+                }
+                ty => vec![self.push(Value::Opaque, ty)],
+            },
+        }
+    }
+
+    /// How often its calls store an element.
+    fn stores(&self) -> u64 {
+        let of = |n: &Node| match &n.value {
+            Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
+            _ => None,
+        };
+        self.nodes.iter().filter_map(of).fold(0, u64::saturating_add)
+    }
+
+    fn callee(&self, name: &str) -> Option<&'m Arc<TensorFunc>> {
+        match self.module.functions.get(name) {
+            Some(Function::Tensor(f)) => Some(f),
+            _ => None,
+        }
+    }
+}
+
+/// What is the same for all values of a class.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Param(usize),
+    Constant(DType, Vec<usize>, Vec<u8>),
+    Call(usize, Vec<usize>, Vec<String>, usize, String),
+}
+
+struct Classes<'o> {
+    options: &'o VerifyOptions,
+    /// The class of each value, for both graphs.
+    of: [Vec<usize>; 2],
+    classes: HashMap<Key, usize>,
+    count: usize,
+    /// Functions of which no two are the same but for names, with their signatures.
+    functions: Vec<(String, Arc<TensorFunc>)>,
+    /// Their numbers by name, for both graphs.
+    names: [HashMap<Arc<str>, usize>; 2],
+    /// Pairs of groups that were compared.
+    compared: Vec<(TensorFunc, TensorFunc, bool)>,
+    /// Groups that were proved equal.
+    groups: usize,
+}
+
+impl<'o> Classes<'o> {
+    fn new(options: &'o VerifyOptions) -> Classes<'o> {
+        Classes {
+            options,
+            of: [Vec::new(), Vec::new()],
+            classes: HashMap::new(),
+            count: 0,
+            functions: Vec::new(),
+            names: [HashMap::new(), HashMap::new()],
+            compared: Vec::new(),
+            groups: 0,
+        }
+    }
+
+    fn new_class(&mut self) -> usize {
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// The key of a value, if it has one.
+    fn key(&mut self, side: usize, graph: &Graph<'_>, at: usize) -> Option<Key> {
+        let node = graph.nodes.get(at)?;
+        Some(match &node.value {
+            Value::Param(k) => Key::Param(*k),
+            Value::Constant(t) => Key::Constant(t.dtype(), t.shape().to_vec(), t.bytes().to_vec()),
+            Value::Call { func, args, scalars, item, .. } => {
+                let number = self.function(side, graph, func)?;
+                let args = args.iter().map(|a| self.of[side].get(*a).copied());
+                let args = args.collect::<Option<Vec<usize>>>()?;
+                Key::Call(number, args, scalars.clone(), *item, node.ty.clone())
+            }
+            Value::Opaque => return None,
+        })
+    }
+
+    /// The number of a function.
+    fn function(&mut self, side: usize, graph: &Graph<'_>, name: &Arc<str>) -> Option<usize> {
+        if let Some(number) = self.names[side].get(name) {
+            return Some(*number);
+        }
+        let func = graph.callee(name)?;
+        let signature: Vec<String> =
+            func.buffers().map(|b| format!("{} {}", b.dtype(), b.rank())).collect();
+        let signature = format!("{} of {}", signature.join(", "), func.params.len());
+        let same = |(s, f): &(String, Arc<TensorFunc>)| {
+            *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
+        };
+        let number = self.functions.iter().position(same).unwrap_or_else(|| {
+            self.functions.push((signature.clone(), func.clone()));
+            self.functions.len() - 1
+        });
+        self.names[side].insert(name.clone(), number);
+        Some(number)
+    }
+
+    /// Classes for the first graph.
+    fn first(&mut self, graph: &Graph<'_>) {
+        for at in 0..graph.nodes.len() {
+            let class = match self.key(0, graph, at) {
+                Some(key) => match self.classes.get(&key) {
+                    Some(class) => *class,
+                    None => {
+                        let class = self.new_class();
+                        self.classes.insert(key, class);
+                        class
+                    }
+                },
+                None => self.new_class(),
+            };
+            self.of[0].push(class);
+        }
+    }
+
+    /// Classes for the second graph: those of the first one, as far as values are equal.
+    fn second(&mut self, first: &Graph<'_>, graph: &Graph<'_>) -> Result<()> {
+        let of_first = self.count;
+        // A value of the first graph for each of its classes.
+        let mut one: Vec<usize> = vec![0; of_first];
+        self.of[0].iter().enumerate().rev().for_each(|(at, class)| one[*class] = at);
+        for at in 0..graph.nodes.len() {
+            let key = self.key(1, graph, at);
+            let known = key.as_ref().and_then(|k| self.classes.get(k).copied());
+            let class = match known {
+                Some(class) => class,
+                None => match self.by_groups(first, graph, at, of_first, &one)? {
+                    Some(class) => class,
+                    None => self.new_class(),
+                },
+            };
+            if let Some(key) = key {
+                self.classes.entry(key).or_insert(class);
+            }
+            self.of[1].push(class);
+        }
+        Ok(())
+    }
+
+    /// The class of a value whose group is equal to one of the first graph.
+    fn by_groups(
+        &mut self,
+        first: &Graph<'_>,
+        graph: &Graph<'_>,
+        at: usize,
+        of_first: usize,
+        one: &[usize],
+    ) -> Result<Option<usize>> {
+        let node = &graph.nodes[at];
+        if !matches!(node.value, Value::Call { .. }) {
+            return Ok(None);
+        }
+        let classes = self.of[1].clone();
+        let is_edge = |n: usize| n != at && classes.get(n).is_some_and(|c| *c < of_first);
+        let Some(group) = Group::of(graph, at, &is_edge) else { return Ok(None) };
+        // The values at the edge, by their classes, in an order for both sides.
+        let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
+        let order: Vec<usize> = edge.iter().copied().collect();
+        let Some(function) =
+            group.function(graph, &|n| order.iter().position(|c| classes.get(n) == Some(c)))
+        else {
+            return Ok(None);
+        };
+        let of_a = self.of[0].clone();
+        let mut tried: Vec<(usize, usize, TensorFunc)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (n, other) in first.nodes.iter().enumerate() {
+            let is_new = matches!(other.value, Value::Call { .. }) && seen.insert(of_a[n]);
+            if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
+                continue;
+            }
+            let is_edge = |m: usize| m != n && edge.contains(&of_a[m]);
+            let Some(group) = Group::of(first, n, &is_edge) else { continue };
+            let used: BTreeSet<usize> = group.edge.iter().map(|m| of_a[*m]).collect();
+            if used != edge {
+                continue;
+            }
+            let place = |m: usize| order.iter().position(|c| of_a.get(m) == Some(c));
+            if let Some(function) = group.function(first, &place) {
+                tried.push((group.calls.len(), n, function));
+            }
+        }
+        tried.sort_by_key(|(calls, n, _)| (calls.abs_diff(group.calls.len()), *n));
+        for (_, n, other) in tried.into_iter().take(TRIED) {
+            if self.is_same(&other, &function)? {
+                self.groups += 1;
+                return Ok(Some(of_a[n]));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether two functions are proved equal; asked once for each pair.
+    fn is_same(&mut self, a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+        let loose = Equality::loose();
+        let alike = |x: &TensorFunc, y: &TensorFunc| equal::tensor_funcs(x, y, &loose).is_ok();
+        if alike(a, b) {
+            return Ok(true);
+        }
+        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| alike(x, a) && alike(y, b))
+        {
+            return Ok(*same);
+        }
+        let same = equivalent(a, b)? || by_flow(a, b)? || self.by_elements(a, b);
+        self.compared.push((a.clone(), b.clone(), same));
+        Ok(same)
+    }
+
+    /// Whether small functions are equal element by element.
+    fn by_elements(&self, a: &TensorFunc, b: &TensorFunc) -> bool {
+        let alone = |f: &TensorFunc| {
+            let mut module = Module::new();
+            module.insert("group", f.clone());
+            module
+        };
+        let options = VerifyOptions {
+            steps: STEPS.min(self.options.steps),
+            terms: TERMS.min(self.options.terms),
+            samples: false,
+            ..self.options.clone()
+        };
+        let (a, b) = (alone(a), alone(b));
+        let verdict = tilewright_verify::functions(&a, "group", &b, "group", &options);
+        // A proof that rests on promises of one side is none here.
+        matches!(verdict, Ok(Verdict::Equal(p)) if p.relied.iter().all(Vec::is_empty))
+    }
+}
+
+/// Calls that lead from values at an edge to one value.
+struct Group {
+    /// In the order of the graph; the last one gives the value.
+    calls: Vec<usize>,
+    /// The values at the edge that they read.
+    edge: BTreeSet<usize>,
+}
+
+impl Group {
+    /// The calls from the edge to a value; `None` where something else is reached, or there are too many.
+    fn of(graph: &Graph<'_>, at: usize, is_edge: &dyn Fn(usize) -> bool) -> Option<Group> {
+        let (mut calls, mut edge) = (BTreeSet::new(), BTreeSet::new());
+        let mut todo = vec![at];
+        while let Some(n) = todo.pop() {
+            if is_edge(n) {
+                edge.insert(n);
+                continue;
+            }
+            match &graph.nodes[n].value {
+                Value::Call { args, single: true, .. } => {
+                    if calls.insert(n) {
+                        todo.extend(args);
+                    }
+                    if calls.len() > GROUP {
+                        return None;
+                    }
+                }
+                Value::Constant(t) if literal(t).is_some() => {}
+                _ => return None,
+            }
+        }
+        Some(Group { calls: calls.into_iter().collect(), edge })
+    }
+
+    /// The group as one function; `place` is the parameter that a value at the edge is.
+    fn function(
+        &self,
+        graph: &Graph<'_>,
+        place: &dyn Fn(usize) -> Option<usize>,
+    ) -> Option<TensorFunc> {
+        let mut members = Vec::new();
+        for n in &self.calls {
+            let Value::Call { func, args, .. } = &graph.nodes[*n].value else { return None };
+            let source = |a: &usize| match self.calls.binary_search(a) {
+                Ok(member) => Some(Source::Member(member)),
+                Err(_) if self.edge.contains(a) => place(*a).map(Source::Param),
+                Err(_) => match &graph.nodes[*a].value {
+                    Value::Constant(t) => literal(t).map(Source::Literal),
+                    _ => None,
+                },
+            };
+            let sources = args.iter().map(source).collect::<Option<Vec<Source>>>()?;
+            let func = graph.callee(func)?.clone();
+            // Inputs, the result, and nothing else.
+            if func.buffers().count() != sources.len() + 1 || func.params.len() != sources.len() + 1
+            {
+                return None;
+            }
+            members.push(Member { func, sources });
+        }
+        let edge: BTreeSet<usize> = self.edge.iter().filter_map(|n| place(*n)).collect();
+        Some(merge(&members, edge.len()))
+    }
+}
+
+/// How often a function stores an element; loops of open extents count once.
+fn stores(func: &TensorFunc) -> u64 {
+    struct Stores {
+        loops: u64,
+        count: u64,
+    }
+    impl Visit for Stores {
+        fn stmt(&mut self, s: &Stmt) {
+            let outside = self.loops;
+            match s.kind() {
+                StmtKind::For { range, .. } => {
+                    let extent = range.extent.as_int().and_then(|n| u64::try_from(n).ok());
+                    self.loops = self.loops.saturating_mul(extent.unwrap_or(1));
+                }
+                StmtKind::Store { .. } => self.count = self.count.saturating_add(self.loops),
+                _ => {}
+            }
+            walk_stmt(self, s);
+            self.loops = outside;
+        }
+    }
+    let mut all = Stores { loops: 1, count: 0 };
+    all.stmt(&func.body);
+    all.count
+}
+
+/// The only number of a tensor of floats, as the bits of a `float64`.
+fn literal(t: &Tensor) -> Option<u64> {
+    if t.dtype() != DType::F32 || t.bytes().len() != 4 {
+        return None;
+    }
+    let bytes: [u8; 4] = t.bytes().try_into().ok()?;
+    Some(f64::from(f32::from_le_bytes(bytes)).to_bits())
+}

@@ -1,0 +1,245 @@
+//! An index map at every point of a constant shape: what is asked point by point, is answered exactly.
+//!
+//! Indices are compiled to a few instructions on a stack, since a map may have a million points.
+
+use tilewright_ir::{BinOp, CallTarget, Expr, ExprKind, Intrin, Result, Var};
+
+use super::refused;
+use crate::index_map::IndexMap;
+
+/// Most points of a shape that are looked at one by one.
+pub const MOST_POINTS: i64 = 1 << 22;
+
+/// The offsets in memory of all points of a shape.
+pub struct Grid {
+    shape: Vec<i64>,
+    /// The smallest box from zero that holds all physical indices.
+    physical: Vec<i64>,
+    /// By the logical index, the last one fastest.
+    offsets: Vec<i64>,
+}
+
+impl Grid {
+    /// Each point of a shape under a map.
+    ///
+    /// # Errors
+    /// `Refused` for a negative index, an index that is no arithmetic of the parameters, and more than
+    /// [`MOST_POINTS`] points.
+    pub fn new(map: &IndexMap, shape: &[i64]) -> Result<Grid> {
+        let count = shape.iter().try_fold(1i64, |p, n| p.checked_mul(*n));
+        let count = count.filter(|n| *n <= MOST_POINTS).ok_or_else(|| {
+            refused(format!("more than {MOST_POINTS} points are not looked at one by one"))
+        })?;
+        let programs = map.indices.iter().map(|e| Program::of(&map.params, e));
+        let programs: Vec<Program> = programs.collect::<Result<_>>()?;
+        let mut indices: Vec<Vec<i64>> = Vec::with_capacity(count as usize);
+        let mut physical = vec![0; programs.len()];
+        let mut stack = Vec::new();
+        let all =
+            |shape: &[i64]| Points { at: vec![0; shape.len()], shape: shape.to_vec(), left: count };
+        for at in all(shape) {
+            let mut cell = Vec::with_capacity(programs.len());
+            for (program, extent) in programs.iter().zip(&mut physical) {
+                let value = program.execute(&at, &mut stack);
+                let value = value.filter(|v| (0..1 << 40).contains(v)).ok_or_else(|| {
+                    refused(format!("at {at:?} an index is negative or too large"))
+                })?;
+                *extent = (*extent).max(value + 1);
+                cell.push(value);
+            }
+            indices.push(cell);
+        }
+        let cells = physical.iter().try_fold(1i64, |p, n| p.checked_mul(*n));
+        if cells.is_none() {
+            return Err(refused("the physical box is too large"));
+        }
+        let flat = |cell: &Vec<i64>| cell.iter().zip(&physical).fold(0, |sum, (i, n)| sum * n + i);
+        let offsets = indices.iter().map(flat).collect();
+        Ok(Grid { shape: shape.to_vec(), physical, offsets })
+    }
+
+    /// The logical extents.
+    pub fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    /// The physical extents.
+    pub fn physical(&self) -> &[i64] {
+        &self.physical
+    }
+
+    /// The number of cells of memory.
+    pub fn cells(&self) -> i64 {
+        self.physical.iter().product()
+    }
+
+    /// The offsets of all points, the last logical index fastest.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// All points, the last index fastest.
+    pub fn points(&self) -> impl Iterator<Item = Vec<i64>> + use<> {
+        let left = self.offsets.len() as i64;
+        Points { at: vec![0; self.shape.len()], shape: self.shape.clone(), left }
+    }
+
+    /// The offset of a point of the shape.
+    pub fn offset(&self, at: &[i64]) -> i64 {
+        let flat = at.iter().zip(&self.shape).fold(0, |sum, (i, n)| sum * n + i);
+        self.offsets.get(flat as usize).copied().unwrap_or(0)
+    }
+
+    /// The point with a number, counted with the last index fastest.
+    pub fn point(&self, number: usize) -> Vec<i64> {
+        let mut rest = number as i64;
+        let mut at: Vec<i64> = self
+            .shape
+            .iter()
+            .rev()
+            .map(|n| {
+                let digit = rest % n.max(&1);
+                rest /= n.max(&1);
+                digit
+            })
+            .collect();
+        at.reverse();
+        at
+    }
+
+    /// The number of the point in each cell, in the order of memory; `None` for padding. Where several
+    /// points share a cell, that is the first.
+    pub fn contents(&self) -> Vec<Option<usize>> {
+        let mut cells = vec![None; self.cells() as usize];
+        for (number, offset) in self.offsets.iter().enumerate().rev() {
+            cells[*offset as usize] = Some(number);
+        }
+        cells
+    }
+}
+
+/// The points of a box.
+struct Points {
+    at: Vec<i64>,
+    shape: Vec<i64>,
+    left: i64,
+}
+
+impl Iterator for Points {
+    type Item = Vec<i64>;
+
+    fn next(&mut self) -> Option<Vec<i64>> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let now = self.at.clone();
+        for (i, n) in self.at.iter_mut().zip(&self.shape).rev() {
+            *i += 1;
+            if *i < *n {
+                break;
+            }
+            *i = 0;
+        }
+        Some(now)
+    }
+}
+
+/// An index as instructions on a stack.
+struct Program(Vec<Step>);
+
+enum Step {
+    Number(i64),
+    Param(usize),
+    Binary(BinOp),
+    Bits(Intrin),
+}
+
+/// What is left to do, last first: an expression, or the step of one whose parts are done.
+enum Todo<'e> {
+    Value(&'e Expr),
+    Step(Step),
+}
+
+impl Program {
+    fn of(params: &[Var], e: &Expr) -> Result<Program> {
+        let mut steps = Vec::new();
+        let mut todo = vec![Todo::Value(e)];
+        while let Some(next) = todo.pop() {
+            let e = match next {
+                Todo::Step(step) => {
+                    steps.push(step);
+                    continue;
+                }
+                Todo::Value(e) => e,
+            };
+            let param = e.as_var().and_then(|v| params.iter().position(|p| p == v));
+            if let Some(at) = param {
+                steps.push(Step::Param(at));
+                continue;
+            }
+            match e.kind() {
+                ExprKind::Int(v) => steps.push(Step::Number(*v)),
+                ExprKind::Cast(a) if e.dtype().is_int() && a.dtype().is_int() => {
+                    todo.push(Todo::Value(a));
+                }
+                ExprKind::Binary(op, a, b) if e.dtype().is_int() => {
+                    todo.extend([Todo::Step(Step::Binary(*op)), Todo::Value(b), Todo::Value(a)]);
+                }
+                ExprKind::Call(CallTarget::Intrin(op), args)
+                    if args.len() == 2 && is_of_bits(*op) =>
+                {
+                    todo.push(Todo::Step(Step::Bits(*op)));
+                    todo.extend([Todo::Value(&args[1]), Todo::Value(&args[0])]);
+                }
+                _ => {
+                    let text = super::text_of(e);
+                    return Err(refused(format!("`{text}` is no arithmetic of indices")));
+                }
+            }
+        }
+        Ok(Program(steps))
+    }
+
+    /// The value at a point; `None` where a step overflows or divides by zero.
+    fn execute(&self, at: &[i64], stack: &mut Vec<i64>) -> Option<i64> {
+        stack.clear();
+        for step in &self.0 {
+            let value = match step {
+                Step::Number(v) => *v,
+                Step::Param(k) => *at.get(*k)?,
+                Step::Binary(op) => {
+                    let (b, a) = (stack.pop()?, stack.pop()?);
+                    match op {
+                        BinOp::Add => a.checked_add(b)?,
+                        BinOp::Sub => a.checked_sub(b)?,
+                        BinOp::Mul => a.checked_mul(b)?,
+                        BinOp::FloorDiv if b > 0 => a.div_euclid(b),
+                        BinOp::FloorMod if b > 0 => a.rem_euclid(b),
+                        BinOp::TruncDiv => a.checked_div(b)?,
+                        BinOp::TruncMod => a.checked_rem(b)?,
+                        BinOp::Min => a.min(b),
+                        BinOp::Max => a.max(b),
+                        _ => return None,
+                    }
+                }
+                Step::Bits(op) => {
+                    let (b, a) = (stack.pop()?, stack.pop()?);
+                    match op {
+                        Intrin::BitAnd => a & b,
+                        Intrin::BitOr => a | b,
+                        Intrin::BitXor => a ^ b,
+                        Intrin::Shl => a.checked_mul(1i64.checked_shl(u32::try_from(b).ok()?)?)?,
+                        _ => a >> u32::try_from(b).ok().filter(|b| *b < 64)?,
+                    }
+                }
+            };
+            stack.push(value);
+        }
+        stack.pop()
+    }
+}
+
+fn is_of_bits(op: Intrin) -> bool {
+    matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor | Intrin::Shl | Intrin::Shr)
+}

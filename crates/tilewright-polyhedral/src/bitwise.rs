@@ -1,0 +1,103 @@
+//! Bit operations as sums that integer sets know.
+//!
+//! A digit of `x` is `x // 2^j % 2`, in two's complement of any width, so that negative numbers need no
+//! case of their own. With digits `p` and `q` of two numbers, `(p + q) % 2` is the digit of `x ^ y`, and
+//! since `p` is `x // 2^j` but for a multiple of two, that is `(x // 2^j + y // 2^j) % 2`; `(p + q) // 2` is the
+//! digit of `x & y`. So a swizzle is one affine piece with divisions, and no case is split.
+//!
+//! By a constant, runs of ones are taken together: `x & 12` is `x // 4 % 4 * 4`. Of two numbers that
+//! vary, one has to be between zero and a power of two: its digits are those that matter.
+
+use crate::answer::Known;
+use crate::form::{Ends, Sum, too_large};
+
+/// Most digits of which a number that varies may have an effect.
+const MAX_DIGITS: u32 = 24;
+
+/// An operation on the digits of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bitwise {
+    And,
+    Or,
+    Xor,
+}
+
+/// The result of an operation on two numbers; `ends` bounds what a sum may be. `None` where neither
+/// is known to have few digits.
+pub(crate) fn bitwise(
+    op: Bitwise,
+    x: &Sum,
+    y: &Sum,
+    ends: impl Fn(&Sum) -> Ends,
+) -> Known<Option<Sum>> {
+    let both = match (x.as_constant(), y.as_constant()) {
+        (_, Some(mask)) => masked(x, mask)?,
+        (Some(mask), _) => masked(y, mask)?,
+        _ if x == y => x.clone(),
+        _ => {
+            let width = |s: &Sum| match ends(s) {
+                (Some(0..), Some(high)) => Some(128 - high.leading_zeros()),
+                _ => None,
+            };
+            let few = [width(x), width(y)].into_iter().flatten().min();
+            let Some(few) = few.filter(|n| *n <= MAX_DIGITS) else { return Ok(None) };
+            return match op {
+                Bitwise::And => shared(x, y, few),
+                Bitwise::Xor => differing(x, y, few, width(y) == Some(few)),
+                // x | y = x + y - (x & y)
+                Bitwise::Or => x.clone().plus(y, 1)?.plus(&shared_digits(x, y, few)?, -1).map(Some),
+            };
+        }
+    };
+    let sum = x.clone().plus(y, 1)?;
+    Ok(Some(match op {
+        Bitwise::And => both,
+        Bitwise::Or => sum.plus(&both, -1)?,
+        Bitwise::Xor => sum.plus(&both, -2)?,
+    }))
+}
+
+fn shared(x: &Sum, y: &Sum, digits: u32) -> Known<Option<Sum>> {
+    shared_digits(x, y, digits).map(Some)
+}
+
+/// `x & y`, where one of them has so many digits.
+fn shared_digits(x: &Sum, y: &Sum, digits: u32) -> Known<Sum> {
+    let mut out = Sum::default();
+    for j in 0..digits {
+        let digit = |s: &Sum| s.div(1 << j)?.modulo(2);
+        let both = digit(x)?.plus(&digit(y)?, 1)?.div(2)?;
+        out = out.plus(&both, 1 << j)?;
+    }
+    Ok(out)
+}
+
+/// `x ^ y`, where one of them has so many digits: `y`, or else `x`.
+fn differing(x: &Sum, y: &Sum, digits: u32, second: bool) -> Known<Option<Sum>> {
+    let long = if second { x } else { y };
+    // What lies above the digits stays.
+    let mut out = long.clone().plus(&long.modulo(1 << digits)?, -1)?;
+    for j in 0..digits {
+        let digit = x.div(1 << j)?.plus(&y.div(1 << j)?, 1)?.modulo(2)?;
+        out = out.plus(&digit, 1 << j)?;
+    }
+    Ok(Some(out))
+}
+
+/// `x & mask`, by the runs of ones of the mask.
+fn masked(x: &Sum, mask: i128) -> Known<Sum> {
+    if mask < 0 {
+        // What the complement of the mask takes goes.
+        return x.clone().plus(&masked(x, !mask)?, -1);
+    }
+    let mut out = Sum::default();
+    let mut at = 0;
+    while mask >> at != 0 {
+        let low = at + (mask >> at).trailing_zeros();
+        let width = (mask >> low).trailing_ones();
+        let one = |by: u32| too_large(1i128.checked_shl(by).filter(|v| *v > 0));
+        out = out.plus(&x.div(one(low)?)?.modulo(one(width)?)?, one(low)?)?;
+        at = low + width;
+    }
+    Ok(out)
+}

@@ -1,0 +1,56 @@
+# run: verify
+# A chain of eight products, whose second version has the loops in another order.
+@I.ir_module
+class Module:
+    @T.prim_func
+    def mm(a: T.Buffer((97, 97), "float32"), b: T.Buffer((97, 97), "float32"), y: T.Buffer((97, 97), "float32")):
+        for i, j, k in T.grid(97, 97, 97):
+            with T.block("b"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    y[vi, vj] = T.float32(0)
+                y[vi, vj] = y[vi, vj] + a[vi, vk] * b[vk, vj]
+
+    @R.function
+    def main(x: R.Tensor((97, 97), "float32"), w: R.Tensor((97, 97), "float32")) -> R.Tensor((97, 97), "float32"):
+        cls = Module
+        with R.dataflow():
+            v0 = R.call_tir(cls.mm, (x, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v1 = R.call_tir(cls.mm, (v0, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v2 = R.call_tir(cls.mm, (v1, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v3 = R.call_tir(cls.mm, (v2, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v4 = R.call_tir(cls.mm, (v3, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v5 = R.call_tir(cls.mm, (v4, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v6 = R.call_tir(cls.mm, (v5, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            out = R.call_tir(cls.mm, (v6, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            R.output(out)
+        return out
+
+# ---- other
+@I.ir_module
+class Module:
+    @T.prim_func
+    def mm(a: T.Buffer((97, 97), "float32"), b: T.Buffer((97, 97), "float32"), y: T.Buffer((97, 97), "float32")):
+        for j, i, k in T.grid(97, 97, 97):
+            with T.block("b"):
+                vj, vi, vk = T.axis.remap("SSR", [j, i, k])
+                with T.init():
+                    y[vi, vj] = T.float32(0)
+                y[vi, vj] = y[vi, vj] + a[vi, vk] * b[vk, vj]
+
+    @R.function
+    def main(x: R.Tensor((97, 97), "float32"), w: R.Tensor((97, 97), "float32")) -> R.Tensor((97, 97), "float32"):
+        cls = Module
+        with R.dataflow():
+            v0 = R.call_tir(cls.mm, (x, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v1 = R.call_tir(cls.mm, (v0, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v2 = R.call_tir(cls.mm, (v1, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v3 = R.call_tir(cls.mm, (v2, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v4 = R.call_tir(cls.mm, (v3, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v5 = R.call_tir(cls.mm, (v4, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            v6 = R.call_tir(cls.mm, (v5, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            out = R.call_tir(cls.mm, (v6, w,), out_sinfo=R.Tensor((97, 97), "float32"))
+            R.output(out)
+        return out
+
+# ---- expected
