@@ -367,7 +367,7 @@ impl Made {
 }
 
 /// The statement of a stage with variables of its own, marked.
-fn pre(stage: &Stage) -> Stmt {
+pub(crate) fn pre(stage: &Stage) -> Stmt {
     struct Mark;
     impl Fold for Mark {
         fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
