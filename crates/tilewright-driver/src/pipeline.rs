@@ -16,7 +16,8 @@
 
 use std::sync::Arc;
 
-use tilewright_autoschedule::{UNTILED, blocks, contractions, integer, others};
+use tilewright_autoschedule::integer::expand;
+use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::control::mark_needs_elements;
 use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
@@ -118,8 +119,8 @@ impl Stage {
 
 /// Gives every function loops for a target: contractions first ([`contractions`]), then all else
 /// ([`others`]), which depends on where parameters lie.
-/// Products of 8-bit integers take a form first that instructions multiply ([`integer::expand`]), and those
-/// with weights of a few bits one whose weights are packed for tiles ([`blocks::expand`]).
+/// Products of 8-bit integers take a form first that instructions multiply, and those with weights of a few
+/// bits in blocks one whose weights are packed for tiles ([`expand`]).
 /// What is made and packed of constants for contractions is made now, and then parts are placed in the
 /// wholes that they are joined to. The target says more than the options of the passes can.
 fn schedule(module: &Module, target: &Target) -> Result<Module> {
@@ -128,8 +129,7 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
     let module = &mark_needs_elements(module);
     let what = format!("expand_products {target:?}");
     let expanded = derivations::each(&what, &mark_free(module), |_, f| {
-        let expanded = blocks::expand(f, target).or_else(|| integer::expand(f, target));
-        Ok(expanded.map_or_else(|| f.clone(), Arc::new))
+        Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
     })?;
     let expanded = precompute(&expanded, &mut evaluate)?;
     let what = format!("contractions {target:?}");

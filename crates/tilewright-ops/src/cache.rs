@@ -6,8 +6,8 @@ use tilewright_ir::{DType, Dim, Error, Expr, Result, TensorFunc};
 use crate::operand::Operand;
 use crate::te;
 
-/// A cache `[batch, heads, length, size]` in which rows follow those that count: row `j` is new row
-/// `j - start` where there is such, and what was there otherwise; zero behind the end of the old cache.
+/// A cache `[batch, heads, length, size]` in which rows follow those that count: what was there before a
+/// first position, the new rows from there on, and zeros behind them.
 /// Parameters: the old cache `[batch, heads, old, size]` unless `old` is zero, the new rows `[batch, heads,
 /// count, size]`, the first positions `int32 [batch]`, the result.
 ///
@@ -28,22 +28,17 @@ pub fn append_rows(old: &Operand, rows: &Operand, length: Dim) -> Result<TensorF
     let starts = te::placeholder("starts", &[batch], DType::I32);
     let out = te::compute(name, &[batch, heads, length, size], |i| {
         let [b, h, at, d] = [0, 1, 2, 3].map(|k| i[k].clone());
-        let from = at.clone() - starts.at([b.clone()]);
-        let count = count.typed(DType::I32);
-        let inside = from.clone().greater_equal(0).and(from.clone().less(count));
+        let start = starts.at([b.clone()]);
+        let from = at.clone() - start.clone();
         let zero = Expr::constant(0.0, rows.dtype);
-        let other = match &kept {
-            None => zero,
-            Some(kept) if before.at_least(length) => {
-                kept.at([b.clone(), h.clone(), at.clone(), d.clone()])
-            }
-            Some(kept) => {
-                let there = at.clone().less(before.typed(DType::I32));
-                let value = kept.at([b.clone(), h.clone(), at.clone(), d.clone()]);
-                Expr::if_then_else(there, value, zero)
-            }
-        };
-        Expr::if_then_else(inside, new.at([b, h, from, d]), other)
+        let old = kept.as_ref().map(|kept| {
+            let there = at.clone().less(before.expr());
+            let value = kept.at([b.clone(), h.clone(), at.clone(), d.clone()]);
+            Expr::if_then_else(there, value, zero.clone())
+        });
+        let is_new = from.clone().less(count.expr());
+        let new = Expr::if_then_else(is_new, new.at([b, h, from, d]), zero.clone());
+        Expr::if_then_else(at.less(start), old.unwrap_or(zero), new)
     });
     te::func(kept.iter().chain([&new, &starts]), [&out])
 }

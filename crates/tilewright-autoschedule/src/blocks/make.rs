@@ -339,7 +339,8 @@ impl Made {
         // The weights stand for themselves while tables are made of all else.
         let weight = Var::new("weight", form.weight.dtype());
         let factor = factor.replace(|e| same(e, &form.weight).then(|| weight.expr()));
-        let mut tables = Tables { made: self, form, tiles, weight: Some(&weight), known: Vec::new() };
+        let mut tables =
+            Tables { made: self, form, tiles, weight: Some(&weight), known: Vec::new() };
         let factor = tables.expr(&factor);
         let known = tables.known;
         let other = |m: &Expr, b: &Expr, i: Expr| {

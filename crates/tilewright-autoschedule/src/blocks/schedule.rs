@@ -27,7 +27,6 @@ use tilewright_schedule::{BlockRef, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::canonical::{reads, sole_reader};
-use crate::parts::loop_at;
 
 /// The stages of a part of a product.
 struct Part<'a> {
@@ -246,19 +245,10 @@ impl Part<'_> {
         outside.iter().try_for_each(|l| sch.unroll(l))
     }
 
-    /// Products of numbers: the weights of a chunk stay in the first cache.
+    /// Products of numbers: the weights of a chunk are used where they are taken apart.
     fn numbers(&self, sch: &mut Schedule, sums: &BlockRef, reduced: &[LoopRef]) -> Result<()> {
         let [_, chunk, step] = reduced else { return Err(Error::internal("axes of a sum")) };
         self.apart(sch, &sums.func, chunk, 1)?;
-        let around = loop_at(sch, sums, TILE - 1)?;
-        debug_assert_eq!(around, *step);
-        match self.sums.dims().nth(1).and_then(|d| d.1.number()) {
-            // Few rows: nothing is stored in between.
-            Some(rows) if rows <= FEW => sch.unroll(step),
-            _ => sch.annotate(step, "pragma_unroll_count", Attr::Int(4)),
-        }
+        sch.unroll(step)
     }
 }
-
-/// The most rows of a tile whose weights are used where they are taken apart, and not stored.
-const FEW: i64 = 4;

@@ -8,6 +8,9 @@ use super::form::{Form, Kind};
 /// The most elements of a block that are multiplied by one copy of the code.
 const CHUNK: i64 = 32;
 
+/// The same, where there are few registers for what is taken apart.
+const CHUNK_OF_FEW: i64 = 8;
+
 /// By how many columns in a hundred whole tiles may be more than there are, for tiles of several vectors.
 const WASTE: i64 = 5;
 
@@ -52,18 +55,20 @@ impl Tiles {
         let per_byte = 8 / i64::from(form.bits);
         let unit = group * per_byte;
         let block = form.inner.extent;
-        let chunk = (1..=CHUNK.min(block) / unit).map(|n| n * unit);
+        let most = if wide || dot.is_none() { CHUNK } else { CHUNK_OF_FEW };
+        let chunk = (1..=most.max(unit).min(block) / unit).map(|n| n * unit);
         let chunk = chunk.rev().find(|n| block % n == 0)?;
         // Sums of a block and of all are in registers at once, where they are integers.
         let rows = match (&form.kind, wide) {
-            (Kind::Integers { .. }, true) => 4,
-            (Kind::Integers { .. }, false) => 2,
-            (Kind::Numbers { .. }, true) => 8,
-            (Kind::Numbers { .. }, false) => 4,
+            (Kind::Integers { .. }, _) => 4,
+            (Kind::Numbers { .. }, true) => 12,
+            (Kind::Numbers { .. }, false) => 6,
         };
         let columns = form.column.extent;
         let padded = |vectors: i64| round_up(columns, vectors * lanes);
-        let vectors = if padded(2) * 100 <= columns * (100 + WASTE) { 2 } else { 1 };
+        let several = wide || dot.is_none();
+        let fits = padded(2) * 100 <= columns * (100 + WASTE);
+        let vectors = if several && fits { 2 } else { 1 };
         let outer = padded(vectors) / (vectors * lanes);
         Some(Tiles {
             dot,
