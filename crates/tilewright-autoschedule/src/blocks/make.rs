@@ -255,6 +255,14 @@ impl Made {
             ];
             Subst::vars(map).expr(&form.other)
         };
+        let zero = zero.map(|zero| {
+            let [m, b] = row_axes();
+            let axes = [m, b, reduced("i", inner)];
+            let all = self.computed("integers_summed".to_owned(), &axes, DType::I32, |at| {
+                other(&at[0], &at[1], at[2].clone()).cast(DType::I32)
+            });
+            (zero, all)
+        });
         let wide = match instruction.a.dtype == DType::I8 {
             true => None,
             false => {
@@ -269,14 +277,6 @@ impl Made {
             None => other(m, b, i),
             Some(wide) => wide.load([m.clone(), b.clone(), i]),
         };
-        let zero = zero.map(|zero| {
-            let [m, b] = row_axes();
-            let axes = [m, b, reduced("i", inner)];
-            let all = self.computed("integers_summed".to_owned(), &axes, DType::I32, |at| {
-                other(&at[0], &at[1], at[2].clone()).cast(DType::I32)
-            });
-            (zero, all)
-        });
         let out = self.sums(form, tiles);
         for (p, part) in tiles.parts(rows).iter().enumerate() {
             let apart = match tiles.per_byte == 1 && weights == DType::U8 {

@@ -65,16 +65,17 @@ pub(super) fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
 /// A product of two values whose heads may be shared: each head of the right belongs to as many of
 /// the left.
 pub(super) fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
-    let (&[batch, heads, rows, inner], &[_, shared, k, columns]) = (&x.shape()[..], &y.shape()[..])
+    let (&[batch, heads, rows, inner], &[_, shared, _, columns]) = (&x.shape()[..], &y.shape()[..])
     else {
         return Err(Error::internal("a product of heads without four axes"));
     };
     if heads == shared {
         return c.op("MatMul", &[x, y]);
     }
-    let x = c.reshape(x, &[batch, shared, heads.floordiv(shared), rows, inner])?;
-    let y = c.reshape(y, &[batch, shared, Dim::from(1), k, columns])?;
-    let z = c.op("MatMul", &[&x, &y])?;
+    // Their rows are those of one product.
+    let together = heads.floordiv(shared) * rows;
+    let x = c.reshape(x, &[batch, shared, together, inner])?;
+    let z = c.op("MatMul", &[&x, y])?;
     c.reshape(&z, &[batch, heads, rows, columns])
 }
 

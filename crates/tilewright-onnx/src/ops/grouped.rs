@@ -7,6 +7,7 @@
 
 use tilewright_ir::{DType, Dim, Error, Result};
 use tilewright_ops::cache::append_rows;
+use tilewright_ops::creation::integers;
 
 use super::attention::{probabilities, product, scaled_scores, without_heads};
 use super::compose::{Compose, int};
@@ -35,6 +36,19 @@ fn total_length(c: &mut Compose, total: &Imported) -> Result<Dim> {
     }
     let list = c.reshape(total, &[1])?;
     let list = c.cast(&list, DType::I64)?;
+    let sizes = c.b.sizes_of(&list, 1)?;
+    sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
+}
+
+/// The larger one of two sizes: where that is open, a size of its own, since products of such lengths have
+/// plain ones.
+fn longer(c: &mut Compose, a: Dim, b: Dim) -> Result<Dim> {
+    let length = a.max(b);
+    if length == a || length == b || length.known().is_some() {
+        return Ok(length);
+    }
+    let make = || integers(&[1], &[length.into()], DType::I64);
+    let list = c.b.call("length", &length, [], make)?;
     let sizes = c.b.sizes_of(&list, 1)?;
     sizes.first().copied().ok_or_else(|| Error::internal("a size that data decide is none"))
 }
@@ -134,7 +148,8 @@ pub(crate) fn group_query_attention(node: &Node, b: &mut Builder) -> Result<Vec<
         _ => return Err(Error::model("`past_key` and `past_value` come together only")),
     };
     if let Some([past, _]) = past {
-        length = length.max(past.shape().get(2).copied().unwrap_or_else(|| Dim::from(0)));
+        let before = past.shape().get(2).copied().unwrap_or_else(|| Dim::from(0));
+        length = longer(c, length, before)?;
     }
     let starts = c.cast(&before, DType::I32)?;
     let mut grown = |rows: &Imported, past: Option<&Imported>| -> Result<Imported> {
