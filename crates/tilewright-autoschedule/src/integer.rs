@@ -30,6 +30,7 @@ use tilewright_layout::marks::PRE;
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 
+use crate::blocks;
 use crate::canonical::sole_reader;
 use crate::contraction::is_free;
 use crate::padding;
@@ -56,10 +57,11 @@ pub fn expand_products(module: &Module, target: &Target) -> Module {
     out
 }
 
-/// The function with its products of 8-bit integers expanded; `None` where there are none, or nothing
-/// is to be done for them.
+/// The function with its products of 8-bit integers expanded, or one with weights in blocks
+/// ([`blocks::expand`]); `None` where there are none, or nothing is to be done for them.
 pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
-    expand_with(func, target, &|b| is_free(func, b))
+    let of_blocks = blocks::expand(func, target);
+    of_blocks.or_else(|| expand_with(func, target, &|b| is_free(func, b)))
 }
 
 /// The same, where `is_free` says which buffers are the same in every run.
@@ -367,7 +369,7 @@ impl Made {
 }
 
 /// The statement of a stage with variables of its own, marked.
-fn pre(stage: &Stage) -> Stmt {
+pub(crate) fn pre(stage: &Stage) -> Stmt {
     struct Mark;
     impl Fold for Mark {
         fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {

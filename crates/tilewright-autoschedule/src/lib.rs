@@ -9,6 +9,7 @@
 //! * `canonical`: which statements of a function are stages, and which of these follow one another.
 //! * `axes`: iteration variables that all accesses walk as one.
 //! * [`contraction`]: contractions, recognised from their accesses.
+//! * [`blocks`]: products with weights of a few bits, in tiles.
 //! * [`integer`]: products of integers, made products of what instructions multiply.
 //! * [`groups`]: contractions in groups, made such that they are recognised.
 //! * [`tile`]: register tiles, and what they cost by a written model.
@@ -34,6 +35,7 @@
 //! it can be lifted out of the function and made once.
 
 mod axes;
+pub mod blocks;
 mod candidates;
 mod canonical;
 mod columns;
@@ -205,15 +207,21 @@ fn function(name: &Arc<str>, func: &TensorFunc, target: &Target) -> Tiled {
         return Tiled::default();
     }
     let mut said = Vec::new();
+    let plain = Apart::none(name, func);
+    match blocks::schedule::schedule(&plain.schedule, name, func, target) {
+        Some(Ok(schedule)) => return Tiled { schedule: Some(schedule), said, untiled: Vec::new() },
+        Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),
+        None => {}
+    }
     // Groups stay together where one of them gets no tiles.
     if let Some(apart) = groups::apart(name, func) {
         let found = tiles(name, apart, target);
         if found.schedule.is_some() {
             return found;
         }
-        said = found.said;
+        said.extend(found.said);
     }
-    let apart = Apart::none(name, func);
+    let apart = plain;
     match transforms::schedule(&apart.schedule, name, func, target) {
         Some(Ok(schedule)) => return Tiled { schedule: Some(schedule), said, untiled: Vec::new() },
         Some(Err(e)) => said.push(e.context(format_args!("function `{name}`"))),

@@ -249,6 +249,8 @@ fn legalize(state: &mut State<'_>) -> Result<Module> {
     Ok(if control::is_cut(&module) { control::mark_empty(&module) } else { module })
 }
 
+/// Products of 8-bit integers take a form that instructions multiply, and those with weights of a few
+/// bits in blocks one whose weights are packed for tiles.
 fn expand_products(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
     let module = mark_free(&mark_needs_elements(state.module));

@@ -8,8 +8,8 @@ use tilewright_ir::{Error, Result};
 use crate::build::Plain;
 use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
-    arithmetic, attention, constants, contraction, dynamic, features, indexed, linear, list, loss,
-    microsoft, ml, movement, narrow, nested, norm, pool, qlinear, quantize, quantized,
+    arithmetic, attention, constants, contraction, dynamic, features, grouped, indexed, linear,
+    list, loss, microsoft, ml, movement, narrow, nested, norm, pool, qlinear, quantize, quantized,
     quantized_recurrent, random, recurrent, reduce, resize, sample, signal, text, trees,
 };
 
@@ -46,7 +46,15 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
     ),
     ("ai.onnx.ml", &[features::OPERATORS, linear::OPERATORS, ml::ML, trees::OPERATORS]),
     ("ai.onnx.preview", &[attention::PREVIEW]),
-    (MICROSOFT_DOMAIN, &[microsoft::OPERATORS, qlinear::OPERATORS, quantized_recurrent::OPERATORS]),
+    (
+        MICROSOFT_DOMAIN,
+        &[
+            grouped::OPERATORS,
+            microsoft::OPERATORS,
+            qlinear::OPERATORS,
+            quantized_recurrent::OPERATORS,
+        ],
+    ),
 ];
 
 /// A domain, and its operators, sorted by name. ONNX's own domain has no name. Those of

@@ -13,6 +13,7 @@
 //! * [`movement`]: data that only moves; [`resize`]: interpolated images.
 //! * [`sample`]: values between the cells of an image; [`regions`]: parts of one that data choose.
 //! * [`check`]: data that stop the run where they are not what they must be.
+//! * [`blocks`]: products with weights of a few bits; [`cache`]: keys and values that grow.
 //! * [`quantize`]: integers that stand for floats; [`narrow`]: floats and integers of less than a byte or of one.
 //! * [`recurrent`]: LSTM, GRU and RNN, step by step; [`linear_attention`]: attention that is so too.
 //! * Determinants of matrices: [`matrix`]; ensembles of decision trees: [`trees`]; probabilities of pairs: [`coupling`].
@@ -44,6 +45,8 @@
 //! **Architecture invariant:** an operator knows nothing of models, files, layouts or targets,
 //! and no other crate looks at an operator's name to learn what it does.
 
+pub mod blocks;
+pub mod cache;
 pub mod check;
 pub mod contraction;
 pub mod coupling;

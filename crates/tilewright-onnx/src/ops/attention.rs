@@ -54,7 +54,7 @@ fn with_heads(c: &mut Compose, node: &Node, name: &'static str, x: &Imported) ->
 }
 
 /// The way back: `[batch, sequence, heads * size]`.
-fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
+pub(super) fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
     let [batch, heads, sequence, size] = x.shape()[..] else {
         return Err(Error::internal("heads without four axes"));
     };
@@ -64,17 +64,18 @@ fn without_heads(c: &mut Compose, x: &Imported) -> Result<Imported> {
 
 /// A product of two values whose heads may be shared: each head of the right belongs to as many of
 /// the left.
-fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
-    let (&[batch, heads, rows, inner], &[_, shared, k, columns]) = (&x.shape()[..], &y.shape()[..])
+pub(super) fn product(c: &mut Compose, x: &Imported, y: &Imported) -> Result<Imported> {
+    let (&[batch, heads, rows, inner], &[_, shared, _, columns]) = (&x.shape()[..], &y.shape()[..])
     else {
         return Err(Error::internal("a product of heads without four axes"));
     };
     if heads == shared {
         return c.op("MatMul", &[x, y]);
     }
-    let x = c.reshape(x, &[batch, shared, heads.floordiv(shared), rows, inner])?;
-    let y = c.reshape(y, &[batch, shared, Dim::from(1), k, columns])?;
-    let z = c.op("MatMul", &[&x, &y])?;
+    // Their rows are those of one product.
+    let together = heads.floordiv(shared) * rows;
+    let x = c.reshape(x, &[batch, shared, together, inner])?;
+    let z = c.op("MatMul", &[&x, y])?;
     c.reshape(&z, &[batch, heads, rows, columns])
 }
 
@@ -94,7 +95,12 @@ fn fitting(q: &Imported, k: &Imported, v: &Imported) -> Result<[Dim; 2]> {
 }
 
 /// `Q K' scale`, with half of the scale on each side, as the specification says, for narrow types.
-fn scaled_scores(c: &mut Compose, q: &Imported, k: &Imported, scale: f64) -> Result<Imported> {
+pub(super) fn scaled_scores(
+    c: &mut Compose,
+    q: &Imported,
+    k: &Imported,
+    scale: f64,
+) -> Result<Imported> {
     let half = scale.abs().sqrt();
     let (left, right) = (c.number(q.dtype(), half.copysign(scale))?, c.number(q.dtype(), half)?);
     let scaled_q = c.op("Mul", &[q, &left])?;
@@ -195,7 +201,11 @@ fn rows_count(mask: &Imported) -> bool {
 }
 
 /// Softmax along the last axis, where a row of minus infinities gives zeros if there may be some.
-fn probabilities(c: &mut Compose, scores: &Imported, dead_rows: bool) -> Result<Imported> {
+pub(super) fn probabilities(
+    c: &mut Compose,
+    scores: &Imported,
+    dead_rows: bool,
+) -> Result<Imported> {
     let last = [int("axis", -1)];
     if !dead_rows {
         return c.with("Softmax", &[scores], last);

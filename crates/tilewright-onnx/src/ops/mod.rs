@@ -11,6 +11,7 @@ pub(crate) mod constants;
 pub(crate) mod contraction;
 pub(crate) mod dynamic;
 pub(crate) mod features;
+pub(crate) mod grouped;
 pub(crate) mod indexed;
 pub(crate) mod linear;
 pub(crate) mod list;

@@ -1,0 +1,230 @@
+//! Products with weights in blocks, as they are recognised.
+
+use tilewright_analysis::Stage;
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
+
+use super::same;
+use crate::canonical::{reads, sole_reader};
+
+/// An axis of a product: its variable, and how long it is.
+#[derive(Clone)]
+pub(super) struct Axis {
+    pub(super) var: Var,
+    pub(super) extent: i64,
+}
+
+impl Axis {
+    fn of(dims: &[(Var, Dim, IterKind)], var: &Var) -> Option<Axis> {
+        let found = dims.iter().find(|d| d.0 == *var)?;
+        Some(Axis { var: var.clone(), extent: found.1.number()? })
+    }
+}
+
+/// A product with weights in blocks, in terms of the variables of its axes.
+pub(super) struct Form {
+    /// The stages that it takes the place of, by their numbers; the last one gives the result.
+    pub(super) stages: Vec<usize>,
+    /// Its rows.
+    pub(super) row: (Var, Dim),
+    pub(super) column: Axis,
+    pub(super) block: Axis,
+    pub(super) inner: Axis,
+    /// Where the row and the column are among the indices of the result.
+    pub(super) at: [usize; 2],
+    /// The integers of the weights, and the range that they lie in.
+    pub(super) weight: Expr,
+    pub(super) low: i64,
+    pub(super) bits: u32,
+    /// The factor that is no weight: what it is, in integers or in numbers.
+    pub(super) other: Expr,
+    pub(super) kind: Kind,
+}
+
+pub(super) enum Kind {
+    /// Sums of integers over a block: what is taken from the weights, the buffer of the sums, and what is
+    /// added up of a block.
+    Integers { zero: Option<Expr>, sums: Buffer, value: Expr },
+    /// Numbers: the factor that is made of weights.
+    Numbers { factor: Expr },
+}
+
+/// The bits of integers in a range; `None` for more than 8.
+fn bits_of(ranges: &Ranges, e: &Expr) -> Option<(i64, u32)> {
+    let range = ranges.of(e);
+    let (low, high) = (i64::try_from(range.lo).ok()?, i64::try_from(range.hi).ok()?);
+    let bits = [2, 4, 8].into_iter().find(|bits| high - low < 1 << bits)?;
+    Some((low, bits))
+}
+
+/// Whether all that is loaded is the same in every run, and something is.
+fn is_constant(e: &Expr, free: &dyn Fn(&Buffer) -> bool) -> bool {
+    e.effects().loads && e.loaded_buffers().into_iter().all(|b| free(&b))
+}
+
+fn is_zero(e: Option<&Expr>) -> bool {
+    e.is_some_and(|e| e.as_int() == Some(0) || e.as_float() == Some(0.0))
+}
+
+fn uncast(e: &Expr) -> &Expr {
+    match e.kind() {
+        ExprKind::Cast(x) => x,
+        _ => e,
+    }
+}
+
+/// The variables of a stage.
+fn dims(stage: &Stage) -> Vec<(Var, Dim, IterKind)> {
+    stage.dims().map(|(v, n, kind)| (v.clone(), n, kind)).collect()
+}
+
+/// Both factors of what a stage sums up, in either order.
+fn factors(stage: &Stage, dtype: DType) -> Option<[(Expr, Expr); 2]> {
+    let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
+    if stage.buffer.dtype() != dtype || !is_zero(stage.init.as_ref()) {
+        return None;
+    }
+    let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
+    Some([(a.clone(), b.clone()), (b.clone(), a.clone())])
+}
+
+impl Form {
+    /// The row and the column of a result, of which the column alone is in what is made of weights.
+    fn spatial(stage: &Stage, weight: &Expr, other: &Expr) -> Option<([Var; 2], [usize; 2])> {
+        let axes = stage.covers_buffer()?;
+        let [Some(x), Some(y)] = &axes[..] else { return None };
+        let fits = |row: &Var, column: &Var| {
+            let apart = !weight.mentions(row) && !other.mentions(column);
+            apart && weight.mentions(column) && other.mentions(row)
+        };
+        match (fits(x, y), fits(y, x)) {
+            (true, _) => Some(([x.clone(), y.clone()], [0, 1])),
+            (_, true) => Some(([y.clone(), x.clone()], [1, 0])),
+            _ => None,
+        }
+    }
+
+    /// Sums of integers over a block that another stage adds up.
+    pub(super) fn integers(
+        allocs: &[Buffer],
+        stages: &[Stage],
+        k: usize,
+        free: &dyn Fn(&Buffer) -> bool,
+    ) -> Option<Form> {
+        let dots = &stages[k];
+        let both = factors(dots, DType::I32)?;
+        let (at, sums) = sole_reader(allocs, stages, k).filter(|(at, _)| *at > k)?;
+        let added =
+            sums.reduction().filter(|r| r.op == BinOp::Add && is_zero(sums.init.as_ref()))?;
+        if sums.buffer.dtype() != DType::F32 {
+            return None;
+        }
+        // The variables of the sums in terms of those of the stage that reads them.
+        let places = reads(sums, &dots.buffer);
+        let [place] = &places[..] else { return None };
+        let axes = dots.covers_buffer()?;
+        let mut map = Vec::new();
+        for (axis, index) in axes.iter().zip(place) {
+            map.push((axis.clone()?, index.as_var()?.expr()));
+        }
+        let (given, reduced) = (dims(sums), dims(dots));
+        let mut blocks = given.iter().filter(|d| d.2 == IterKind::Reduce);
+        let (Some(block), None) = (blocks.next(), blocks.next()) else { return None };
+        let mut inner = reduced.iter().filter(|d| d.2 == IterKind::Reduce);
+        let (Some(inner), None) = (inner.next(), inner.next()) else { return None };
+        let (left, right) = both.into_iter().find(|(left, right)| {
+            let byte = uncast(left).dtype() == DType::I8;
+            byte && matches!(uncast(left).kind(), ExprKind::Load(b, _) if !free(b))
+                && is_constant(right, free)
+        })?;
+        let (weight, zero) = match right.kind() {
+            ExprKind::Binary(BinOp::Sub, w, zero) if !zero.mentions(&inner.0) => {
+                (uncast(w).clone(), Some(zero.clone()))
+            }
+            _ => (uncast(&right).clone(), None),
+        };
+        if left.dtype() != DType::I32 || right.dtype() != DType::I32 || !weight.dtype().is_int() {
+            return None;
+        }
+        let (low, bits) = bits_of(&dots.ranges(), &weight)?;
+        let move_to = |e: &Expr| Subst::vars(map.clone()).expr(e);
+        let (weight, other) = (move_to(&weight), move_to(uncast(&left)));
+        let ([row, column], at_result) = Form::spatial(sums, &weight, &other)?;
+        let rows = given.iter().find(|d| d.0 == row)?.1;
+        Some(Form {
+            stages: vec![k, at],
+            row: (row, rows),
+            column: Axis::of(&given, &column)?,
+            block: Axis::of(&given, &block.0)?,
+            inner: Axis::of(&reduced, &inner.0)?,
+            at: at_result,
+            weight,
+            low,
+            bits,
+            other,
+            kind: Kind::Integers {
+                zero: zero.map(|z| move_to(&z)),
+                sums: dots.buffer.clone(),
+                value: added.value,
+            },
+        })
+    }
+
+    /// Products of numbers.
+    pub(super) fn numbers(stage: &Stage, k: usize, free: &dyn Fn(&Buffer) -> bool) -> Option<Form> {
+        let both = factors(stage, DType::F32)?;
+        let given = dims(stage);
+        let reduced: Vec<&(Var, Dim, IterKind)> =
+            given.iter().filter(|d| d.2 == IterKind::Reduce).collect();
+        let [block, inner] = reduced[..] else { return None };
+        let (other, factor) = both.into_iter().find(|(other, factor)| {
+            let loads =
+                other.effects().loads && !other.loaded_buffers().into_iter().any(|b| free(&b));
+            loads && is_constant(factor, free)
+        })?;
+        let weight = Weights { inner: &inner.0, ranges: stage.ranges() }.of(&factor)?;
+        let (low, bits) = bits_of(&stage.ranges(), &weight)?;
+        // All else is the same for a block.
+        let rest = factor.replace(|e| same(e, &weight).then(|| Expr::int(0, e.dtype())));
+        let ([row, column], at) = Form::spatial(stage, &factor, &other)?;
+        let rows = given.iter().find(|d| d.0 == row)?.1;
+        (!rest.mentions(&inner.0)).then_some(Form {
+            stages: vec![k],
+            row: (row, rows),
+            column: Axis::of(&given, &column)?,
+            block: Axis::of(&given, &block.0)?,
+            inner: Axis::of(&given, &inner.0)?,
+            at,
+            weight,
+            low,
+            bits,
+            other,
+            kind: Kind::Numbers { factor },
+        })
+    }
+}
+
+/// The integers of few bits in a factor.
+struct Weights<'a> {
+    pub(super) inner: &'a Var,
+    ranges: Ranges,
+}
+
+impl Weights<'_> {
+    fn of(&self, factor: &Expr) -> Option<Expr> {
+        let mut found: Option<Expr> = None;
+        factor.any(&mut |e: &Expr| {
+            let fits = e.dtype().is_int()
+                && e.effects().loads
+                && e.mentions(self.inner)
+                && bits_of(&self.ranges, e).is_some();
+            // The outermost one is met first.
+            if fits && found.is_none() {
+                found = Some(e.clone());
+            }
+            found.is_some()
+        });
+        found.map(|e| uncast(&e).clone())
+    }
+}

@@ -1,0 +1,58 @@
+//! Products with weights of a few bits in blocks, in the form that tiles of vectors are made of.
+//!
+//! Such a product is recognised from what it computes, whatever the bits are packed in: a factor is made of
+//! integers that are the same in every run and lie in a range of 2, 4 or 8 bits, and all else that is made
+//! of such arguments is the same for a whole block of the reduction. Either a sum of integers over a block
+//! is scaled and added up, or numbers are:
+//!
+//! ```text
+//! d[m, n, b] = sum over i of q[m, b, i] * (w(n, b, i) - zero(n, b))
+//! y[m, n] = sum over b of d[m, n, b] * scale(n, b)           y[m, n] = sum over b, i of x(m, b, i) * f(w(n, b, i), n, b)
+//! ```
+//!
+//! The integers are packed again, so that a vector of bytes holds what vectors of lanes multiply: of a tile of
+//! columns, chunks of a block follow one another, and in a byte lie the bits of elements that are a group of
+//! an instruction apart (1 for numbers):
+//!
+//! ```text
+//! packed[tile, b, chunk, j, vector, lane, e] = bits of n = (tile, vector, lane), i = (chunk, j * per_byte + h, e) for each h
+//! ```
+//!
+//! It is a stage that is marked [`PRE`], as are the tables of what belongs to a block of a column: both are made
+//! once, and what they are made of is not kept. The bits are taken apart by a stage that [`schedule`] computes
+//! in registers. Rows come in tiles; those that whole tiles leave over are a part of their own.
+
+mod form;
+mod make;
+pub(crate) mod schedule;
+mod tiles;
+
+use tilewright_analysis::open_stages;
+use tilewright_ir::equal::{Equality, exprs};
+use tilewright_ir::{Buffer, Expr, TensorFunc};
+use tilewright_target::Target;
+
+use self::form::Form;
+use self::make::Made;
+use self::tiles::Tiles;
+use crate::contraction::is_free;
+
+/// The function with its products of weights in blocks in tiles; `None` where there are none, or the machine
+/// has no vectors for them.
+pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
+    let stages = open_stages(func)?;
+    let free = |b: &Buffer| is_free(func, b);
+    let (allocs, _) = func.root_parts();
+    let form = (0..stages.len()).find_map(|k| {
+        let form = Form::integers(allocs, &stages, k, &free);
+        form.or_else(|| Form::numbers(&stages[k], k, &free))
+    })?;
+    let tiles = Tiles::of(&form, target)?;
+    let made = Made { allocs: allocs.to_vec(), ..Made::default() };
+    made.product(func, &stages, &form, &tiles)
+}
+
+/// Whether two expressions are the same.
+fn same(a: &Expr, b: &Expr) -> bool {
+    exprs(a, b, &Equality::default()).is_ok()
+}

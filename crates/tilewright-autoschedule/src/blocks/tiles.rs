@@ -1,0 +1,153 @@
+//! How a product with weights in blocks is taken apart for a machine.
+
+use tilewright_ir::{DType, Dim, Expr};
+use tilewright_target::{Target, TensorInstruction};
+
+use super::form::{Form, Kind};
+
+/// The most elements of a block that are multiplied by one copy of the code.
+const CHUNK: i64 = 32;
+
+/// The same, where there are few registers for what is taken apart.
+const CHUNK_OF_FEW: i64 = 8;
+
+/// By how many columns in a hundred whole tiles may be more than there are, for tiles of several vectors.
+const WASTE: i64 = 5;
+
+fn round_up(n: i64, by: i64) -> i64 {
+    (n + by - 1) / by * by
+}
+
+/// How the axes of a product are taken apart.
+pub(super) struct Tiles {
+    /// The instruction that multiplies, and the type that it takes weights as; none for numbers.
+    pub(super) dot: Option<(&'static TensorInstruction, DType)>,
+    /// Neighbours that an instruction multiplies.
+    pub(super) group: i64,
+    pub(super) lanes: i64,
+    /// Vectors of columns, and rows, of a tile.
+    pub(super) vectors: i64,
+    pub(super) rows: i64,
+    /// Tiles of columns.
+    pub(super) outer: i64,
+    /// Elements of a block in a chunk, and chunks in a block.
+    pub(super) chunk: i64,
+    pub(super) chunks: i64,
+    pub(super) per_byte: i64,
+}
+
+/// Rows of the operand that tiles share, from a first one: tiles of so many.
+pub(super) struct Part {
+    pub(super) first: Dim,
+    pub(super) tiles: Dim,
+    pub(super) rows: i64,
+}
+
+impl Tiles {
+    pub(super) fn of(form: &Form, target: &Target) -> Option<Tiles> {
+        let lanes = target.vectors.lanes(DType::F32.bytes());
+        let wide = target.vectors.registers >= 32;
+        let dot = match &form.kind {
+            Kind::Integers { .. } => Some(Tiles::dot(form.bits, lanes, target)?),
+            Kind::Numbers { .. } => None,
+        };
+        let group = dot.map_or(1, |(i, _)| i.b.group);
+        let per_byte = 8 / i64::from(form.bits);
+        let unit = group * per_byte;
+        let block = form.inner.extent;
+        let most = if wide || dot.is_none() { CHUNK } else { CHUNK_OF_FEW };
+        let chunk = (1..=most.max(unit).min(block) / unit).map(|n| n * unit);
+        let chunk = chunk.rev().find(|n| block % n == 0)?;
+        // Sums of a block and of all are in registers at once, where they are integers.
+        let rows = match (&form.kind, wide) {
+            (Kind::Integers { .. }, _) => 4,
+            (Kind::Numbers { .. }, true) => 12,
+            (Kind::Numbers { .. }, false) => 6,
+        };
+        let columns = form.column.extent;
+        let padded = |vectors: i64| round_up(columns, vectors * lanes);
+        let several = wide || dot.is_none();
+        let fits = padded(2) * 100 <= columns * (100 + WASTE);
+        let vectors = if several && fits { 2 } else { 1 };
+        let outer = padded(vectors) / (vectors * lanes);
+        Some(Tiles {
+            dot,
+            group,
+            lanes,
+            vectors,
+            rows,
+            outer,
+            chunk,
+            chunks: block / chunk,
+            per_byte,
+        })
+    }
+
+    /// The dot product of signed bytes with weights: as bytes without sign, as signed ones where they are
+    /// small, or both as `int16`.
+    fn dot(bits: u32, lanes: i64, target: &Target) -> Option<(&'static TensorInstruction, DType)> {
+        let of = |a: DType, b: DType| {
+            let fits = |i: &&TensorInstruction| {
+                i.is_dot()
+                    && i.c.columns == lanes
+                    && i.implementation().is_some()
+                    && (i.a.dtype, i.b.dtype) == (a, b)
+            };
+            target.tensor_instructions().find(fits).map(|i| (i, b))
+        };
+        of(DType::I8, DType::U8)
+            .or_else(|| of(DType::I8, DType::I8).filter(|_| bits < 8))
+            .or_else(|| of(DType::I16, DType::I16))
+    }
+
+    /// The column at a place.
+    pub(super) fn column(&self, [tile, vector, lane]: [&Expr; 3]) -> Expr {
+        (tile.clone() * self.vectors + vector.clone()) * self.lanes + lane.clone()
+    }
+
+    /// The place of a column.
+    pub(super) fn place(&self, column: &Expr) -> [Expr; 3] {
+        let width = self.vectors * self.lanes;
+        let column = column.clone();
+        [
+            column.clone().floordiv(width),
+            column.clone().floormod(width).floordiv(self.lanes),
+            column.floormod(self.lanes),
+        ]
+    }
+
+    /// The parts that so many rows are taken apart into.
+    pub(super) fn parts(&self, rows: Dim) -> Vec<Part> {
+        let size = |n: i64| usize::try_from(n).unwrap_or(1);
+        let Some(known) = rows.number() else {
+            let tiles = rows.floordiv(size(self.rows));
+            let first = tiles * Dim::from(size(self.rows));
+            let whole = Part { first: Dim::from(0), tiles, rows: self.rows };
+            return vec![whole, Part { first, tiles: rows.modulo(size(self.rows)), rows: 1 }];
+        };
+        let (tiles, left) = (known / self.rows, known % self.rows);
+        let first = Dim::from(size(tiles * self.rows));
+        let whole = Part { first: Dim::from(0), tiles: Dim::from(size(tiles)), rows: self.rows };
+        let rest = Part { first, tiles: Dim::from(1), rows: left };
+        let mut all = Vec::new();
+        all.extend((tiles > 0).then_some(whole));
+        all.extend((left > 0).then_some(rest));
+        all
+    }
+}
+
+impl Part {
+    /// The row of a place in a tile.
+    pub(super) fn row(&self) -> impl Fn(&Expr, &Expr) -> Expr + use<> {
+        let (first, rows) = (self.first, self.rows);
+        move |tile, row| {
+            let at = tile.clone() * rows + row.clone();
+            if first == 0 { at } else { first.typed(DType::I32) + at }
+        }
+    }
+}
+
+/// A number that is not negative as a size.
+pub(super) fn size(n: i64) -> Dim {
+    Dim::from(usize::try_from(n).unwrap_or(0))
+}
