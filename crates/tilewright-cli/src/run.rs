@@ -166,9 +166,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
         answer = check(&outputs, &mut expected, tolerance, out)?;
     } else if arguments.output.is_none() {
-        for (name, tensor) in &outputs {
-            summary::write(name, tensor, out)?;
-        }
+        summary::write_all(&outputs, out)?;
     }
     if let Some((entry, New { program, files, note })) = entry.zip(new) {
         // Nobody waits for it.
