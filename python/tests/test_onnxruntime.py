@@ -239,3 +239,42 @@ def test_strings_go_in_and_out() -> None:
         assert c.tolist() == [p + q for p, q in zip(a, b)]
     with pytest.raises(tilewright.InputError, match="no string: int"):
         session.run(None, {"a": np.array(["x", 3], object), "b": ["a", "b"]})
+
+
+def _mapped(operator: str, keys: int, attributes: dict[str, Any]) -> bytes:
+    """A model of one operator of `ai.onnx.ml` that gives or takes maps."""
+    helper = pytest.importorskip("onnx").helper
+    numbers = helper.make_tensor_type_proto(1, ["n", 2])
+    maps = helper.make_map_type_proto(keys, helper.make_tensor_type_proto(1, None))
+    given = numbers if operator == "ZipMap" else maps
+    made = helper.make_sequence_type_proto(maps) if operator == "ZipMap" else numbers
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["x"], ["y"], domain="ai.onnx.ml", **attributes)],
+        "maps",
+        [helper.make_value_info("x", given)],
+        [helper.make_value_info("y", made)],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    content: bytes = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    return content
+
+
+def test_maps_come_as_dicts() -> None:
+    x = np.array([[0.25, 0.75], [1.0, 0.0]], np.float32)
+    session = ort.InferenceSession(_mapped("ZipMap", 8, {"classlabels_strings": ["no", "yes"]}))
+    assert session.run(None, {"x": x}) == [[{"no": 0.25, "yes": 0.75}, {"no": 1.0, "yes": 0.0}]]
+    (port,) = session.get_outputs()
+    assert (port.name, port.type, port.shape) == ("y", "seq(map(string,tensor(float)))", [])
+    session = ort.InferenceSession(_mapped("ZipMap", 7, {"classlabels_int64s": [7, -1]}))
+    assert session.run(["y"], {"x": x}) == [[{7: 0.25, -1: 0.75}, {7: 1.0, -1: 0.0}]]
+
+
+def test_maps_are_given_as_dicts() -> None:
+    session = ort.InferenceSession(_mapped("DictVectorizer", 8, {"string_vocabulary": ["é", "b"]}))
+    assert [(port.name, port.type) for port in session.get_inputs()] == [("x", "map(string,tensor(float))")]
+    for given, row in [({"b": 2.0, "other": 1.0}, [0.0, 2.0]), ({"é": 3.0}, [3.0, 0.0])]:
+        assert session.run(None, {"x": given})[0].tolist() == [row]
+    session = ort.InferenceSession(_mapped("DictVectorizer", 7, {"int64_vocabulary": [5, 6]}))
+    assert session.run(None, {"x": {6: 0.5, 8: 1.0, 5: 2.0}})[0].tolist() == [[2.0, 0.5]]
+    with pytest.raises(tilewright.InputError, match="a dict is needed"):
+        session.run(None, {"x": np.zeros(2, np.float32)})

@@ -10,10 +10,11 @@ import mmap
 from collections.abc import Iterator
 from typing import Union
 
+from ._ort_values import element_name
 from ._types import Path
 from .errors import ModelError
 
-__all__ = ["ModelMetadata", "metadata", "text_ports"]
+__all__ = ["ModelMetadata", "metadata", "port_types"]
 
 _Bytes = Union[bytes, memoryview, mmap.mmap]
 
@@ -100,37 +101,46 @@ def _read(data: _Bytes, end: int) -> ModelMetadata:
     return made
 
 
-def _is_text(data: _Bytes, start: int, end: int) -> bool:
-    """Whether a type is that of tensors of strings."""
+def _type(data: _Bytes, start: int, end: int) -> str:
+    """What ONNX Runtime calls a type: ``tensor(float)``, ``seq(map(int64,tensor(float)))``."""
     for kind, _, a, b in _fields(data, start, end):
-        if kind == 1 and any(part == 1 and value == 8 for part, value, _, _ in _fields(data, a, b)):
-            return True
-    return False
+        inside = list(_fields(data, a, b))
+        if kind == 1:
+            numbers = [value for part, value, _, _ in inside if part == 1]
+            return f"tensor({element_name(numbers[-1]) if numbers else 'undefined'})"
+        if kind in (4, 9):
+            name = "seq" if kind == 4 else "optional"
+            return f"{name}({''.join(_type(data, x, y) for part, _, x, y in inside if part == 1)})"
+        if kind == 5:
+            keys = "".join(element_name(value) for part, value, _, _ in inside if part == 1)
+            values = "".join(_type(data, x, y) for part, _, x, y in inside if part == 2)
+            return f"map({keys},{values})"
+    return ""
 
 
-def _texts(data: _Bytes, end: int) -> set[str]:
-    names: set[str] = set()
+def _port_types(data: _Bytes, end: int) -> dict[str, str]:
+    types: dict[str, str] = {}
     graphs = [(a, b) for number, _, a, b in _fields(data, 0, end) if number == 7]
     for start, stop in graphs:
         for number, _, a, b in _fields(data, start, stop):
             if number not in (11, 12):
                 continue
             port = [(part, x, y) for part, _, x, y in _fields(data, a, b)]
-            if any(part == 2 and _is_text(data, x, y) for part, x, y in port):
-                names.update(_text(data, x, y) for part, x, y in port if part == 1)
-    return names
+            declared = "".join(_type(data, x, y) for part, x, y in port if part == 2)
+            types.update((_text(data, x, y), declared) for part, x, y in port if part == 1)
+    return types
 
 
-def text_ports(model: Path | bytes) -> set[str]:
-    """The inputs and outputs of a model that are tensors of strings.
+def port_types(model: Path | bytes) -> dict[str, str]:
+    """The types of the inputs and outputs of a model, as ONNX Runtime calls them.
 
     Raises:
         tilewright.ModelError: for a damaged model.
     """
     if isinstance(model, bytes):
-        return _texts(model, len(model))
+        return _port_types(model, len(model))
     with open(model, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return _texts(mapped, len(mapped))
+        return _port_types(mapped, len(mapped))
 
 
 def metadata(model: Path | bytes) -> ModelMetadata:

@@ -14,7 +14,7 @@ from .errors import InputError, UnsupportedError
 if TYPE_CHECKING:
     from .onnxruntime import InferenceSession
 
-__all__ = ["IOBinding", "OrtValue", "type_name"]
+__all__ = ["IOBinding", "OrtValue", "element_name", "type_name"]
 
 _NAMES = {"float32": "float", "float64": "double", "str": "string", "object": "string"}
 
@@ -34,6 +34,14 @@ _NUMBERS = {
     "uint64": 13,
     "bfloat16": 16,
 }
+
+
+def element_name(number: int) -> str:
+    """What ONNX Runtime calls the element type of a number of ONNX."""
+    if number == 8:
+        return "string"
+    names = [name for name, own in _NUMBERS.items() if own == number]
+    return _NAMES.get(names[0], names[0]) if names else str(number)
 
 
 def type_name(dtype: str) -> str:

@@ -25,7 +25,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _native
-from ._ort_metadata import ModelMetadata, metadata, text_ports
+from ._ort_metadata import ModelMetadata, metadata, port_types
 from ._ort_options import ExecutionMode, ExecutionOrder, GraphOptimizationLevel, RunOptions, SessionOptions
 from ._ort_values import IOBinding, OrtValue, type_name
 from ._types import Array, Path, Port
@@ -97,14 +97,17 @@ class NodeArg:
         type: Its type, as ONNX Runtime calls it: ``tensor(float)``.
     """
 
-    def __init__(self, port: Port, is_text: bool = False) -> None:
+    def __init__(self, port: Port, declared: str = "") -> None:
         self.name = port.name
         self.shape = [None if size == "?" else size for size in port.shape or ()]
         self.type = type_name(port.dtype)
-        if is_text:
+        if declared == "tensor(string)":
             # The last axis is that of the bytes.
             self.shape.pop()
-            self.type = "tensor(string)"
+            self.type = declared
+        elif _is_map(declared):
+            self.shape = []
+            self.type = declared
 
     def __repr__(self) -> str:
         return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
@@ -254,7 +257,10 @@ class InferenceSession:
         """What is not pickled."""
         self._module = module
         self._inputs = module.inputs
-        self._texts = text_ports(self._model)
+        types = port_types(self._model)
+        self._texts = {name for name, declared in types.items() if declared == "tensor(string)"}
+        #: Maps and sequences of maps, whose keys are inputs and outputs of their own.
+        self._maps = {name: declared for name, declared in types.items() if _is_map(declared)}
         level = self._options.graph_optimization_level
         chosen = "plan" if level >= GraphOptimizationLevel.ORT_ENABLE_LAYOUT else None
         self._how: dict[str, Any] = {
@@ -285,7 +291,7 @@ class InferenceSession:
 
     def get_inputs(self) -> list[NodeArg]:
         """What a run takes."""
-        return [NodeArg(port, port.name in self._texts) for port in self._inputs]
+        return self._ports(self._inputs)
 
     def get_outputs(self) -> list[NodeArg]:
         """What a run gives; compiles the model where no run has.
@@ -296,7 +302,13 @@ class InferenceSession:
         with self._lock:
             last = next(reversed(self._kept.values()), None)
             executable = self._open or (last[0] if last else self._compile(self._module))
-        return [NodeArg(port, port.name in self._texts) for port in executable.outputs]
+        return self._ports(executable.outputs)
+
+    def _ports(self, ports: Sequence[Port]) -> list[NodeArg]:
+        """Inputs or outputs; the keys of maps are none of their own."""
+        keys = {_map_keys(name) for name in self._maps}
+        declared = {**self._maps, **dict.fromkeys(self._texts, "tensor(string)")}
+        return [NodeArg(port, declared.get(port.name, "")) for port in ports if port.name not in keys]
 
     def get_modelmeta(self) -> ModelMetadata:
         """What the model says of itself.
@@ -341,7 +353,8 @@ class InferenceSession:
         unknown = [name for name in feed if name not in names]
         if unknown:
             raise InputError(f"there is no input `{unknown[0]}`; the inputs are: {', '.join(names)}")
-        missing = [name for name in names if name not in feed]
+        keys = {_map_keys(name) for name in self._maps}
+        missing = [name for name in names if name not in feed and name not in keys]
         if missing:
             raise InputError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
         arrays = dict(feed)
@@ -397,6 +410,20 @@ class InferenceSession:
             return _text_bytes(name, np.asarray(value))
         return value
 
+    def _arrays(self, name: str, value: Any) -> dict[str, Any]:
+        """What is given for a value of a feed: a map is its numbers and its keys."""
+        if name not in self._maps:
+            return {name: self._array(name, value)}
+        if not isinstance(value, Mapping):
+            raise InputError(f"input `{name}` is a {self._maps[name]}: a dict is needed")
+        types = {port.name: port.dtype for port in self._inputs}
+        keys = list(value)
+        if types[_map_keys(name)] == "uint8":
+            encoded = _text_bytes(name, np.array(keys, object))
+        else:
+            encoded = np.asarray(keys, np.int64)
+        return {name: np.asarray(list(value.values()), types[name]), _map_keys(name): encoded}
+
     def run(
         self,
         output_names: Sequence[str] | None,
@@ -418,9 +445,12 @@ class InferenceSession:
             raise TypeError(f"run_options is a RunOptions, not {type(run_options).__name__}")
         if run_options is not None and run_options.terminate:
             raise ExecutionError("Exiting due to terminate flag being set to true.")
-        feed = {name: self._array(name, value) for name, value in input_feed.items()}
+        feed: dict[str, Any] = {}
+        for name, value in input_feed.items():
+            feed.update(self._arrays(name, value))
         executable, _ = self.executable(feed)
-        names = executable.output_names
+        keys = {_map_keys(name) for name in self._maps}
+        names = [name for name in executable.output_names if name not in keys]
         missing = [name for name in output_names or () if name not in names]
         if missing:
             raise InputError(f"there is no output `{missing[0]}`; the outputs are: {', '.join(names)}")
@@ -431,10 +461,20 @@ class InferenceSession:
         if self._events is not None:
             self._measured(executable, given, time.perf_counter_ns() - start)
         listed = made if isinstance(made, tuple) else (made,)
-        outputs = [_texts_of(x) if name in self._texts else x for name, x in zip(names, listed)]
-        if not output_names:
-            return outputs
-        return [outputs[names.index(name)] for name in output_names]
+        arrays = dict(zip(executable.output_names, listed))
+        return [self._value(arrays, name) for name in output_names or names]
+
+    def _value(self, arrays: Mapping[str, Any], name: str) -> Any:
+        """An output, as ONNX Runtime gives it."""
+        if name in self._texts:
+            return _texts_of(arrays[name])
+        if name not in self._maps:
+            return arrays[name]
+        keys = arrays[_map_keys(name)]
+        names = (keys if keys.dtype == np.int64 else _texts_of(keys)).tolist()
+        if arrays[name].ndim == 1:
+            return dict(zip(names, arrays[name].tolist()))
+        return [dict(zip(names, row)) for row in arrays[name].tolist()]
 
     def run_with_ort_values(
         self,
@@ -522,6 +562,16 @@ class InferenceSession:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(events, file)
         return path
+
+
+def _is_map(declared: str) -> bool:
+    """Whether a type is that of maps, or of sequences of maps."""
+    return declared.startswith(("map(", "seq(map("))
+
+
+def _map_keys(name: str) -> str:
+    """The name of the input or output that holds the keys of a map."""
+    return f"{name}.keys"
 
 
 def _event(category: str, name: str, start: int, duration: int) -> dict[str, Any]:

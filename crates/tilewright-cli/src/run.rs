@@ -172,9 +172,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let tolerance = Tolerance { relative: arguments.rtol, absolute: arguments.atol };
         answer = check(&outputs, &mut expected, tolerance, out)?;
     } else if arguments.output.is_none() {
-        for (name, tensor) in &outputs {
-            summary::write(name, tensor, out)?;
-        }
+        summary::write_all(&outputs, out)?;
     }
     // Nobody waits for it.
     out.flush()?;

@@ -1,8 +1,9 @@
-//! What an output looks like, in a few lines.
+//! What outputs look like, in a few lines.
 
 use std::io::{Result, Write};
 
 use tilewright_driver::Tensor;
+use tilewright_ir::DType;
 use tilewright_ir::show::visible;
 
 /// How many elements are shown.
@@ -12,9 +13,53 @@ const BEST: usize = 5;
 /// Rows for which they are shown.
 const ROWS: usize = 4;
 
+/// Prints each output. Of maps, whose keys are an output of their own, each number stands beside its key.
+pub fn write_all(outputs: &[(String, Tensor)], out: &mut impl Write) -> Result<()> {
+    let find = |name: &str| outputs.iter().find(|(own, _)| own == name).map(|(_, tensor)| tensor);
+    for (name, tensor) in outputs {
+        match find(&format!("{name}.keys")).and_then(|keys| keys_of(keys, tensor)) {
+            Some(keys) => write_maps(name, tensor, &keys, out)?,
+            None => write(name, tensor, out)?,
+        }
+    }
+    Ok(())
+}
+
+/// The keys of maps, if there is one for each column of the numbers.
+fn keys_of(keys: &Tensor, numbers: &Tensor) -> Option<Vec<String>> {
+    let count = numbers.shape().last().filter(|_| numbers.shape().len() <= 2)?;
+    match (keys.dtype(), keys.shape()) {
+        (DType::I64, [k]) if k == count => Some((0..*k).map(|i| element(keys, i)).collect()),
+        (DType::U8, [k, width @ 1..]) if k == count => {
+            let text =
+                |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
+            Some(keys.bytes().chunks_exact(*width).map(|b| visible(&text(b)).to_string()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// Prints a map, or the first ones of a sequence of maps.
+fn write_maps(name: &str, numbers: &Tensor, keys: &[String], out: &mut impl Write) -> Result<()> {
+    writeln!(out, "{}: {} {:?}", visible(name), numbers.dtype(), numbers.shape())?;
+    let rows = numbers.len().checked_div(keys.len()).unwrap_or(0);
+    for row in 0..rows.min(ROWS) {
+        let shown = keys.iter().enumerate().take(SHOWN);
+        let pairs: Vec<String> = shown
+            .map(|(k, key)| format!("{key}: {}", element(numbers, row * keys.len() + k)))
+            .collect();
+        let more = if keys.len() > SHOWN { ", ..." } else { "" };
+        writeln!(out, "  {{{}{more}}}", pairs.join(", "))?;
+    }
+    if rows > ROWS {
+        writeln!(out, "  ... {} more", rows - ROWS)?;
+    }
+    Ok(())
+}
+
 /// Prints name, type, shape and first elements of a tensor, and of a matrix of scores the best
 /// classes of each row.
-pub fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
+fn write(name: &str, tensor: &Tensor, out: &mut impl Write) -> Result<()> {
     write!(out, "{}: {} {:?}", visible(name), tensor.dtype(), tensor.shape())?;
     for i in 0..tensor.len().min(SHOWN) {
         write!(out, " {}", element(tensor, i))?;
@@ -70,6 +115,30 @@ mod tests {
         assert_eq!(text(&Tensor::from_bools(&[2], &[true, false])?), "x: bool [2] true false\n");
         assert_eq!(text(&Tensor::from_slice(&[], &[5u8])?), "x: uint8 [] 5\n");
         assert_eq!(text(&Tensor::from_slice::<f32>(&[0, 9], &[])?), "x: float32 [0, 9]\n");
+        Ok(())
+    }
+
+    #[test]
+    fn numbers_of_maps_stand_beside_their_keys() -> Result<()> {
+        let text = |outputs: &[(&str, &Tensor)]| {
+            let mut out = Vec::new();
+            let owned: Vec<(String, Tensor)> =
+                outputs.iter().map(|(name, t)| ((*name).to_owned(), (*t).clone())).collect();
+            write_all(&owned, &mut out).expect("memory can be written");
+            String::from_utf8(out).expect("text")
+        };
+        let numbers = Tensor::from_slice(&[2, 2], &[0.25f32, 0.75, 1.0, 0.0])?;
+        let keys = Tensor::from_slice(&[2], &[7i64, -1])?;
+        assert_eq!(
+            text(&[("m", &numbers), ("m.keys", &keys)]),
+            "m: float32 [2, 2]\n  {7: 0.25, -1: 0.75}\n  {7: 1, -1: 0}\nm.keys: int64 [2] 7 -1\n"
+        );
+        let keys = Tensor::from_slice(&[2, 3], b"no\0yes")?;
+        let shown = text(&[("m", &numbers), ("m.keys", &keys)]);
+        assert!(shown.contains("  {no: 0.25, yes: 0.75}\n"), "{shown}");
+        let other = Tensor::from_slice(&[3], &[7i64, 8, 9])?;
+        let shown = text(&[("m", &numbers), ("m.keys", &other)]);
+        assert!(shown.starts_with("m: float32 [2, 2] 0.25 0.75 1 0\n"), "{shown}");
         Ok(())
     }
 

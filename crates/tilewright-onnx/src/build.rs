@@ -276,6 +276,9 @@ impl Builder {
                 "strings are known at import only, and here they would be values of a run",
             ));
         }
+        if let Imported::Map { .. } = value {
+            return Err(Error::unsupported("maps are no values of branches, loops and functions"));
+        }
         let Imported::Sizes(s) = value else { return Ok(value.clone()) };
         let make = || ops::creation::integers(&s.shape, &s.values, s.dtype);
         let func = self.function("sizes", &(&s.shape, &s.values, s.dtype), 0, Box::new(make))?;

@@ -26,7 +26,7 @@ use crate::extents::{MAX_RANK, check_extents};
 use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
 use crate::imported::{Element, Imported};
-use crate::model::{Model, ValueKind, ValueType};
+use crate::model::{Model, ValueKind, ValueType, is_map, map_keys};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
 use crate::ops::value;
@@ -237,12 +237,9 @@ impl<'a> Importer<'a> {
         let mut scope = Scope::new(graph, model)?;
         let mut params = Vec::new();
         let mut texts_given: Vec<Arc<str>> = Vec::new();
-        let given: Vec<_> = graph
-            .input
-            .iter()
-            .filter(|v| !scope.initializers.contains_key(v.name.as_str()))
-            .collect();
-        for ((input, parts), proto) in signature.inputs.iter().zip(&parts).zip(given) {
+        // One for each input of the signature.
+        let mut made = Vec::new();
+        for (input, parts) in signature.inputs.iter().zip(&parts) {
             if input.kind == ValueKind::Text {
                 let named = |e: Error| e.context(format!("input `{}`", input.name));
                 let value = options.values.get(&input.name).ok_or_else(|| {
@@ -251,8 +248,7 @@ impl<'a> Importer<'a> {
                         .help(format!("--input {}=FILE.npy, as bytes", input.name))
                 })?;
                 input.accepts(value.dtype(), value.shape())?;
-                let texts = Texts::of_bytes(value).map_err(named)?;
-                scope.values.insert(proto.name.as_str(), Imported::Text(texts));
+                made.push(Imported::Text(Texts::of_bytes(value).map_err(named)?));
                 shapes.next();
                 texts_given.push(input.name.as_str().into());
                 continue;
@@ -274,7 +270,7 @@ impl<'a> Importer<'a> {
                     }
                 });
             }
-            let value = match (input.kind, values.as_slice()) {
+            made.push(match (input.kind, values.as_slice()) {
                 (ValueKind::Tensor | ValueKind::Optional, [value]) => value.clone(),
                 (kind, values) => {
                     builder.hint = input.name.clone();
@@ -286,7 +282,16 @@ impl<'a> Importer<'a> {
                     };
                     value::given(&mut builder, kind, values, declared)?
                 }
-            };
+            });
+        }
+        let protos = graph.input.iter();
+        let mut made = made.into_iter();
+        for proto in protos.filter(|v| !scope.initializers.contains_key(v.name.as_str())) {
+            let mut next = || made.next().ok_or_else(|| Error::internal("an input is missing"));
+            let mut value = next()?;
+            if is_map(proto) {
+                value = Imported::Map { values: Box::new(value), keys: Box::new(next()?) };
+            }
             scope.values.insert(proto.name.as_str(), value);
         }
         builder.narrow.declare(graph);
@@ -307,15 +312,25 @@ impl<'a> Importer<'a> {
 
     fn run(mut self) -> Result<Module, Stop> {
         self.nodes()?;
-        let mut outputs = Vec::new();
+        let mut outputs: Vec<(String, Imported)> = Vec::new();
         for (output, proto) in
             std::mem::take(&mut self.outputs).into_iter().zip(&self.model.graph.output)
         {
-            let value = match self.output(&proto.name)? {
-                Imported::Text(texts) => Imported::Const(texts.to_bytes()?),
-                Imported::Chosen { at, of } => value::bytes_of(&mut self.builder, &at, &of)?,
-                value => value,
+            let (value, keys) = match self.output(&proto.name)? {
+                Imported::Map { values, keys } => (*values, Some(*keys)),
+                value => (value, None),
             };
+            if keys.is_some() != (output.kind == ValueKind::Map) && output.dtype.is_some() {
+                let (declared, computed) = match keys {
+                    Some(_) => ("no map", "one"),
+                    None => ("a map", "none"),
+                };
+                return Err(Stop::Error(Error::model(format!(
+                    "output `{}` is declared as {declared}, but is computed as {computed}",
+                    output.name
+                ))));
+            }
+            let value = self.as_result(value)?;
             if let (Imported::Item { .. }, ValueKind::Tensor, Some(_)) =
                 (&value, output.kind, output.dtype)
             {
@@ -334,7 +349,10 @@ impl<'a> Importer<'a> {
                     value.dtype()
                 ))));
             }
+            let keys =
+                keys.map(|keys| Ok::<_, Error>((map_keys(&output.name), self.as_result(keys)?)));
             outputs.push((output.name, value));
+            outputs.extend(keys.transpose()?);
         }
         let mut attrs = Attrs::new();
         if !(self.fixed.is_empty() && self.texts_given.is_empty()) {
@@ -345,6 +363,15 @@ impl<'a> Importer<'a> {
             attrs.insert(SIZE_REASONS.into(), Attr::List(std::mem::take(&mut self.reasons)));
         }
         Ok(self.builder.finish(self.params, attrs, outputs)?)
+    }
+
+    /// A value as a result of the module.
+    fn as_result(&mut self, value: Imported) -> Result<Imported> {
+        match value {
+            Imported::Text(texts) => texts.to_bytes().map(Imported::Const),
+            Imported::Chosen { at, of } => value::bytes_of(&mut self.builder, &at, &of),
+            value => Ok(value),
+        }
     }
 
     /// Imports the nodes of the innermost graph that its outputs need.
@@ -670,6 +697,11 @@ impl<'a> Importer<'a> {
             if let (Imported::Item { .. }, false) = (&value, operator.takes_lists) {
                 return Err(Error::model(format!(
                     "input {position}, `{name}`, is a sequence or optional, and a tensor is needed"
+                )));
+            }
+            if let (Imported::Map { .. }, false) = (&value, operator.takes_maps) {
+                return Err(Error::unsupported(format!(
+                    "input {position}, `{name}`, is a map, which the operator does not take"
                 )));
             }
             let takes_texts = operator.takes_texts || (operator.moves && position == 0);

@@ -41,6 +41,14 @@ pub(crate) enum Imported {
         /// The list.
         of: Texts,
     },
+    /// A map from keys to numbers, or a sequence of maps with the same keys. Operators on tensors never
+    /// see one.
+    Map {
+        /// `int64` or strings `[K]`.
+        keys: Box<Imported>,
+        /// The numbers `[K]`, or `[N, K]` of a sequence.
+        values: Box<Imported>,
+    },
 }
 
 /// What a value is, without what it is.
@@ -182,7 +190,7 @@ impl Imported {
             Imported::Const(t) => dim::shape(t.shape()),
             Imported::Sizes(s) => dim::shape(&s.shape),
             Imported::Var { shape, .. } => shape.clone(),
-            Imported::Item { .. } => Vec::new(),
+            Imported::Item { .. } | Imported::Map { .. } => Vec::new(),
             Imported::Text(t) => dim::shape(t.shape()),
             Imported::Chosen { at, .. } => at.shape(),
         }
@@ -194,7 +202,7 @@ impl Imported {
             Imported::Const(t) => t.shape().len(),
             Imported::Sizes(s) => s.shape.len(),
             Imported::Var { shape, .. } => shape.len(),
-            Imported::Item { .. } => 0,
+            Imported::Item { .. } | Imported::Map { .. } => 0,
             Imported::Text(t) => t.shape().len(),
             Imported::Chosen { at, .. } => at.rank(),
         }
@@ -206,7 +214,10 @@ impl Imported {
             Imported::Const(t) => t.dtype(),
             Imported::Sizes(s) => s.dtype,
             Imported::Var { dtype, .. } => *dtype,
-            Imported::Item { .. } | Imported::Text(_) | Imported::Chosen { .. } => DType::HANDLE,
+            Imported::Item { .. }
+            | Imported::Text(_)
+            | Imported::Chosen { .. }
+            | Imported::Map { .. } => DType::HANDLE,
         }
     }
 

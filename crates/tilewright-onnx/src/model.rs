@@ -14,8 +14,8 @@ use tilewright_runtime::file;
 use crate::data::{self, Element, External, Folder, element_type};
 use crate::functions;
 use crate::proto::{
-    Bytes, DataType, DimensionValue, EXTERNAL, ElementTypeProto, GraphProto, ModelProto,
-    TensorProto, TensorTypeProto, TypeValue, ValueInfoProto,
+    Bytes, DataType, DimensionValue, EXTERNAL, ElementTypeProto, GraphProto, MapTypeProto,
+    ModelProto, TensorProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 use crate::wire;
 
@@ -74,6 +74,10 @@ pub enum ValueKind {
     /// A tensor of strings: it is given and comes as `uint8` with one more axis, along which the UTF-8
     /// bytes of each string lie, filled up with zeros.
     Text,
+    /// Maps from keys to numbers, which only outputs are: one map, or a sequence of maps with the same
+    /// keys. The numbers are the output `NAME`, with one row for each map of a sequence, and the keys are
+    /// the output `NAME.keys`: `int64`, or strings. An input that is a map is two inputs of these names.
+    Map,
 }
 
 /// An extent as the file gives it.
@@ -91,7 +95,9 @@ impl ValueType {
     /// Whether what is given under a name is this value, or a tensor of this sequence.
     pub fn takes(&self, key: &str) -> bool {
         match self.kind {
-            ValueKind::Tensor | ValueKind::Optional | ValueKind::Text => self.name == key,
+            ValueKind::Tensor | ValueKind::Optional | ValueKind::Text | ValueKind::Map => {
+                self.name == key
+            }
             ValueKind::Sequence | ValueKind::OptionalSequence => {
                 let at = key.strip_prefix(self.name.as_str()).and_then(|k| k.strip_prefix('.'));
                 at.is_some_and(|at| at.parse::<usize>().is_ok_and(|n| n.to_string() == at))
@@ -104,7 +110,7 @@ impl ValueType {
     pub(crate) fn tensors(&self, is_given: impl Fn(&str) -> bool) -> Vec<ValueType> {
         let tensor = |name: String| ValueType { name, kind: ValueKind::Tensor, ..self.clone() };
         match self.kind {
-            ValueKind::Tensor | ValueKind::Text => vec![self.clone()],
+            ValueKind::Tensor | ValueKind::Text | ValueKind::Map => vec![self.clone()],
             ValueKind::Optional if is_given(&self.name) => vec![tensor(self.name.clone())],
             ValueKind::Optional => Vec::new(),
             ValueKind::Sequence | ValueKind::OptionalSequence => {
@@ -313,13 +319,9 @@ impl Model {
         let constants: HashSet<&str> =
             self.graph.initializer.iter().map(|t| t.name.as_str()).collect();
         let given = |v: &&ValueInfoProto| !constants.contains(v.name.as_str());
-        let inputs: Vec<ValueType> = self
-            .graph
-            .input
-            .iter()
-            .filter(given)
-            .map(|v| value_type(v, "input"))
-            .collect::<Result<_>>()?;
+        let inputs = self.graph.input.iter().filter(given);
+        let inputs: Vec<Vec<ValueType>> = inputs.map(input_types).collect::<Result<_>>()?;
+        let inputs = inputs.concat();
         let outputs: Vec<ValueType> =
             self.graph.output.iter().map(|v| value_type(v, "output")).collect::<Result<_>>()?;
         for (values, what) in [(&inputs, "input"), (&outputs, "output")] {
@@ -354,6 +356,81 @@ fn value_type(value: &ValueInfoProto, what: &str) -> Result<ValueType> {
             e => e,
         },
     )
+}
+
+/// What is given for an input: itself, or the numbers and the keys of a map.
+fn input_types(value: &ValueInfoProto) -> Result<Vec<ValueType>> {
+    let ty = value_type(value, "input")?;
+    if ty.kind != ValueKind::Map {
+        return Ok(vec![ty]);
+    }
+    let Some(TypeValue::Map(bytes)) = value.r#type.as_ref().and_then(|t| t.value.as_ref()) else {
+        return Err(Error::unsupported("it is a sequence of maps; single maps are supported")
+            .context(format!("input `{}`", value.name)));
+    };
+    let size = Dim::Named(format!("{}.size", ty.name));
+    let (kind, dtype, more) = match MapTypes::read(bytes)?.keys {
+        KeyType::Ints => (ValueKind::Tensor, DType::I64, None),
+        KeyType::Texts => (ValueKind::Text, DType::U8, Some(Dim::Open)),
+    };
+    let keys = ValueType {
+        name: map_keys(&ty.name),
+        kind,
+        dtype: Some(dtype),
+        dims: Some([size.clone()].into_iter().chain(more).collect()),
+    };
+    Ok(vec![ValueType { kind: ValueKind::Tensor, dims: Some(vec![size]), ..ty }, keys])
+}
+
+/// The name under which the keys of a map are given, and come.
+pub(crate) fn map_keys(name: &str) -> String {
+    format!("{name}.keys")
+}
+
+/// What the keys of a map are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyType {
+    Ints,
+    Texts,
+}
+
+/// The types of the keys and of the numbers of a map.
+struct MapTypes {
+    keys: KeyType,
+    values: DType,
+}
+
+impl MapTypes {
+    /// Those of an encoded type.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for other keys than `int64` and strings, and for other values than numbers.
+    fn read(bytes: &Bytes) -> Result<MapTypes> {
+        let ty = MapTypeProto::decode(bytes.clone())
+            .map_err(|_| Error::model("the type of the map is damaged"))?;
+        let keys = match DataType::try_from(ty.key_type) {
+            Ok(DataType::Int64) => KeyType::Ints,
+            Ok(DataType::String) => KeyType::Texts,
+            _ => {
+                return Err(Error::unsupported(
+                    "it is a map whose keys are neither int64 nor strings",
+                ));
+            }
+        };
+        match ty.value_type {
+            Some(TypeProto { value: Some(TypeValue::Tensor(t)) })
+                if t.elem_type != DataType::String as i32 =>
+            {
+                Ok(MapTypes { keys, values: element_type(t.elem_type)? })
+            }
+            _ => Err(Error::unsupported("it is a map whose values are no numbers")),
+        }
+    }
+}
+
+/// Whether a value is declared as a map.
+pub(crate) fn is_map(value: &ValueInfoProto) -> bool {
+    matches!(value.r#type, Some(TypeProto { value: Some(TypeValue::Map(_)) }))
 }
 
 /// Kind, element type and extents of a type.
@@ -401,10 +478,9 @@ pub(crate) fn described(
                 let dims = dims.map(|dims| vec![Dim::Open; dims.len()]);
                 return Ok((ValueKind::Sequence, dtype, dims));
             }
-            TypeValue::Map(_) => {
-                return Err(Error::unsupported("it is a sequence of maps; maps are not supported")
-                    .note("`ZipMap` makes them of the scores of classes, which come as a matrix without it")
-                    .help("export the model without it: with skl2onnx by `options={'zipmap': False}`, with onnxmltools by `zipmap=False`"));
+            TypeValue::Map(bytes) => {
+                let types = MapTypes::read(&bytes)?;
+                return Ok((ValueKind::Map, Some(types.values), Some(vec![Dim::Open, Dim::Open])));
             }
             _ => "a sequence of values that are no tensors",
         },
@@ -422,7 +498,10 @@ pub(crate) fn described(
             }
             _ => "optional, and neither a tensor nor a sequence of them",
         },
-        TypeValue::Map(_) => "a map",
+        TypeValue::Map(bytes) => {
+            let types = MapTypes::read(bytes)?;
+            return Ok((ValueKind::Map, Some(types.values), Some(vec![Dim::Open])));
+        }
         TypeValue::Opaque(_) => "opaque",
         TypeValue::SparseTensor(_) => "a sparse tensor",
     };

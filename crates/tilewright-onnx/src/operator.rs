@@ -39,6 +39,8 @@ pub(crate) struct Operator {
     pub(crate) takes_lists: bool,
     /// Whether its inputs may be strings.
     pub(crate) takes_texts: bool,
+    /// Whether its inputs may be maps.
+    pub(crate) takes_maps: bool,
     /// Whether it only moves the elements of its first input, which may be strings then.
     pub(crate) moves: bool,
 }
@@ -58,6 +60,7 @@ pub(crate) const fn op(
         import,
         takes_lists: false,
         takes_texts: false,
+        takes_maps: false,
         moves: false,
     }
 }
@@ -77,6 +80,7 @@ pub(crate) const fn graphs(
         import,
         takes_lists: true,
         takes_texts: true,
+        takes_maps: false,
         moves: false,
     }
 }
@@ -89,6 +93,11 @@ pub(crate) const fn lists(operator: Operator) -> Operator {
 /// The same, whose inputs may be strings.
 pub(crate) const fn texts(operator: Operator) -> Operator {
     Operator { takes_texts: true, ..operator }
+}
+
+/// The same, whose inputs may be maps.
+pub(crate) const fn maps(operator: Operator) -> Operator {
+    Operator { takes_maps: true, ..operator }
 }
 
 /// The same, which only moves the elements of its first input.

@@ -295,6 +295,17 @@ pub struct ElementTypeProto {
     pub elem_type: Option<TypeProto>,
 }
 
+/// The type of a dictionary.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct MapTypeProto {
+    /// Type of the keys, a [`DataType`].
+    #[prost(int32, tag = "1")]
+    pub key_type: i32,
+    /// What belongs to a key.
+    #[prost(message, optional, tag = "2")]
+    pub value_type: Option<TypeProto>,
+}
+
 /// The type of a dense tensor.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TensorTypeProto {

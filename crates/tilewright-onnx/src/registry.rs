@@ -9,8 +9,8 @@ use crate::build::Plain;
 use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, features, grouped, indexed, linear,
-    list, loss, microsoft, ml, movement, narrow, nested, norm, pool, qlinear, quantize, quantized,
-    quantized_recurrent, random, recurrent, reduce, resize, sample, signal, text, trees,
+    list, loss, maps, microsoft, ml, movement, narrow, nested, norm, pool, qlinear, quantize,
+    quantized, quantized_recurrent, random, recurrent, reduce, resize, sample, signal, text, trees,
 };
 
 /// The operators of each domain; the domains are sorted by name.
@@ -44,7 +44,10 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
             text::OPERATORS,
         ],
     ),
-    ("ai.onnx.ml", &[features::OPERATORS, linear::OPERATORS, ml::ML, trees::OPERATORS]),
+    (
+        "ai.onnx.ml",
+        &[features::OPERATORS, linear::OPERATORS, maps::OPERATORS, ml::ML, trees::OPERATORS],
+    ),
     ("ai.onnx.preview", &[attention::PREVIEW]),
     (
         MICROSOFT_DOMAIN,

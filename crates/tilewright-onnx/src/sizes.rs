@@ -66,7 +66,8 @@ pub(crate) fn run(
             Imported::Var { .. }
             | Imported::Item { .. }
             | Imported::Text(_)
-            | Imported::Chosen { .. } => return Ok(None),
+            | Imported::Chosen { .. }
+            | Imported::Map { .. } => return Ok(None),
         };
         machine.memory.insert(buffer.id(), values);
     }

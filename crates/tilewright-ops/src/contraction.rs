@@ -249,6 +249,7 @@ impl Conv {
             end: &p.pads_end,
             same: p.same,
             ceil: false,
+            longer: false,
         }
         .check()?;
         Ok(Correlation { name, n, groups: p.groups, icg, ocg: m / p.groups, windows })

@@ -75,6 +75,7 @@ impl Pool {
             end: &self.pads_end,
             same: self.same,
             ceil: self.ceil_mode,
+            longer: true,
         }
         .check()?;
         for w in &windows {
@@ -353,6 +354,7 @@ pub fn unite_blocks(p: &Blocks) -> Result<TensorFunc> {
         end: &p.pads_end,
         same: None,
         ceil: false,
+        longer: false,
     }
     .check()?;
     let cells: usize = p.block.iter().product();

@@ -48,6 +48,9 @@ pub(crate) struct Windows<'a> {
     pub same: Option<Same>,
     /// Whether a window that starts inside but ends outside counts.
     pub ceil: bool,
+    /// Whether the only window of an axis may be longer than it, by less than a stride: ONNX Runtime
+    /// rounds the number of steps towards zero.
+    pub longer: bool,
 }
 
 impl Windows<'_> {
@@ -114,23 +117,24 @@ impl Windows<'_> {
             }
         };
         let mut count = extent.ceildiv(stride);
+        let room = extent + begin + end;
+        let is_longer = |room: usize| self.longer && room < span && span < room + stride;
+        let ceil = self.same.is_none() && (self.ceil || room.known().is_some_and(is_longer));
         if self.same.is_none() {
-            let room = extent + begin + end;
             // With `ceil`, the only window may end outside.
-            let over = if self.ceil { stride - 1 } else { 0 };
+            let over = if ceil { stride - 1 } else { 0 };
             // What runs the program sees to it that open extents are not negative.
             if room.known().is_some_and(|room| room + over < span) {
                 return Err(misfit(room));
             }
             count = (room + over - span).floordiv(stride) + 1;
-            if self.ceil {
+            if ceil {
                 // The last window starts inside, or in the padding before it.
                 count = count.min((extent + begin).ceildiv(stride));
             }
         }
         let (past, beyond) = (false, false);
         let mut w = Window { extent, kernel, stride, dilation, begin, end, count, past, beyond };
-        let ceil = self.ceil && self.same.is_none();
         let inner = extent + begin;
         w.past = (end != 0 || ceil) && !inner.at_least(w.reach());
         w.beyond = ceil && !(inner + end).at_least(w.reach());

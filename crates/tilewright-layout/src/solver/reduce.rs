@@ -30,8 +30,10 @@ pub(crate) fn reduce(
             statistics.single += 1;
         } else {
             let neighbours = net.neighbours(v);
-            let entries: usize = neighbours.iter().map(|&u| net.size(u)).product();
-            if neighbours.len() > 2 || entries > LARGEST {
+            // Of many neighbours the number of entries may be larger than any integer.
+            if neighbours.len() > 2
+                || neighbours.iter().map(|&u| net.size(u)).product::<usize>() > LARGEST
+            {
                 continue;
             }
             statistics.degree[neighbours.len()] += 1;
@@ -141,4 +143,21 @@ pub(crate) fn slice<'n>(
 pub(crate) fn strides(net: &Network, table: &Table, v: usize) -> (usize, usize) {
     let later = table.scope.iter().rev().take_while(|&&u| u != v);
     (later.map(|&u| net.size(u)).product(), net.size(v))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_may_have_any_number_of_neighbours() {
+        let mut net = Network::default();
+        let leaves: Vec<usize> = (0..70).map(|leaf| net.variable(leaf, vec![0, 3])).collect();
+        let hub = net.variable(70, vec![2, 0]);
+        for leaf in leaves {
+            net.add(vec![leaf, hub], vec![1, 2, 1, 0]);
+        }
+        assert!(reduce(&mut net, &mut Vec::new(), &mut Statistics::default()));
+        assert_eq!((net.live().count(), net.constant), (0, 72));
+    }
 }

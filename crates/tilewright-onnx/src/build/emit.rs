@@ -73,6 +73,7 @@ pub(super) fn expr(value: &Imported) -> Result<GraphExpr> {
         Imported::Text(_) | Imported::Chosen { .. } => {
             Err(Error::internal("strings are no operand"))
         }
+        Imported::Map { .. } => Err(Error::internal("maps are no operand")),
     }
 }
 

@@ -9,13 +9,13 @@ use crate::data;
 use crate::imported::{Element, Imported, Kind, Like};
 use crate::model::{ValueKind, described};
 use crate::node::{Node, axis, required};
-use crate::operator::{MANY, Operator, lists, op, texts};
+use crate::operator::{MANY, Operator, lists, maps, op, texts};
 use crate::ops::value::numbers;
 
 /// The operators that are imported here.
 pub(crate) static OPERATORS: &[Operator] = &[
     lists(op("ConcatFromSequence", 11, 1, concat_from)),
-    texts(lists(op("Identity", 1, 1, identity))),
+    maps(texts(lists(op("Identity", 1, 1, identity)))),
     lists(op("Optional", 15, 1, optional)),
     lists(op("OptionalGetElement", 15, 1, optional_get)),
     lists(op("OptionalHasElement", 15, 1, optional_has)),
@@ -56,9 +56,10 @@ fn tensor(node: &Node, at: usize) -> Result<Imported> {
 
 pub(crate) fn identity(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     match node.input(0)? {
-        value @ (Imported::Item { .. } | Imported::Text(_) | Imported::Chosen { .. }) => {
-            one(value.clone())
-        }
+        value @ (Imported::Item { .. }
+        | Imported::Text(_)
+        | Imported::Chosen { .. }
+        | Imported::Map { .. }) => one(value.clone()),
         _ => arithmetic::identity(node, b),
     }
 }

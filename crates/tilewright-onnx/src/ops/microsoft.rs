@@ -9,7 +9,7 @@ use super::quantized::{dynamic_product, scaled_product};
 use super::{one, window};
 use crate::build::Builder;
 use crate::imported::{Imported, operand};
-use crate::node::Node;
+use crate::node::{Node, required};
 use crate::operator::{Operator, op};
 
 /// Those of the domain `com.microsoft`.
@@ -18,24 +18,32 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("BiasDropout", 9, 5, bias_dropout),
     op("BiasGelu", 9, 2, bias_gelu),
     op("BiasSoftmax", 9, 2, bias_softmax),
+    op("CDist", 9, 2, distances),
     op("DynamicQuantizeMatMul", 9, 5, dynamic_quantize_matmul),
     op("EmbedLayerNormalization", 9, 9, embed_layer_norm),
+    op("ExpandDims", 9, 2, expand_dims),
     op("FastGelu", 9, 2, fast_gelu),
     op("FusedConv", 9, 4, fused_conv),
     op("FusedGemm", 9, 3, fused_gemm),
     op("FusedMatMul", 9, 2, fused_matmul),
     op("FusedMatMulActivation", 9, 2, fused_matmul_activation),
+    op("GatherND", 9, 2, |n, b| own(n, b, "GatherND", &[])),
     op("Gelu", 9, 1, gelu),
+    op("GridSample", 9, 2, grid_sample),
     op("MatMulIntegerToFloat", 9, 7, matmul_integer_to_float),
     op("MatMulNBits", 9, 6, matmul_nbits),
     op("MultiHeadAttention", 9, 8, multi_head_attention),
     op("NhwcConv", 9, 3, nhwc_conv),
+    op("Pad", 9, 3, pad),
     op("QuickGelu", 9, 1, quick_gelu),
+    op("Range", 9, 3, range),
     op("RotaryEmbedding", 9, 4, rotary_embedding),
     op("SimplifiedLayerNormalization", 9, 2, simplified_layer_norm),
     op("SkipLayerNormalization", 9, 5, skip_layer_norm),
     op("SkipSimplifiedLayerNormalization", 9, 4, skip_rms_norm),
     op("TransposeMatMul", 9, 2, fused_matmul),
+    op("Trilu", 9, 2, |n, b| own(n, b, "Trilu", &["upper"])),
+    op("Unique", 9, 1, unique),
 ];
 
 /// Those that ONNX Runtime writes into ONNX's own domain.
@@ -45,6 +53,83 @@ pub(crate) static PLAIN: &[Operator] =
 /// `x + y`, where there is a `y`.
 fn plus(c: &mut Compose, x: &Imported, y: Option<&Imported>) -> Result<Imported> {
     y.map_or_else(|| Ok(x.clone()), |y| c.op("Add", &[x, y]))
+}
+
+/// ONNX's own operator of a name, with some of the attributes of the node.
+fn own(
+    node: &Node,
+    b: &mut Builder,
+    op: &str,
+    attributes: &[&'static str],
+) -> Result<Vec<Imported>> {
+    let inputs: Vec<Option<&Imported>> =
+        (0..node.input_count()).map(|at| node.optional(at)).collect();
+    one(Compose::new(node, b).first(op, &inputs, node.attributes(attributes))?)
+}
+
+pub(crate) fn expand_dims(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let axis = node.constant_int(1, "axis")?;
+    let axis = super::value::list(&[required(axis, "the input `axis`")?])?;
+    one(Compose::new(node, b).op("Unsqueeze", &[node.input(0)?, &axis])?)
+}
+
+/// ONNX's own, whose modes had other names once.
+pub(crate) fn grid_sample(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let modes = [("bilinear", "linear"), ("nearest", "nearest"), ("bicubic", "cubic")];
+    let mode = text("mode", node.choice("mode", "bilinear", &modes)?);
+    let others = node.attributes(&["align_corners", "padding_mode"]);
+    let c = &mut Compose::new(node, b);
+    let attributes = others.into_iter().chain([mode]);
+    one(c.with("GridSample", &[node.input(0)?, node.input(1)?], attributes)?)
+}
+
+/// ONNX's own, whose numbers of cells may be a row.
+pub(crate) fn pad(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let pads = node.input(1)?;
+    let pads = c.reshape(pads, &[tilewright_ir::dim::product(pads.shape())])?;
+    let inputs = [Some(node.input(0)?), Some(&pads), node.optional(2)];
+    one(c.first("Pad", &inputs, node.attributes(&["mode"]))?)
+}
+
+/// ONNX's own, with steps of one where nothing is said.
+pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let start = node.input(0)?;
+    let step = match node.optional(2) {
+        Some(step) => step.clone(),
+        None => c.number(start.dtype(), 1.0)?,
+    };
+    let [start, end, step] = [start, node.input(1)?, &step].map(|v| c.reshape::<Dim>(v, &[]));
+    one(c.op("Range", &[&start?, &end?, &step?])?)
+}
+
+/// Different elements in the order in which they come first, where each element is among them, and how
+/// often each occurs.
+pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let mut all = c.all("Unique", &[Some(node.input(0)?)], [int("sorted", 0)], 4)?;
+    if all.len() == 4 {
+        all.remove(1);
+    }
+    Ok(all)
+}
+
+/// The distances of the rows of two matrices.
+pub(crate) fn distances(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let root =
+        node.choice("metric", "sqeuclidean", &[("euclidean", true), ("sqeuclidean", false)])?;
+    let (x, y) = (node.input(0)?, node.input(1)?);
+    let shapes = [x.shape(), y.shape()];
+    let [[rows, size], [others, _]] = shapes.each_ref().map(|s| &s[..]) else {
+        return Err(Error::model(format!("{} and {} are no matrices", operand(x), operand(y))));
+    };
+    let x = c.reshape(x, &[*rows, Dim::from(1), *size])?;
+    let apart = c.op("Sub", &[&x, y])?;
+    let squares = c.reduce("ReduceSumSquare", &apart, &[2], false)?;
+    let squares = c.reshape(&squares, &[*rows, *others])?;
+    one(if root { c.op("Sqrt", &[&squares])? } else { squares })
 }
 
 pub(crate) fn gelu(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -137,17 +222,12 @@ fn scaled_matmul(node: &Node, c: &mut Compose) -> Result<Imported> {
     c.op("Mul", &[&z, &alpha])
 }
 
-/// Softmax of a sum, over all axes from one on.
+/// Softmax of a sum, over all axes from one on. Along which axes the bias is stretched follows from its
+/// shape.
 pub(crate) fn bias_softmax(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let (x, bias) = (node.input(0)?, node.input(1)?);
-    // Both ways to broadcast are those of numpy where all axes are there.
-    if !node.flag("is_inner_broadcast", true)? && bias.rank() != x.rank() {
-        return Err(Error::unsupported(format!(
-            "a bias {} that is stretched along leading axes is not supported",
-            operand(bias)
-        )));
-    }
+    node.ignore("is_inner_broadcast");
     let sum = c.op("Add", &[x, bias])?;
     let at = crate::node::axis_or_end(node.int_or("axis", 1)?, x.rank())?;
     let rows = tilewright_ir::dim::product(x.shape()[..at].iter().copied());
@@ -304,6 +384,19 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
 fn key_mask(c: &mut Compose, mask: &Imported, batch: Dim, keys: Dim) -> Result<Imported> {
     let single = Dim::from(1);
     match mask.shape()[..] {
+        // Where the keys of each example end, and then where those of each begin.
+        [n] if n == batch * 2 => {
+            let positions = c.positions(keys)?;
+            let mask = c.cast(mask, DType::I64)?;
+            let part = |c: &mut Compose, from: Dim| {
+                let part = c.slice(&mask, 0, from, from + batch)?;
+                c.reshape(&part, &[batch, single, single, single])
+            };
+            let (ends, starts) = (part(c, Dim::from(0))?, part(c, batch)?);
+            let before = c.op("Less", &[&positions, &ends])?;
+            let behind = c.op("GreaterOrEqual", &[&positions, &starts])?;
+            c.op("And", &[&before, &behind])
+        }
         // How many keys of each example count.
         [n] if n == batch => {
             let positions = c.positions(keys)?;
@@ -322,10 +415,23 @@ fn key_mask(c: &mut Compose, mask: &Imported, batch: Dim, keys: Dim) -> Result<I
         _ => {
             Err(Error::unsupported(format!("a mask of shape {:?} is not supported", mask.shape()))
                 .note(format!(
-                    "supported: [{batch}], [{batch}, {keys}], [{batch}, queries, {keys}]"
+                    "supported: [{batch}], [{}], [{batch}, {keys}], [{batch}, queries, {keys}]",
+                    batch * 2
                 )))
         }
     }
+}
+
+/// Which keys a query sees that looks back only, as `bool[queries, keys]`: as many as it has before it,
+/// and the last query sees all, as in ONNX Runtime.
+fn seen_keys(c: &mut Compose, queries: Dim, keys: Dim, past: Dim) -> Result<Imported> {
+    let (rows, columns) = (c.positions(queries)?, c.positions(keys)?);
+    let rows = c.reshape(&rows, &[queries, Dim::from(1)])?;
+    let (past, last) = (c.size(past)?, c.size(queries - 1)?);
+    let own = c.op("Add", &[&rows, &past])?;
+    let before = c.op("LessOrEqual", &[&columns, &own])?;
+    let is_last = c.op("Equal", &[&rows, &last])?;
+    c.op("Or", &[&before, &is_last])
 }
 
 /// Attention of values that are there, with a mask of keys, an addend to the scores and keys and values
@@ -339,7 +445,8 @@ fn attend(
     past: Option<[&Imported; 2]>,
 ) -> Result<Vec<Imported>> {
     let heads = node.int_or("num_heads", 0)?;
-    let mut keys = if k.rank() == 4 { k.shape()[2] } else { k.shape()[1] };
+    let own_keys = if k.rank() == 4 { k.shape()[2] } else { k.shape()[1] };
+    let mut keys = own_keys;
     if let Some([past, _]) = past {
         keys = keys + past.shape().get(2).copied().unwrap_or_else(|| Dim::from(0));
     }
@@ -354,10 +461,17 @@ fn attend(
     } else {
         node.ignore("mask_filter_value");
     }
-    let mut attributes = vec![
-        float("scale", node.float_or("scale", 0.0)?),
-        int("is_causal", node.int_or("unidirectional", 0)?),
-    ];
+    let mut causal = node.flag("unidirectional", false)?;
+    let queries = if q.rank() == 4 { q.shape()[2] } else { q.shape()[1] };
+    if causal && own_keys != queries {
+        let seen = seen_keys(c, queries, keys, keys - own_keys)?;
+        let (zero, low) = (c.number(q.dtype(), 0.0)?, c.number(q.dtype(), f64::NEG_INFINITY)?);
+        let hidden = c.op("Where", &[&seen, &zero, &low])?;
+        bias = Some(plus(c, &hidden, bias.as_ref())?);
+        causal = false;
+    }
+    let mut attributes =
+        vec![float("scale", node.float_or("scale", 0.0)?), int("is_causal", causal.into())];
     // Where heads are an axis, nothing says how many there are.
     for (name, x) in [("q_num_heads", q), ("kv_num_heads", k)] {
         attributes.extend((x.rank() == 3).then(|| int(name, heads)));

@@ -16,6 +16,7 @@ pub(crate) mod indexed;
 pub(crate) mod linear;
 pub(crate) mod list;
 pub(crate) mod loss;
+pub(crate) mod maps;
 pub(crate) mod microsoft;
 pub(crate) mod ml;
 pub(crate) mod movement;

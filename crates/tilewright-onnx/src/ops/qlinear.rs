@@ -1,7 +1,7 @@
 //! Operators of the domain `com.microsoft` on integers that stand for numbers, which ONNX Runtime's tools and
 //! optimisers write: each computes with the numbers, and quantises the result.
 
-use tilewright_ir::{DType, Error, Result, dim};
+use tilewright_ir::{DType, Dim, Error, Result, dim};
 
 use super::compose::{Compose, float, int};
 use super::microsoft::{attend_all, split_projection};
@@ -18,13 +18,13 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("NhwcMaxPool", 9, 1, nhwc_max_pool),
     op("QAttention", 9, 9, q_attention),
     op("QGemm", 9, 9, q_gemm),
-    op("QLinearAdd", 9, 8, |n, b| qlinear_binary(n, b, "Add")),
+    op("QLinearAdd", 9, 8, qlinear_add),
     op("QLinearAveragePool", 9, 5, qlinear_average_pool),
     op("QLinearConcat", 9, MANY, qlinear_concat),
     op("QLinearConv", 9, 9, qlinear_conv),
     op("QLinearGlobalAveragePool", 9, 5, qlinear_global_average_pool),
     op("QLinearLeakyRelu", 9, 5, qlinear_leaky_relu),
-    op("QLinearMul", 9, 8, |n, b| qlinear_binary(n, b, "Mul")),
+    op("QLinearMul", 9, 8, qlinear_mul),
     op("QLinearReduceMean", 9, 5, qlinear_reduce_mean),
     op("QLinearSigmoid", 9, 5, qlinear_sigmoid),
     op("QLinearSoftmax", 9, 5, qlinear_softmax),
@@ -53,11 +53,70 @@ fn quantized(
     c.op("QuantizeLinear", &[x, node.input(at)?, &zero])
 }
 
-fn qlinear_binary(node: &Node, b: &mut Builder, op: &str) -> Result<Vec<Imported>> {
+/// The scale and zero point at a position among the inputs as `float32`.
+fn parameters(node: &Node, c: &mut Compose, at: usize) -> Result<[Imported; 2]> {
+    let zero = match node.optional(at + 1) {
+        Some(zero) => c.cast(zero, DType::F32)?,
+        None => c.number(DType::F32, 0.0)?,
+    };
+    Ok([node.input(at)?.clone(), zero])
+}
+
+/// Numbers as the nearest integers of a type, even ones where two are as near, and those beyond its ends as
+/// these.
+fn nearest(c: &mut Compose, x: &Imported, like: DType) -> Result<Imported> {
+    let (Some(low), Some(high)) = (like.min_int(), like.max_int()) else {
+        return Err(Error::model(format!("quantised elements are integers, not {like}")));
+    };
+    let x = c.op("Round", &[x])?;
+    let [low, high] = [low, high].map(|v| c.number(DType::F32, v as f64));
+    let x = c.op("Clip", &[&x, &low?, &high?])?;
+    c.cast(&x, like)
+}
+
+/// A sum in the order of ONNX Runtime, on which it depends where two integers are as near:
+/// `x * (sx / sz) + (y * (sy / sz) + (zz - (zx * sx / sz + zy * sy / sz)))`.
+fn qlinear_add(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let (x, y) = (real(node, c, 0)?, real(node, c, 3)?);
-    let z = c.op(op, &[&x, &y])?;
-    one(quantized(node, c, &z, 6, node.input(0)?.dtype())?)
+    let [scale, mut rest] = parameters(node, c, 6)?;
+    let mut parts = Vec::new();
+    let mut zeros = None;
+    for at in [0, 3] {
+        let [own, zero] = parameters(node, c, at + 1)?;
+        let ratio = c.op("Div", &[&own, &scale])?;
+        let zero = c.op("Mul", &[&ratio, &zero])?;
+        zeros = Some(match zeros {
+            None => zero,
+            Some(zeros) => c.op("Add", &[&zeros, &zero])?,
+        });
+        let x = c.cast(node.input(at)?, DType::F32)?;
+        parts.push(c.op("Mul", &[&x, &ratio])?);
+    }
+    let zeros = zeros.ok_or_else(|| Error::internal("two operands"))?;
+    rest = c.op("Sub", &[&rest, &zeros])?;
+    for part in parts.iter().rev() {
+        rest = c.op("Add", &[part, &rest])?;
+    }
+    one(nearest(c, &rest, node.input(0)?.dtype())?)
+}
+
+/// A product in the order of ONNX Runtime, on which it depends where two integers are as near: that of the
+/// integers is exact.
+fn qlinear_mul(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
+    let c = &mut Compose::new(node, b);
+    let [[sx, zx], [sy, zy], [sz, zz]] =
+        [parameters(node, c, 1)?, parameters(node, c, 4)?, parameters(node, c, 6)?];
+    let ratio = c.op("Mul", &[&sx, &sy])?;
+    let ratio = c.op("Div", &[&ratio, &sz])?;
+    let centred = |c: &mut Compose, at: usize, zero: &Imported| {
+        let x = c.cast(node.input(at)?, DType::F32)?;
+        c.op("Sub", &[&x, zero])
+    };
+    let (x, y) = (centred(c, 0, &zx)?, centred(c, 3, &zy)?);
+    let z = c.op("Mul", &[&x, &y])?;
+    let z = c.op("Mul", &[&z, &ratio])?;
+    let z = c.op("Add", &[&z, &zz])?;
+    one(nearest(c, &z, node.input(0)?.dtype())?)
 }
 
 pub(crate) fn qlinear_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -69,13 +128,25 @@ pub(crate) fn qlinear_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Import
 
 pub(crate) fn qlinear_global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let x = real(node, c, 0)?;
+    let x = node.input(0)?;
     let axes: Vec<usize> = match node.flag("channels_last", false)? {
         true => (1..x.rank().saturating_sub(1)).collect(),
         false => (2..x.rank()).collect(),
     };
-    let y = c.reduce("ReduceMean", &x, &axes, true)?;
-    one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+    let [[sx, zx], [sy, zy]] = [parameters(node, c, 1)?, parameters(node, c, 3)?];
+    let zero = c.cast(&zx, DType::I32)?;
+    let whole = c.cast(x, DType::I32)?;
+    let centred = c.op("Sub", &[&whole, &zero])?;
+    let sum = c.reduce("ReduceSum", &centred, &axes, true)?;
+    let sum = c.cast(&sum, DType::F32)?;
+    let count = c.size(dim::product(axes.iter().map(|axis| x.shape()[*axis])))?;
+    let count = c.cast(&count, DType::F32)?;
+    let under = c.op("Mul", &[&sy, &count])?;
+    let ratio = c.op("Div", &[&sx, &under])?;
+    let mean = c.op("Mul", &[&sum, &ratio])?;
+    let mean = c.op("Round", &[&mean])?;
+    let mean = c.op("Add", &[&mean, &zy])?;
+    one(nearest(c, &mean, x.dtype())?)
 }
 
 pub(crate) fn qlinear_concat(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -166,13 +237,34 @@ pub(crate) fn qlinear_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<I
     if let Some([second, _]) = &order {
         x = c.transpose(&x, second)?;
     }
-    let mut attributes = node.attributes(&POOL);
-    attributes.extend(node.attributes(&["count_include_pad"]));
-    let mut y = c.with("AveragePool", &[&x], attributes)?;
+    let mut y = match node.flag("count_include_pad", false)? {
+        true => average_of_all(node, c, &x)?,
+        false => c.with("AveragePool", &[&x], node.attributes(&POOL))?,
+    };
     if let Some([_, last]) = &order {
         y = c.transpose(&y, last)?;
     }
     one(quantized(node, c, &y, 3, node.input(0)?.dtype())?)
+}
+
+/// The sum of each window over the number of its cells, whatever of it is padding or lies behind that.
+fn average_of_all(node: &Node, c: &mut Compose, x: &Imported) -> Result<Imported> {
+    let attributes = || node.attributes(&POOL);
+    if !node.flag("ceil_mode", false)? {
+        let attributes = attributes().into_iter().chain([int("count_include_pad", 1)]);
+        return c.with("AveragePool", &[x], attributes);
+    }
+    let mean = c.with("AveragePool", &[x], attributes())?;
+    // How many cells have data.
+    let mut shape = x.shape();
+    shape[..2].fill(Dim::from(1));
+    let unit = c.number(DType::F32, 1.0)?;
+    let ones = c.expand(&unit, &shape)?;
+    let counts = c.with("LpPool", &[&ones], attributes().into_iter().chain([int("p", 1)]))?;
+    let cells: i64 = node.ints("kernel_shape")?.unwrap_or_default().iter().product();
+    let share = c.number(DType::F32, 1.0 / cells as f64)?;
+    let share = c.op("Mul", &[&counts, &share])?;
+    c.op("Mul", &[&mean, &share])
 }
 
 /// The largest integers of windows of an image whose channels are the last axis.

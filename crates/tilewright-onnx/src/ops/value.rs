@@ -126,7 +126,7 @@ pub(crate) fn given(
 ) -> Result<Imported> {
     let none = Attrs::new();
     match kind {
-        ValueKind::Optional | ValueKind::Tensor | ValueKind::Text => {
+        ValueKind::Optional | ValueKind::Tensor | ValueKind::Text | ValueKind::Map => {
             b.list(ListOp::Nothing, &[], none, Kind::OptionalTensor, declared)
         }
         ValueKind::OptionalSequence if values.is_empty() => {

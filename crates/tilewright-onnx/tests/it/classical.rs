@@ -1,11 +1,17 @@
 //! Operators of `ai.onnx.ml`, with the results of ONNX Runtime, and strings that a run chooses.
 
+use prost::Message;
 use tilewright_interp::run_module;
-use tilewright_ir::{DType, Tensor, well_formed};
-use tilewright_onnx::proto::{AttributeProto, DataType, TensorProto};
+use tilewright_ir::{Attr, DType, Module, Tensor, well_formed};
+use tilewright_onnx::proto::{
+    AttributeProto, DataType, ElementTypeProto, MapTypeProto, TensorProto, TensorTypeProto,
+    TypeProto, TypeValue, ValueInfoProto,
+};
 use tilewright_onnx::{ImportOptions, import_bytes};
 
-use super::common::{M, distance, float, floats, foreign, int, ints, model, tensor, text, texts};
+use super::common::{
+    D, M, distance, float, floats, foreign, int, ints, model, tensor, text, texts,
+};
 
 /// The outputs of a node of `ai.onnx.ml` for one input.
 fn run(m: &M, version: i64, x: &Tensor) -> Vec<Tensor> {
@@ -382,4 +388,98 @@ fn strings_are_chosen_by_a_run() {
     let m = m.node("StringConcat", &["w", "w"], &["z"]).output("z");
     let said = m.refused();
     assert!(said.contains("strings are known at import only"), "{said}");
+}
+
+/// A map from keys of a type to numbers of another one.
+fn map_type(keys: DataType, values: DataType) -> TypeProto {
+    let tensor = TensorTypeProto { elem_type: values as i32, shape: None };
+    let value_type = TypeProto { value: Some(TypeValue::Tensor(tensor)) };
+    let map = MapTypeProto { key_type: keys as i32, value_type: Some(value_type) };
+    TypeProto { value: Some(TypeValue::Map(map.encode_to_vec().into())) }
+}
+
+fn sequence_of(of: TypeProto) -> TypeProto {
+    let sequence = ElementTypeProto { elem_type: Some(of) };
+    TypeProto { value: Some(TypeValue::Sequence(sequence.encode_to_vec().into())) }
+}
+
+fn ml(m: &M, options: &ImportOptions) -> tilewright_ir::Result<Module> {
+    import_bytes("m", foreign("ai.onnx.ml", m, &[("", 17), ("ai.onnx.ml", 1)]), options)
+}
+
+#[test]
+fn maps_of_scores_are_rows_beside_their_keys() {
+    let zip = |labels: AttributeProto, keys: DataType| {
+        let mut m =
+            model().input("x", [D::S("n"), D::N(2)]).node_with("ZipMap", &["x"], &["m"], [labels]);
+        let r#type = Some(sequence_of(map_type(keys, DataType::Float)));
+        m.graph.output.push(ValueInfoProto { name: "m".into(), r#type });
+        m
+    };
+    let x = rows([3, 2], &[0.1, 0.9, 0.5, 0.5, 1.0, 0.0]);
+    for (labels, keys, dtype, bytes) in [
+        (
+            texts("classlabels_strings", &["no", "yes"]),
+            DataType::String,
+            DType::U8,
+            b"no\0yes".to_vec(),
+        ),
+        (
+            ints("classlabels_int64s", &[7, -1]),
+            DataType::Int64,
+            DType::I64,
+            [7i64.to_le_bytes(), (-1i64).to_le_bytes()].concat(),
+        ),
+    ] {
+        let m = zip(labels.clone(), keys);
+        let module = ml(&m, &ImportOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()));
+        well_formed::check_module(&module).unwrap_or_else(|e| panic!("{}", e.render()));
+        let found = run_module(&module, "main", std::slice::from_ref(&x)).expect("it runs");
+        assert_eq!(found[0].as_slice::<f32>(), x.as_slice());
+        assert_eq!((found[1].dtype(), found[1].bytes()), (dtype, &bytes[..]));
+        let names = module.graph("main").expect("the graph").attrs.get("output_names");
+        let named = |name: &Attr, text: &str| matches!(name, Attr::Str(own) if **own == *text);
+        let Some(Attr::List(names)) = names else { panic!("no names") };
+        assert!(named(&names[0], "m") && named(&names[1], "m.keys"), "{names:?}");
+        // Maps are no tensors.
+        let said = ml(&m.node("Neg", &["m"], &["z"]).output("z"), &ImportOptions::default());
+        let said = said.map_or_else(|e| e.render(), |_| "it was imported".into());
+        assert!(said.contains("not supported"), "{said}");
+    }
+    let m = zip(ints("classlabels_int64s", &[7, 8, 9]), DataType::Int64);
+    let said = ml(&m, &ImportOptions::default()).map_or_else(|e| e.render(), |_| "imported".into());
+    assert!(said.contains("2 scores in a row, and 3 classes"), "{said}");
+}
+
+#[test]
+fn numbers_of_a_map_come_in_the_order_of_a_vocabulary() {
+    let of = |keys: DataType, values: DataType, vocabulary: AttributeProto| {
+        let mut m = model().node_with("DictVectorizer", &["d"], &["y"], [vocabulary]).output("y");
+        let r#type = Some(map_type(keys, values));
+        m.graph.input.push(ValueInfoProto { name: "d".into(), r#type });
+        m
+    };
+    let given = |keys: &Tensor, values: &Tensor| ImportOptions {
+        values: [("d".into(), values.clone()), ("d.keys".into(), keys.clone())].into(),
+        ..ImportOptions::default()
+    };
+    let values = Tensor::from_slice(&[3], &[5.0f32, 2.0, 3.0]).expect("numbers");
+    let words = Tensor::from_slice(&[3, 2], b"a\0zzq\0").expect("bytes");
+    let m = of(DataType::String, DataType::Float, texts("string_vocabulary", &["zz", "b", "a"]));
+    let module = ml(&m, &given(&words, &values)).unwrap_or_else(|e| panic!("{}", e.render()));
+    let found = run_module(&module, "main", std::slice::from_ref(&values)).expect("it runs");
+    assert_eq!(
+        (found[0].shape(), found[0].as_slice()),
+        (&[1, 3][..], Some(&[2.0f32, 0.0, 5.0][..]))
+    );
+    // Strings must be known.
+    let said = ml(&m, &ImportOptions::default()).map_or_else(|e| e.render(), |_| "imported".into());
+    assert!(said.contains("input `d.keys` holds strings, and is not given"), "{said}");
+    // Numbers need not.
+    let m = of(DataType::Int64, DataType::Double, ints("int64_vocabulary", &[4, -3, 8]));
+    let module = ml(&m, &ImportOptions::default()).unwrap_or_else(|e| panic!("{}", e.render()));
+    let values = Tensor::from_slice(&[2], &[0.5f64, 1.5]).expect("numbers");
+    let keys = Tensor::from_slice(&[2], &[8i64, 4]).expect("numbers");
+    let found = run_module(&module, "main", &[values, keys]).expect("it runs");
+    assert_eq!(found[0].as_slice(), Some(&[1.5f64, 0.0, 0.5][..]));
 }

@@ -6,6 +6,7 @@ mod control;
 mod digits;
 mod fuzz;
 mod import;
+mod microsoft;
 mod narrow;
 mod open;
 mod refused;

@@ -26,7 +26,12 @@ fn windows(p: &Pool) -> (Vec<usize>, impl Fn(&[usize]) -> Vec<Cell>) {
                 let count = (room as f64 / s as f64).ceil() as usize + 1;
                 if (count - 1) * s >= d + begin { count - 1 } else { count }
             }
-            false => starts.take_while(|o| o + span <= d + begin + p.pads_end[a]).count(),
+            false => {
+                let room = d + begin + p.pads_end[a];
+                let fitting = starts.take_while(|o| o + span <= room).count();
+                // One that is longer than all of it counts, if by less than a step.
+                fitting.max(usize::from(span < room + s))
+            }
         };
         shape.push(count);
     }
@@ -59,6 +64,13 @@ fn cases() -> Vec<Pool> {
         Pool { pads_begin: vec![1], ..Pool::new(f(&[1, 1, 1]), &[2]) },
         Pool { pads_begin: vec![1], pads_end: vec![1], ..Pool::new(f(&[1, 1, 1]), &[3]) },
         // One window that is larger than the data, with and without padding, and with gaps.
+        Pool { strides: vec![3], ..Pool::new(f(&[1, 2, 3]), &[4]) },
+        Pool {
+            strides: vec![4, 1],
+            pads_begin: vec![1, 0],
+            pads_end: vec![1, 1],
+            ..Pool::new(f(&[1, 1, 3, 4]), &[8, 3])
+        },
         Pool { strides: vec![9], ceil_mode: true, ..Pool::new(f(&[1, 2, 6]), &[9]) },
         Pool {
             strides: vec![5],
@@ -221,6 +233,7 @@ fn what_does_not_fit_is_refused() {
     let messages = [
         refused(max_pool(&Pool::new(f(&[4]), &[]))),
         refused(max_pool(&Pool::new(f(&[1, 2, 4]), &[5]))),
+        refused(max_pool(&Pool { strides: vec![2], ..Pool::new(f(&[1, 2, 4]), &[6]) })),
         refused(max_pool(&Pool::new(f(&[1, 2, 4]), &[0]))),
         refused(max_pool(&Pool::new(f(&[1, 2, 4]), &[2, 2]))),
         refused(max_pool(&Pool { pads_end: vec![3], ..p.clone() })),
@@ -235,6 +248,7 @@ fn what_does_not_fit_is_refused() {
     expect_test::expect![[r#"
         input: max_pool: float32[4] must be [N, C, D1, ...]
         input: max_pool: a window of 5 cells, 1 apart, does not fit into 4 cells of spatial axis 0
+        input: max_pool: a window of 6 cells, 1 apart, does not fit into 4 cells of spatial axis 0
         input: max_pool: zero among the kernel extents
         input: max_pool: 2 kernel extents for 1 spatial axes
         unsupported: max_pool: padding of 3 cells for a window that spans 3

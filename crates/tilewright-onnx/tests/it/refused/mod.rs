@@ -120,7 +120,7 @@ fn inputs_and_outputs_that_are_no_dense_tensors() {
     );
     says(
         &typed(Some(TypeValue::Map(Default::default()))),
-        &format!("input `x`: it is a map; {only}"),
+        "input `x`: it is a map whose keys are neither int64 nor strings",
     );
     says(
         &typed(Some(TypeValue::Opaque(Default::default()))),

@@ -1,0 +1,833 @@
+//! Operators of `com.microsoft`, with the results of ONNX Runtime.
+
+use tilewright_interp::run_module;
+use tilewright_ir::tensor::Element;
+use tilewright_ir::{DType, Tensor, well_formed};
+use tilewright_onnx::proto::{AttributeProto, DataType};
+use tilewright_onnx::{ImportOptions, import_bytes};
+
+use super::common::{M, float, floats, foreign, int, ints, model, sample, text, value};
+
+/// An input, or none.
+type Given = Option<Tensor>;
+
+fn f(shape: &[usize], seed: u32) -> Given {
+    Some(sample(shape, seed))
+}
+
+fn scalar(v: f32) -> Given {
+    Some(Tensor::from_slice(&[], &[v]).expect("a number"))
+}
+
+fn whole<T: Element>(shape: &[usize], values: &[T]) -> Given {
+    Some(Tensor::from_slice(shape, values).expect("as many as there are"))
+}
+
+fn none() -> Given {
+    None
+}
+
+/// The number of an element type in a file.
+fn data_type(t: &Tensor) -> DataType {
+    match t.dtype() {
+        DType::I8 => DataType::Int8,
+        DType::U8 => DataType::Uint8,
+        DType::I32 => DataType::Int32,
+        DType::I64 => DataType::Int64,
+        _ => DataType::Float,
+    }
+}
+
+/// Compares the outputs of a node with what is expected, row by row; an output without a name is not there.
+#[track_caller]
+fn check<const N: usize>(
+    op: &str,
+    inputs: &[Given],
+    outputs: &[&str],
+    attributes: [AttributeProto; N],
+    expected: &[&[f64]],
+) {
+    let names: Vec<String> = (0..inputs.len()).map(|k| format!("x{k}")).collect();
+    let listed = inputs.iter().zip(&names);
+    let used: Vec<&str> = listed.map(|(x, name)| if x.is_some() { name } else { "" }).collect();
+    let mut m: M = model().node_with(op, &used, outputs, attributes);
+    let mut options = ImportOptions::default();
+    for (given, name) in inputs.iter().zip(&names) {
+        let Some(tensor) = given else { continue };
+        let shape = tensor.shape().iter().map(|d| *d as i64);
+        m.graph.input.push(value(name, data_type(tensor), shape));
+        options.values.insert(name.clone(), tensor.clone());
+    }
+    m = outputs.iter().filter(|name| !name.is_empty()).fold(m, |m, name| m.output(name));
+    let domain = if op == "SimplifiedLayerNormalization" { "" } else { "com.microsoft" };
+    let bytes = foreign(domain, &m, &[("", 17), ("com.microsoft", 1)]);
+    let module = import_bytes("m", bytes, &options);
+    let module = module.unwrap_or_else(|e| panic!("{op}: {}", e.render()));
+    well_formed::check_module(&module).unwrap_or_else(|e| panic!("{op}: {}", e.render()));
+    // Those that had to be known are no inputs any more.
+    let params = &module.graph("main").expect("the graph").params;
+    let args: Vec<Tensor> = params.iter().map(|p| options.values[&**p.name()].clone()).collect();
+    let found = run_module(&module, "main", &args);
+    let found = found.unwrap_or_else(|e| panic!("{op}: {}", e.render()));
+    assert_eq!(found.len(), expected.len(), "{op}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found.len(), expected.len(), "{op}: {found:?}");
+        for (k, v) in expected.iter().enumerate() {
+            let near = (found.get_f64(k) - v).abs() <= 2e-4 + 1e-3 * v.abs();
+            assert!(near, "{op}: {found:?}, not {expected:?}, at {k}");
+        }
+    }
+}
+
+#[test]
+fn activations_with_what_stands_before_them() {
+    check(
+        "Gelu",
+        &[f(&[1, 2, 3], 1)],
+        &["y0"],
+        [],
+        &[&[-0.1648, 0.678, -0.005565, -0.1655, -0.163, 0.1093]],
+    );
+    check(
+        "BiasGelu",
+        &[f(&[1, 2, 3], 1), f(&[3], 2)],
+        &["y0"],
+        [],
+        &[&[-0.06602, 1.406, -0.05427, -0.06738, -0.1101, 0.04323]],
+    );
+    check(
+        "FastGelu",
+        &[f(&[1, 2, 3], 1)],
+        &["y0"],
+        [],
+        &[&[-0.1649, 0.6779, -0.005565, -0.1656, -0.1631, 0.1093]],
+    );
+    check(
+        "FastGelu",
+        &[f(&[1, 2, 3], 1), f(&[3], 2)],
+        &["y0"],
+        [],
+        &[&[-0.06609, 1.406, -0.05427, -0.06746, -0.1101, 0.04323]],
+    );
+    check(
+        "QuickGelu",
+        &[f(&[1, 2, 3], 1)],
+        &["y0"],
+        [],
+        &[&[-0.1592, 0.6841, -0.005562, -0.1598, -0.1578, 0.1102]],
+    );
+    check(
+        "QuickGelu",
+        &[f(&[1, 2, 3], 1)],
+        &["y0"],
+        [float("alpha", 0.5)],
+        &[&[-0.3548, 0.5113, -0.005599, -0.3513, -0.3623, 0.0995]],
+    );
+}
+
+#[test]
+fn products_with_what_stands_around_them() {
+    check(
+        "FusedMatMul",
+        &[f(&[3, 2], 1), f(&[2, 3], 2)],
+        &["y0"],
+        [float("alpha", 0.5), int("transA", 1), int("transB", 1)],
+        &[&[0.4467, 0.4369, -0.6768, 0.2063]],
+    );
+    check(
+        "FusedMatMul",
+        &[f(&[2, 2, 3], 3), f(&[2, 3, 2], 4)],
+        &["y0"],
+        [float("alpha", 2.0)],
+        &[&[1.108, -0.4931, -0.9501, 0.604, 0.4621, 0.8378, 1.839, 1.165]],
+    );
+    check(
+        "FusedMatMul",
+        &[f(&[2, 2, 3], 3), f(&[2, 2, 3], 4)],
+        &["y0"],
+        [int("transBatchA", 1), int("transB", 1)],
+        &[&[0.8473, 0.4282, -0.6097, -0.3008, 0.07074, -0.02239, 0.974, 0.4271]],
+    );
+    check(
+        "TransposeMatMul",
+        &[f(&[3, 2], 1), f(&[3, 2], 2)],
+        &["y0"],
+        [int("transA", 1)],
+        &[&[1.465, 0.1939, -0.7736, 0.4656]],
+    );
+    check(
+        "FusedGemm",
+        &[f(&[2, 3], 1), f(&[2, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [float("alpha", 0.5), float("beta", 2.0), int("transB", 1), text("activation", "Relu")],
+        &[&[0.0, 0.6855, 0.0, 1.231]],
+    );
+    check(
+        "FusedGemm",
+        &[f(&[2, 3], 1), f(&[2, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            float("alpha", 0.5),
+            float("beta", 2.0),
+            int("transB", 1),
+            text("activation", "LeakyRelu"),
+            float("activation_alpha", 0.25),
+        ],
+        &[&[-0.2444, 0.6855, -0.396, 1.231]],
+    );
+    check(
+        "FusedGemm",
+        &[f(&[2, 3], 1), f(&[2, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            float("alpha", 0.5),
+            float("beta", 2.0),
+            int("transB", 1),
+            text("activation", "Elu"),
+            float("activation_alpha", 0.5),
+        ],
+        &[&[-0.3119, 0.6855, -0.3974, 1.231]],
+    );
+    check(
+        "FusedGemm",
+        &[f(&[2, 3], 1), f(&[2, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            float("alpha", 0.5),
+            float("beta", 2.0),
+            int("transB", 1),
+            text("activation", "HardSigmoid"),
+            float("activation_alpha", 0.5),
+            float("activation_beta", 0.25),
+        ],
+        &[&[0.0, 0.5927, 0.0, 0.8656]],
+    );
+}
+
+#[test]
+fn convolutions_with_what_stands_behind_them() {
+    check(
+        "FusedConv",
+        &[f(&[1, 2, 3, 3], 1), f(&[2, 2, 3, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [ints("kernel_shape", &[3, 3]), ints("pads", &[1, 1, 0, 0]), text("activation", "Relu")],
+        &[&[0.5866, 0.2021, 0.8622, 0.9957, 1.742, 0.0, 0.0, 0.1616]],
+    );
+    check(
+        "FusedConv",
+        &[f(&[1, 2, 3, 3], 1), f(&[2, 2, 3, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            ints("kernel_shape", &[3, 3]),
+            ints("pads", &[1, 1, 0, 0]),
+            text("activation", "LeakyRelu"),
+            floats("activation_params", &[0.25]),
+        ],
+        &[&[0.5866, 0.2021, 0.8622, 0.9957, 1.742, -0.05603, -0.1847, 0.1616]],
+    );
+    check(
+        "FusedConv",
+        &[f(&[1, 2, 3, 3], 1), f(&[2, 2, 3, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            ints("kernel_shape", &[3, 3]),
+            ints("pads", &[1, 1, 0, 0]),
+            text("activation", "HardSigmoid"),
+            floats("activation_params", &[0.5, 0.25]),
+        ],
+        &[&[0.5433, 0.351, 0.6811, 0.7478, 1.0, 0.1379, 0.0, 0.3308]],
+    );
+    check(
+        "FusedConv",
+        &[f(&[1, 2, 3, 3], 1), f(&[2, 2, 3, 3], 2), f(&[2], 3)],
+        &["y0"],
+        [
+            ints("kernel_shape", &[3, 3]),
+            ints("pads", &[1, 1, 0, 0]),
+            text("activation", "Clip"),
+            floats("activation_params", &[-0.125, 0.25]),
+        ],
+        &[&[0.25, 0.2021, 0.25, 0.25, 0.25, -0.125, -0.125, 0.1616]],
+    );
+    check(
+        "FusedConv",
+        &[f(&[1, 2, 3, 3], 1), f(&[2, 1, 3, 3], 2), f(&[2], 3), f(&[1, 2, 2, 2], 4)],
+        &["y0"],
+        [
+            ints("kernel_shape", &[3, 3]),
+            ints("pads", &[1, 1, 0, 0]),
+            int("group", 2),
+            text("activation", "Relu"),
+        ],
+        &[&[0.0, 0.2048, 0.0, 0.06878, 0.5462, 0.0, 1.926, 1.54]],
+    );
+}
+
+#[test]
+fn normalised_sums() {
+    check(
+        "SkipLayerNormalization",
+        &[f(&[1, 2, 4], 1), f(&[1, 2, 4], 2), f(&[4], 3), f(&[4], 4)],
+        &["y0"],
+        [float("epsilon", 1e-05)],
+        &[&[0.1943, 1.002, -0.3419, -0.8113, 0.2168, 0.4501, -0.1839, 0.6624]],
+    );
+    check(
+        "SkipLayerNormalization",
+        &[f(&[1, 2, 4], 1), f(&[1, 2, 4], 2), f(&[4], 3), f(&[4], 4), f(&[4], 5)],
+        &["y0", "", "", "y3"],
+        [],
+        &[
+            &[0.3621, 0.9667, -0.3015, -0.4561, 0.2555, 0.496, -0.1865, 0.615],
+            &[-2.528, 1.604, -0.5214, -0.5725, -2.389, -0.5565, -1.65, 0.4481],
+        ],
+    );
+    check(
+        "SkipLayerNormalization",
+        &[f(&[1, 2, 4], 1), f(&[2, 4], 2), f(&[4], 3)],
+        &["y0"],
+        [],
+        &[&[0.9788, 0.7163, -0.03806, -0.3901, 1.001, 0.1647, 0.1199, 1.084]],
+    );
+    check(
+        "SkipSimplifiedLayerNormalization",
+        &[f(&[1, 2, 4], 1), f(&[1, 2, 4], 2), f(&[4], 3), f(&[4], 5)],
+        &["y0", "", "", "y3"],
+        [],
+        &[
+            &[1.354, 0.4899, 0.06957, -0.2783, 1.324, -0.1758, 0.2276, 0.2253],
+            &[-2.528, 1.604, -0.5214, -0.5725, -2.389, -0.5565, -1.65, 0.4481],
+        ],
+    );
+    check(
+        "SimplifiedLayerNormalization",
+        &[f(&[1, 2, 4], 1), f(&[4], 3)],
+        &["y0"],
+        [int("axis", -1), float("epsilon", 1e-05)],
+        &[&[0.9851, 0.5193, 0.00301, -0.8817, 1.231, 0.1415, 0.1363, 0.8449]],
+    );
+    check(
+        "EmbedLayerNormalization",
+        &[
+            whole(&[1, 3], &[2i32, 0, 1]),
+            whole(&[1, 3], &[0i32, 1, 1]),
+            f(&[3, 4], 1),
+            f(&[5, 4], 2),
+            f(&[2, 4], 3),
+            f(&[4], 4),
+            f(&[4], 5),
+            whole(&[1, 3], &[1i32, 1, 0]),
+        ],
+        &["y0", "y1", "y2"],
+        [],
+        &[
+            &[
+                0.4333, 0.3567, -0.3033, 0.02079, 0.2191, 0.409, -0.6679, 0.7184, 0.4702, 0.09464,
+                -0.5013, -0.1113,
+            ],
+            &[2.0],
+            &[
+                -0.9077, 1.086, 0.06664, 1.094, -2.09, 0.1213, -0.08057, -1.629, -2.019, -0.3485,
+                0.02498, 1.007,
+            ],
+        ],
+    );
+    check(
+        "EmbedLayerNormalization",
+        &[
+            whole(&[1, 2], &[2i32, 0]),
+            none(),
+            f(&[3, 4], 1),
+            f(&[5, 4], 2),
+            none(),
+            f(&[4], 4),
+            f(&[4], 5),
+            none(),
+            whole(&[1, 2], &[3i32, 1]),
+        ],
+        &["y0", "y1"],
+        [],
+        &[&[-0.8996, -0.2312, -0.8627, 0.6442, -0.01274, 0.5351, -0.4787, 0.7667], &[0.0]],
+    );
+}
+
+#[test]
+fn attention_with_its_projection() {
+    check(
+        "Attention",
+        &[f(&[2, 2, 3], 1), f(&[3, 12], 2), f(&[12], 3)],
+        &["y0"],
+        [int("num_heads", 2)],
+        &[&[
+            0.2153, 1.125, 1.268, 0.0008099, 0.8446, 1.619, 1.324, 0.01294, -0.4882, 0.8309,
+            0.7007, 0.4364, -0.4934, 0.8385, 0.697, 0.4371,
+        ]],
+    );
+    check(
+        "Attention",
+        &[f(&[2, 2, 3], 1), f(&[3, 12], 2), f(&[12], 3), whole(&[2, 2], &[1i32, 0, 1, 1])],
+        &["y0"],
+        [int("num_heads", 2), int("unidirectional", 1)],
+        &[&[
+            -0.1523, 0.8372, 0.906, -0.07799, -0.1523, 0.8372, 0.906, -0.07799, -0.5704, 0.9491,
+            0.6454, 0.4458, -0.4934, 0.8385, 0.697, 0.4371,
+        ]],
+    );
+    check(
+        "Attention",
+        &[f(&[2, 2, 3], 1), f(&[3, 12], 2), f(&[12], 3), whole(&[2], &[1i32, 2])],
+        &["y0"],
+        [int("num_heads", 2), float("scale", 0.25)],
+        &[&[
+            -0.1523, 0.8372, 0.906, -0.07799, -0.1523, 0.8372, 0.906, -0.07799, -0.4913, 0.8354,
+            0.6982, 0.4368, -0.4931, 0.838, 0.6969, 0.4371,
+        ]],
+    );
+    check(
+        "Attention",
+        &[f(&[2, 2, 3], 1), f(&[3, 12], 2), f(&[12], 3), whole(&[4], &[1i32, 2, 0, 1])],
+        &["y0"],
+        [int("num_heads", 2)],
+        &[&[
+            -0.1523, 0.8372, 0.906, -0.07799, -0.1523, 0.8372, 0.906, -0.07799, -0.4155, 0.7265,
+            0.7483, 0.4283, -0.4155, 0.7265, 0.7483, 0.4283,
+        ]],
+    );
+    check(
+        "Attention",
+        &[f(&[2, 2, 3], 1), f(&[3, 12], 2), f(&[12], 3), none(), none(), f(&[1, 2, 2, 2], 5)],
+        &["y0"],
+        [int("num_heads", 2), float("mask_filter_value", -500.0)],
+        &[&[
+            0.483, 1.335, 1.276, 0.002603, 1.043, 1.775, 1.185, -0.01728, -0.4583, 0.788, 0.7018,
+            0.4362, -0.4637, 0.7957, 0.6783, 0.4402,
+        ]],
+    );
+    check(
+        "Attention",
+        &[f(&[1, 1, 3], 1), f(&[3, 6], 2), f(&[6], 3), none(), f(&[2, 1, 1, 2, 2], 4)],
+        &["y0", "y1"],
+        [int("num_heads", 1)],
+        &[
+            &[0.02347, 0.2697],
+            &[
+                -0.7845, 0.2854, -0.3039, -0.4212, -0.6296, 0.2737, -0.2314, -0.9149, 0.3495,
+                0.5615, -0.08919, 1.198,
+            ],
+        ],
+    );
+    check(
+        "Attention",
+        &[f(&[1, 2, 3], 1), f(&[3, 8], 2), f(&[8], 3)],
+        &["y0"],
+        [int("num_heads", 2), ints("qkv_hidden_sizes", &[2, 2, 4])],
+        &[&[0.05042, 0.7626, 1.279, 0.7619, 0.2073, 0.9919, 1.516, 0.5113]],
+    );
+}
+
+#[test]
+fn attention_of_several_heads() {
+    check(
+        "MultiHeadAttention",
+        &[f(&[1, 2, 4], 1), f(&[1, 3, 4], 2), f(&[1, 3, 4], 3)],
+        &["y0"],
+        [int("num_heads", 2)],
+        &[&[-0.5732, 0.4549, 0.5146, 0.2735, -0.4832, 0.4405, 0.5532, 0.3308]],
+    );
+    check(
+        "MultiHeadAttention",
+        &[
+            f(&[1, 2, 4], 1),
+            f(&[1, 3, 4], 2),
+            f(&[1, 3, 4], 3),
+            f(&[12], 4),
+            whole(&[1, 3], &[1i32, 0, 1]),
+            f(&[1, 1, 2, 3], 5),
+        ],
+        &["y0"],
+        [int("num_heads", 2), float("scale", 0.25)],
+        &[&[0.1453, 0.7072, 0.7414, 0.7007, 0.05053, 0.6776, 0.5924, 0.7597]],
+    );
+    check(
+        "MultiHeadAttention",
+        &[f(&[1, 2, 4], 1), f(&[1, 3, 4], 2), f(&[1, 3, 4], 3)],
+        &["y0"],
+        [int("num_heads", 2), int("unidirectional", 1)],
+        &[&[-0.8282, 0.4723, -0.2063, 0.7516, -0.4832, 0.4405, 0.5532, 0.3308]],
+    );
+    check(
+        "MultiHeadAttention",
+        &[
+            f(&[1, 1, 4], 1),
+            f(&[1, 1, 4], 2),
+            f(&[1, 1, 4], 3),
+            none(),
+            none(),
+            none(),
+            f(&[1, 2, 2, 2], 4),
+            f(&[1, 2, 2, 2], 5),
+        ],
+        &["y0", "y1", "y2"],
+        [int("num_heads", 2)],
+        &[
+            &[-0.724, 0.3276, -0.07028, 0.08653],
+            &[
+                -0.7845, 0.2854, -0.3039, -0.4212, -0.8719, 0.6593, -0.2314, -0.9149, 0.3495,
+                0.5615, -0.1088, -0.07567,
+            ],
+            &[
+                -0.7409, 0.09849, -0.4014, 0.4061, -0.8282, 0.4723, 0.005703, 0.05018, -0.06112,
+                -0.8223, -0.2063, 0.7516,
+            ],
+        ],
+    );
+    check(
+        "MultiHeadAttention",
+        &[f(&[1, 2, 4], 1), f(&[1, 2, 3, 2], 2), f(&[1, 2, 3, 2], 3)],
+        &["y0"],
+        [int("num_heads", 2)],
+        &[&[-0.6145, 0.4616, 0.5039, 0.3237, -0.5638, 0.426, 0.642, 0.306]],
+    );
+    check(
+        "RotaryEmbedding",
+        &[f(&[1, 2, 4], 1), whole(&[1, 2], &[2i64, 0]), f(&[3, 1], 2), f(&[3, 1], 3)],
+        &["y0"],
+        [int("interleaved", 0), int("num_heads", 2)],
+        &[&[0.2742, 0.09685, -0.1851, 0.1005, 0.9793, 0.6152, 0.9556, -0.2747]],
+    );
+    check(
+        "RotaryEmbedding",
+        &[f(&[1, 1, 2, 4], 1), whole(&[1], &[1i64]), f(&[3, 2], 2), f(&[3, 2], 3)],
+        &["y0"],
+        [int("interleaved", 1)],
+        &[&[0.2742, 0.09685, 0.6795, 0.05989, 0.7543, 0.3077, 0.2683, -0.6527]],
+    );
+}
+
+#[test]
+fn products_of_integers() {
+    check(
+        "MatMulIntegerToFloat",
+        &[
+            whole(&[2, 2], &[1u8, 200, 30, 4]),
+            whole(&[2, 3], &[5i8, -6, 7, 80, -9, 10]),
+            scalar(0.5f32),
+            scalar(0.25f32),
+            whole(&[1], &[3u8]),
+            whole(&[1], &[1i8]),
+            f(&[3], 1),
+        ],
+        &["y0"],
+        [],
+        &[&[1943.0, -243.7, 220.1, 22.46, -24.03, 21.36]],
+    );
+    check(
+        "DynamicQuantizeMatMul",
+        &[
+            f(&[2, 3], 1),
+            whole(&[3, 2], &[5i8, -6, 7, 80, -9, 10]),
+            scalar(0.25f32),
+            whole(&[1], &[2i8]),
+            f(&[2], 2),
+        ],
+        &["y0"],
+        [],
+        &[&[-0.4562, 19.01, -3.247, -15.48]],
+    );
+    check(
+        "QGemm",
+        &[
+            whole(&[2, 2], &[1u8, 200, 30, 4]),
+            scalar(0.5f32),
+            whole(&[], &[3u8]),
+            whole(&[3, 2], &[5i8, -6, 7, 80, -9, 10]),
+            scalar(0.25f32),
+            whole(&[], &[1i8]),
+            whole(&[3], &[100i32, -200, 300]),
+            scalar(16.0f32),
+            whole(&[], &[100u8]),
+        ],
+        &["y0"],
+        [int("transB", 1), float("alpha", 0.5)],
+        &[&[95.0, 160.0, 108.0, 101.0, 100.0, 100.0]],
+    );
+    check(
+        "QGemm",
+        &[
+            whole(&[2, 2], &[1u8, 200, 30, 4]),
+            scalar(0.5f32),
+            whole(&[], &[3u8]),
+            whole(&[2, 3], &[5i8, -6, 7, 80, -9, 10]),
+            scalar(0.25f32),
+            whole(&[], &[1i8]),
+        ],
+        &["y0"],
+        [],
+        &[&[1944.0, -244.5, 220.1, 23.38, -24.88, 21.38]],
+    );
+    check(
+        "MatMulNBits",
+        &[
+            f(&[2, 16], 1),
+            whole(
+                &[2, 1, 8],
+                &[18u8, 52, 86, 120, 154, 188, 222, 240, 15, 237, 203, 169, 135, 101, 67, 33],
+            ),
+            f(&[2], 2),
+        ],
+        &["y0"],
+        [int("K", 16), int("N", 2), int("bits", 4), int("block_size", 16)],
+        &[&[-2.896, -17.05, -6.359, -5.099]],
+    );
+}
+
+#[test]
+fn integers_that_stand_for_numbers() {
+    check(
+        "QLinearAdd",
+        &[
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            whole(&[3], &[99u8, 101, 102]),
+            scalar(0.125f32),
+            whole(&[], &[100u8]),
+            scalar(1.0f32),
+            whole(&[], &[99u8]),
+        ],
+        &["y0"],
+        [],
+        &[&[49.0, 74.0, 99.0, 124.0, 149.0, 174.0]],
+    );
+    check(
+        "QLinearMul",
+        &[
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            whole(&[3], &[99u8, 101, 103]),
+            scalar(0.25f32),
+            whole(&[], &[100u8]),
+            scalar(1.0f32),
+            whole(&[], &[99u8]),
+        ],
+        &["y0"],
+        [],
+        &[&[112.0, 93.0, 99.0, 93.0, 112.0, 155.0]],
+    );
+    check(
+        "QLinearLeakyRelu",
+        &[
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            scalar(0.25f32),
+            whole(&[], &[128u8]),
+        ],
+        &["y0"],
+        [float("alpha", 0.25)],
+        &[&[78.0, 103.0, 128.0, 228.0, 255.0, 255.0]],
+    );
+    check(
+        "QLinearSigmoid",
+        &[
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.03125f32),
+            whole(&[], &[100u8]),
+            scalar(0.00390625f32),
+            whole(&[], &[0u8]),
+        ],
+        &["y0"],
+        [],
+        &[&[11.0, 44.0, 128.0, 212.0, 245.0, 254.0]],
+    );
+    check(
+        "QLinearSoftmax",
+        &[
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.015625f32),
+            whole(&[], &[100u8]),
+            scalar(0.00390625f32),
+            whole(&[], &[0u8]),
+        ],
+        &["y0"],
+        [int("opset", 13), int("axis", -1)],
+        &[&[32.0, 70.0, 154.0, 32.0, 70.0, 154.0]],
+    );
+    check(
+        "QLinearSoftmax",
+        &[
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.015625f32),
+            whole(&[], &[100u8]),
+            scalar(0.00390625f32),
+            whole(&[], &[0u8]),
+        ],
+        &["y0"],
+        [int("opset", 11), int("axis", 1)],
+        &[&[3.0, 6.0, 13.0, 29.0, 64.0, 140.0]],
+    );
+    check(
+        "QLinearConcat",
+        &[
+            scalar(0.25f32),
+            whole(&[], &[128u8]),
+            whole(&[1, 2, 3], &[0u8, 50, 100, 150, 200, 250]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            whole(&[1, 1, 3], &[90u8, 100, 110]),
+            scalar(0.75f32),
+            whole(&[], &[90u8]),
+        ],
+        &["y0"],
+        [int("axis", 1)],
+        &[&[0.0, 28.0, 128.0, 228.0, 255.0, 255.0, 128.0, 158.0, 188.0]],
+    );
+    check(
+        "QLinearAveragePool",
+        &[
+            whole(&[1, 1, 3, 4], &[0u8, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 255]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            scalar(0.25f32),
+            whole(&[], &[128u8]),
+        ],
+        &["y0"],
+        [ints("kernel_shape", &[2, 2]), ints("strides", &[1, 2]), ints("pads", &[0, 1, 0, 0])],
+        &[&[8.0, 68.0, 168.0, 228.0]],
+    );
+    check(
+        "QLinearAveragePool",
+        &[
+            whole(&[1, 1, 3, 4], &[0u8, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 255]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            scalar(0.25f32),
+            whole(&[], &[128u8]),
+        ],
+        &["y0"],
+        [
+            ints("kernel_shape", &[2, 3]),
+            ints("strides", &[2, 2]),
+            ints("pads", &[0, 1, 0, 0]),
+            int("count_include_pad", 1),
+            int("ceil_mode", 1),
+        ],
+        &[&[61.0, 88.0, 175.0, 240.0]],
+    );
+    check(
+        "QLinearGlobalAveragePool",
+        &[
+            whole(&[1, 2, 2, 2], &[0u8, 20, 40, 61, 80, 100, 120, 141]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            scalar(0.25f32),
+            whole(&[], &[128u8]),
+        ],
+        &["y0"],
+        [int("channels_last", 0)],
+        &[&[0.0, 148.0]],
+    );
+    check(
+        "QLinearGlobalAveragePool",
+        &[
+            whole(&[1, 2, 2, 2], &[0u8, 20, 40, 61, 80, 100, 120, 141]),
+            scalar(0.5f32),
+            whole(&[], &[100u8]),
+            scalar(0.25f32),
+            whole(&[], &[128u8]),
+        ],
+        &["y0"],
+        [int("channels_last", 1)],
+        &[&[48.0, 89.0]],
+    );
+    check(
+        "NhwcMaxPool",
+        &[whole(&[1, 2, 3, 2], &[0u8, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 255])],
+        &["y0"],
+        [ints("kernel_shape", &[2, 2])],
+        &[&[160.0, 180.0, 200.0, 255.0]],
+    );
+    check(
+        "QuantizeLinear",
+        &[f(&[2, 3], 1), scalar(0.0625f32), whole(&[], &[128u8])],
+        &["y0"],
+        [],
+        &[&[113.0, 142.0, 128.0, 114.0, 113.0, 131.0]],
+    );
+    check(
+        "DequantizeLinear",
+        &[whole(&[2, 2], &[1i8, -2, 3, -4]), f(&[2], 1), whole(&[2], &[1i8, 0])],
+        &["y0"],
+        [int("axis", 0)],
+        &[&[-0.0, 2.747, 2.539, -3.385]],
+    );
+}
+
+#[test]
+fn other_names_of_operators() {
+    check(
+        "CDist",
+        &[f(&[2, 3], 1), f(&[2, 3], 2)],
+        &["y0"],
+        [text("metric", "euclidean")],
+        &[&[0.2153, 1.952, 1.63, 1.346]],
+    );
+    check(
+        "CDist",
+        &[f(&[2, 3], 1), f(&[2, 3], 2)],
+        &["y0"],
+        [text("metric", "sqeuclidean")],
+        &[&[0.04636, 3.809, 2.657, 1.812]],
+    );
+    check(
+        "Trilu",
+        &[f(&[2, 3], 1)],
+        &["y0"],
+        [int("upper", 0)],
+        &[&[-0.9155, 0.0, 0.0, -0.9029, -0.9428, 0.0]],
+    );
+    check(
+        "ExpandDims",
+        &[f(&[2, 2], 1), whole(&[], &[1i32])],
+        &["y0"],
+        [],
+        &[&[-0.9155, 0.8462, -0.01123, -0.9029]],
+    );
+    check(
+        "Pad",
+        &[f(&[1, 2], 1), whole(&[4], &[0i64, 1, 1, 0]), scalar(0.5f32)],
+        &["y0"],
+        [text("mode", "constant")],
+        &[&[0.5, -0.9155, 0.8462, 0.5, 0.5, 0.5]],
+    );
+    check(
+        "Range",
+        &[scalar(1.0f32), scalar(3.0f32), scalar(0.75f32)],
+        &["y0"],
+        [],
+        &[&[1.0, 1.75, 2.5]],
+    );
+    check("Range", &[scalar(1.0f32), scalar(3.0f32)], &["y0"], [], &[&[1.0, 2.0]]);
+    check(
+        "GridSample",
+        &[f(&[1, 1, 2, 3], 1), f(&[1, 1, 2, 2], 2)],
+        &["y0"],
+        [text("mode", "bicubic"), text("padding_mode", "border")],
+        &[&[-0.8806, -0.03583]],
+    );
+    check(
+        "GridSample",
+        &[f(&[1, 1, 2, 3], 1), f(&[1, 1, 2, 2], 2)],
+        &["y0"],
+        [text("mode", "bilinear"), int("align_corners", 1)],
+        &[&[-0.8709, -0.08169]],
+    );
+    check(
+        "GatherND",
+        &[f(&[2, 3], 1), whole(&[2, 2], &[0i64, 2, 1, 0])],
+        &["y0"],
+        [],
+        &[&[-0.01123, -0.9029]],
+    );
+}
