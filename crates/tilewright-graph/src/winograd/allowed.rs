@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tilewright_ir::{GraphExpr, Module, Result, Tensor, TensorFunc};
 
 use super::build::Tiles;
+use super::error;
+use super::functions::{TILES, Winograd};
 use super::points::Matrices;
 use super::recognise::Convolution;
-use super::{TILES, Winograd, error};
 use crate::call_sizes::unify_sizes;
 use crate::normal::Constants;
 

@@ -21,6 +21,7 @@
 mod allowed;
 mod build;
 mod error;
+mod functions;
 mod points;
 mod recognise;
 
@@ -34,6 +35,7 @@ use tilewright_ir::{
 
 pub use self::allowed::Allowed;
 use self::build::Tiles;
+use self::functions::{TILES, Winograd};
 use self::points::Matrices;
 use self::recognise::{Convolution, Missing};
 use crate::call_sizes::unify_sizes;
@@ -49,9 +51,6 @@ pub(crate) const WINOGRAD: &str = "tilewright.winograd";
 pub const TRANSFORMED: &str = "_transformed";
 /// See [`TRANSFORMED`].
 pub const PRODUCTS: &str = "_products";
-
-/// The results of a tile along an axis, the fewest products first.
-const TILES: [usize; 2] = [4, 2];
 
 /// What a convolution by transforms may be.
 pub struct Choice<'a> {
@@ -124,32 +123,6 @@ struct Made {
     winograd: Winograd,
     weights: Tensor,
     chosen: Chosen,
-}
-
-/// The functions that a convolution becomes.
-struct Winograd {
-    input: build::Transform,
-    products: TensorFunc,
-    output: build::Transform,
-}
-
-impl Winograd {
-    fn of(tiles: &Tiles<'_>) -> Option<Winograd> {
-        let (input, output) = (tiles.input()?, tiles.output()?);
-        Some(Winograd { input, products: tiles.products_of_planes()?, output })
-    }
-
-    /// What they cost together; `free` says which arguments of the convolution are constants.
-    fn cost(&self, free: &[bool], price: &dyn Fn(&TensorFunc, &[bool]) -> f64) -> f64 {
-        let free = |first: usize, kept: &[usize]| -> Vec<bool> {
-            let given = kept.iter().map(|k| free.get(*k).copied().unwrap_or(false));
-            vec![false; first].into_iter().chain(given).collect()
-        };
-        let Winograd { input, products, output } = self;
-        price(&input.func, &free(0, &input.kept))
-            + price(products, &[false, true])
-            + price(&output.func, &free(1, &output.kept))
-    }
 }
 
 impl State<'_, '_, '_> {

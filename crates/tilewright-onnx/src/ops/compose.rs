@@ -7,7 +7,6 @@ use tilewright_ir::{DType, Dim, Error, Result};
 
 use tilewright_ops::Scalar;
 
-use super::constants::called_range;
 use super::value;
 use crate::build::Builder;
 use crate::imported::Imported;
@@ -147,7 +146,7 @@ impl<'n, 'a, 'b> Compose<'n, 'a, 'b> {
         let count = count.into();
         match count.known() {
             Some(count) => value::list(&(0..count as i64).collect::<Vec<_>>()),
-            None => called_range(self.b, Scalar::Int(0), Scalar::Int(1), count, DType::I64),
+            None => value::called_range(self.b, Scalar::Int(0), Scalar::Int(1), count, DType::I64),
         }
     }
 

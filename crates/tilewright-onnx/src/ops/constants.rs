@@ -5,7 +5,7 @@ use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 use tilewright_ops::{Scalar, creation};
 
 use super::one;
-use super::value::{full, scalar};
+use super::value::{called_range, full, scalar};
 use crate::build::Builder;
 use crate::data;
 use crate::extents;
@@ -167,20 +167,6 @@ fn open_range(node: &Node, b: &mut Builder) -> Result<Option<Imported>> {
         Integer::Open(size) => Scalar::Size(size),
     };
     called_range(b, start, Scalar::Int(delta), count, dtype).map(Some)
-}
-
-/// So many numbers from one on, each by a number above the one before.
-pub(crate) fn called_range(
-    b: &mut Builder,
-    start: Scalar,
-    delta: Scalar,
-    count: impl Into<Dim>,
-    dtype: DType,
-) -> Result<Imported> {
-    let count = count.into();
-    b.call("range", &(start, delta, count, dtype), [], || {
-        creation::range(start, delta, count, dtype)
-    })
 }
 
 pub(crate) fn eye_like(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {

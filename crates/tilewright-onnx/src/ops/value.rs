@@ -20,6 +20,20 @@ pub(crate) fn scalar(t: &Tensor) -> Scalar {
     }
 }
 
+/// So many numbers from one on, each by a number above the one before.
+pub(crate) fn called_range(
+    b: &mut Builder,
+    start: Scalar,
+    delta: Scalar,
+    count: impl Into<Dim>,
+    dtype: DType,
+) -> Result<Imported> {
+    let count = count.into();
+    b.call("range", &(start, delta, count, dtype), [], || {
+        creation::range(start, delta, count, dtype)
+    })
+}
+
 /// Converts a value; a constant at once.
 pub(crate) fn convert(b: &mut Builder, x: &Imported, to: DType) -> Result<Imported> {
     match x {
