@@ -138,9 +138,14 @@ fn by_equality(basic: &mut Basic, budget: &Budget) -> Res<bool> {
     }
 }
 
-/// Finds `0 <= f - g * u <= r` with `r < g`, where `u` is a sum of unknowns and `f` has none: then
-/// `u = floor(f / g)`, an equality, which is used. Whether there was one; no equality has unknowns.
+/// Uses an equality that a strip says; whether there was one. No equality has unknowns.
 fn by_strip(basic: &mut Basic, budget: &Budget) -> Res<bool> {
+    Ok(strip(basic)?.is_some() && by_equality(basic, budget)?)
+}
+
+/// Finds `0 <= f - g * u <= r` with `r < g`, where `u` is a sum of unknowns and `f` has none: then
+/// `u = floor(f / g)`, an equality, which is added. The column of the quotient, which is new.
+pub(crate) fn strip(basic: &mut Basic) -> Res<Option<usize>> {
     let unknowns = unknowns(basic);
     for at in 0..basic.ineqs.len() {
         let row = basic.ineqs.row(at);
@@ -171,9 +176,9 @@ fn by_strip(basic: &mut Basic, budget: &Budget) -> Res<bool> {
         let mut order: Vec<usize> = (0..div).collect();
         order.insert(unknowns.start - 1 - basic.dims, div);
         basic.reorder_divs(&order);
-        return by_equality(basic, budget);
+        return Ok(Some(unknowns.start));
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// The rows in which a column is bounded from below, and from above.

@@ -6,7 +6,7 @@
 
 use crate::aff::{Aff, PwAff};
 use crate::basic::{Basic, complement};
-use crate::eliminate::relax;
+use crate::eliminate::{relax, strip};
 use crate::matrix::{negate, substitute};
 use crate::num::{Budget, Int, Res, Stop, add, neg};
 use crate::parametric;
@@ -57,22 +57,24 @@ impl Relation {
         }
         let mut all: Vec<Piece> = Vec::new();
         for whole in self.parts.iter() {
-            // The output alone.
-            let part = hidden(whole.clone(), first + at + 1, outs - at - 1, budget)?;
-            let part = hidden(part, first, at, budget)?;
-            match read(&part, first, &space, budget) {
-                Err(Stop::NoForm) => {}
-                piece => {
-                    all.push(piece?);
-                    continue;
+            let pieces = match at_once(whole, first, at, &space)? {
+                Some(piece) => vec![piece],
+                None => {
+                    // The output alone.
+                    let part = hidden(whole.clone(), first + at + 1, outs - at - 1, budget)?;
+                    let part = hidden(part, first, at, budget)?;
+                    match read(&part, first, &space, budget) {
+                        Err(Stop::NoForm) => value(&part, whole, first, &space, budget)?,
+                        piece => vec![piece?],
+                    }
                 }
-            }
-            let pieces = value(&part, whole, first, &space, budget)?;
+            };
             if self.count() == 1 {
                 all.extend(pieces);
                 continue;
             }
-            let image = Relation::new(space.clone(), vec![hidden(part, first, 1, budget)?]);
+            let image = hidden(whole.clone(), first, outs, budget)?;
+            let image = Relation::new(space.clone(), vec![image]);
             for (set, aff) in pieces {
                 all.push((set.intersect(&image, budget)?, aff));
             }
@@ -147,7 +149,7 @@ fn ends(
     greatest: bool,
     budget: &Budget,
 ) -> Res<Vec<Piece>> {
-    let Some((p, x, first)) = unknown(part, dims, greatest)? else { return Ok(Vec::new()) };
+    let Some((p, x, first)) = unknown(part, dims, 0, greatest)? else { return Ok(Vec::new()) };
     let mut out = Vec::new();
     for piece in parametric::least(&p, first, Some(&x), budget)? {
         let value = piece.value.ok_or(Stop::Unbounded)?;
@@ -167,7 +169,7 @@ fn value(
     space: &Space,
     budget: &Budget,
 ) -> Res<Vec<Piece>> {
-    let Some((p, x, first)) = unknown(part, dims, false)? else { return Ok(Vec::new()) };
+    let Some((p, x, first)) = unknown(part, dims, 0, false)? else { return Ok(Vec::new()) };
     let mut given = whole.clone();
     given.hide_dims(dims, whole.dims - dims)?;
     let mut out = Vec::new();
@@ -179,22 +181,48 @@ fn value(
     Ok(out)
 }
 
-/// The last dimension, behind `dims` others, as one of what merely exists: the conjunction, the
-/// dimension or its negative as a row, and the first column of what merely exists. `None` where
-/// there is no point.
-fn unknown(part: &Basic, dims: usize, negative: bool) -> Res<Option<(Basic, Vec<Int>, usize)>> {
+/// The value of dimension `at` of those behind `dims` others, where equalities and strips between all
+/// of them say it. The piece may have more points than there are values for.
+fn at_once(whole: &Basic, dims: usize, at: usize, space: &Space) -> Res<Option<Piece>> {
+    let Some((mut p, x, first)) = unknown(whole, dims, at, false)? else { return Ok(None) };
+    if x[first..].iter().any(|v| *v != 0) {
+        return Ok(None);
+    }
+    p.eqs.retain(|row| row[first..].iter().all(|v| *v == 0));
+    p.ineqs.retain(|row| row[first..].iter().all(|v| *v == 0));
+    while p.width() > first {
+        p.remove_div(p.divs.len() - 1);
+    }
+    Ok(Some((domain(&p, space)?, Aff::of_parts(frame(&p), x[..first].to_vec(), 1))))
+}
+
+/// The dimensions behind `dims` others as what merely exists, with one of them, or its negative, as a
+/// row, and the first column of what still merely exists: what equalities and strips say is used.
+/// `None` where there is no point.
+fn unknown(
+    part: &Basic,
+    dims: usize,
+    at: usize,
+    negative: bool,
+) -> Res<Option<(Basic, Vec<Int>, usize)>> {
     let mut p = part.clone();
-    p.hide_dims(dims, 1)?;
+    p.hide_dims(dims, part.dims - dims)?;
     relax(&mut p)?;
-    // The dimension is the first of what merely exists.
+    // The dimensions are the first of what merely exists.
     let Some(first) = (0..p.divs.len()).find(|d| !p.is_explicit(*d)) else {
         return Err(Stop::NoForm);
     };
     let mut x = vec![0; p.width()];
-    x[p.div_col(first)] = if negative { -1 } else { 1 };
-    solve(&mut p, &mut x)?;
-    if p.void {
-        return Ok(None);
+    x[p.div_col(first + at)] = if negative { -1 } else { 1 };
+    loop {
+        solve(&mut p, &mut x)?;
+        if p.void {
+            return Ok(None);
+        }
+        match strip(&mut p)? {
+            Some(column) => x.insert(column, 0),
+            None => break,
+        }
     }
     let first = (0..p.divs.len()).find(|d| !p.is_explicit(*d));
     let first = first.map_or(p.width(), |d| p.div_col(d));

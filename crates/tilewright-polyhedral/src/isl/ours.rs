@@ -294,16 +294,6 @@ impl Aff {
         Ok(Aff { raw, ..self })
     }
 
-    pub fn nonneg(self) -> Known<BasicSet> {
-        let raw = self.ctx.known(self.raw.nonneg(&self.space))?;
-        Ok(BasicSet { ctx: self.ctx, raw })
-    }
-
-    pub fn zero(self) -> Known<BasicSet> {
-        let raw = self.ctx.known(self.raw.zero(&self.space))?;
-        Ok(BasicSet { ctx: self.ctx, raw })
-    }
-
     pub fn constant(&self) -> Known<Val> {
         Ok(Val(Some(self.raw.constant())))
     }
@@ -580,11 +570,6 @@ impl Set {
     pub fn is_subset(&self, other: &Set) -> Known<bool> {
         few_pairs(&self.raw, &other.raw)?;
         self.ctx.known(self.raw.is_subset(&other.raw, &self.ctx.budget()))
-    }
-
-    pub fn is_disjoint(&self, other: &Set) -> Known<bool> {
-        few_pairs(&self.raw, &other.raw)?;
-        self.ctx.known(self.raw.is_disjoint(&other.raw, &self.ctx.budget()))
     }
 
     pub fn is_empty(&self) -> Known<bool> {
