@@ -30,7 +30,7 @@ fn keys_of(keys: &Tensor, numbers: &Tensor) -> Option<Vec<String>> {
     let count = numbers.shape().last().filter(|_| numbers.shape().len() <= 2)?;
     match (keys.dtype(), keys.shape()) {
         (DType::I64, [k]) if k == count => Some((0..*k).map(|i| element(keys, i)).collect()),
-        (DType::U8, [k, width @ 1..]) if k == count => {
+        (DType::U8, [k, width]) if k == count && *width > 0 => {
             let text =
                 |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned();
             Some(keys.bytes().chunks_exact(*width).map(|b| visible(&text(b)).to_string()).collect())
