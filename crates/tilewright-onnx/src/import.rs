@@ -349,10 +349,16 @@ impl<'a> Importer<'a> {
                     value.dtype()
                 ))));
             }
-            let keys =
-                keys.map(|keys| Ok::<_, Error>((map_keys(&output.name), self.as_result(keys)?)));
+            let name = map_keys(&output.name);
             outputs.push((output.name, value));
-            outputs.extend(keys.transpose()?);
+            if let Some(keys) = keys {
+                if self.model.graph.output.iter().any(|other| other.name == name) {
+                    return Err(Stop::Error(Error::unsupported(format!(
+                        "an output is named `{name}`, which the keys of a map are"
+                    ))));
+                }
+                outputs.push((name, self.as_result(keys)?));
+            }
         }
         let mut attrs = Attrs::new();
         if !(self.fixed.is_empty() && self.texts_given.is_empty()) {

@@ -1,20 +1,21 @@
 //! Ensembles of decision trees.
 //!
 //! A node is a test of one feature, `low <= x[feature] <= high`, which chooses one of two children. Nodes lie
-//! in tables of numbers, and a leaf is a node both of whose children are itself. So a walk takes as many
-//! steps as its tree is deep, whatever the data are; a step has no branch, and walks side by side have
-//! nothing to do with each other: `LANES` rows walk down one tree, and of the rows that are left each
-//! walks down so many trees.
+//! in tables of numbers, the two children of a node side by side, and a leaf is a node that no number passes
+//! and that leads to itself. So a walk takes as many steps as its tree is deep, whatever the data are; a step
+//! has no branch, and walks side by side have nothing to do with each other: `LANES` rows walk down one tree,
+//! and of the rows that are left each walks down so many trees.
 //!
 //! ```text
-//! node = child[2 * node + (low[node] <= x[row, feature[node]] <= high[node])]
+//! node = first[node] + (low[node] <= x[row, feature[node]] <= high[node])
 //! ```
+//!
+//! `first` and `feature` are one number where both fit into it: what a step costs is what it gathers.
 //!
 //! Trees are sorted by depth, in classes of which each is walked to its greatest depth. In deep ones, where
 //! most leaves lie far above the deepest, walks are asked after every few steps whether all have arrived.
 //!
-//! A leaf has weights for some results. Its place among the leaves stands where other nodes have their
-//! feature. Tables are filled up to powers of two, so that masked numbers are positions in them.
+//! A leaf has weights for some results. Tables are filled up to powers of two, so that masked numbers are positions in them.
 
 use tilewright_ir::{
     Block, Buffer, DType, Dim, Error, Expr, Intrin, IterVar, Range, Result, Stmt, Tensor as Data,
@@ -85,6 +86,8 @@ pub struct Form {
     classes: Vec<Class>,
     roots: usize,
     nodes: usize,
+    /// The lowest bits of a number of [`Tables::test`] that are a feature, where the others are a node.
+    feature_bits: Option<u32>,
     /// Whether there are lower bounds, and upper ones.
     bounds: [bool; 2],
     /// Weights of all leaves, and of one.
@@ -118,7 +121,8 @@ pub fn lay_out(p: &Trees) -> Result<LaidOut> {
         combine: p.combine,
         classes,
         roots: tables.roots.len(),
-        nodes: tables.feature.len(),
+        nodes: tables.leaf.len(),
+        feature_bits: tables.feature_bits,
         bounds: [!tables.low.is_empty(), !tables.high.is_empty()],
         weights: tables.weight.len(),
         per_leaf: tables.per_leaf,
@@ -218,13 +222,51 @@ struct Class {
     count: usize,
 }
 
+/// Where nodes lie: each tree by itself, level by level, and the two children of a node side by side.
+struct Places {
+    /// The node of each entry. One that several nodes lead to has an entry for each.
+    entries: Vec<usize>,
+    /// The entry of each root.
+    roots: Vec<usize>,
+    /// The entry of the first child of each node that is a test.
+    pairs: Vec<usize>,
+}
+
+impl Places {
+    fn of(p: &Trees, roots: &[usize]) -> Places {
+        let unknown = usize::MAX;
+        let mut places =
+            Places { entries: Vec::new(), roots: Vec::new(), pairs: vec![unknown; p.nodes.len()] };
+        for &root in roots {
+            places.roots.push(places.entries.len());
+            let mut at = places.entries.len();
+            places.entries.push(root);
+            while let Some(&node) = places.entries.get(at) {
+                if let Node::Test { children, .. } = &p.nodes[node]
+                    && places.pairs[node] == unknown
+                {
+                    places.pairs[node] = places.entries.len();
+                    places.entries.extend(children);
+                }
+                at += 1;
+            }
+        }
+        places
+    }
+}
+
 /// The nodes as tables, each but the roots of a length that is a power of two.
 #[derive(Debug)]
 struct Tables {
     roots: Vec<i32>,
-    /// The feature of a node, or the number of a leaf.
-    feature: Vec<i32>,
-    child: Vec<i32>,
+    /// The feature of each node, and above its bits, if [`Tables::feature_bits`] says how many these are, its
+    /// first child; the second one lies behind that.
+    test: Vec<i32>,
+    feature_bits: Option<u32>,
+    /// The first child of each node; empty where it stands in `test`.
+    first: Vec<i32>,
+    /// The number of each leaf.
+    leaf: Vec<i32>,
     /// Bounds; empty where no node has such a bound.
     low: Vec<f64>,
     high: Vec<f64>,
@@ -238,8 +280,11 @@ struct Tables {
 
 impl Tables {
     fn new(p: &Trees, depths: &[usize]) -> Result<(Vec<Class>, Tables)> {
-        // The last node is a leaf that leads nowhere and has no weights.
-        let nothing = p.nodes.len();
+        let mut order = p.roots.clone();
+        order.sort_by_key(|root| class(depths[*root]));
+        let Places { entries, roots: starts, pairs } = Places::of(p, &order);
+        // The last entry is a leaf that leads nowhere and has no weights.
+        let nothing = entries.len();
         let size = (nothing + 1).next_power_of_two();
         let leaves: Vec<Vec<(usize, f64)>> = p
             .nodes
@@ -272,43 +317,60 @@ impl Tables {
                 }
             }
         }
-        let (mut feature, mut child) = (vec![0i32; size], vec![0i32; 2 * size]);
-        let (mut low, mut high) = (vec![f64::NEG_INFINITY; size], vec![f64::INFINITY; size]);
-        let mut leaf = 0;
-        for (at, node) in p.nodes.iter().enumerate() {
-            let (what, next) = match node {
-                Node::Leaf(_) => {
-                    leaf += 1;
-                    (leaf - 1, [at; 2])
-                }
-                Node::Test { feature, low: from, high: to, children } => {
-                    (low[at], high[at]) = (*from, *to);
-                    (*feature, *children)
-                }
-            };
-            feature[at] = what as i32;
-            child[2 * at] = next[0] as i32;
-            child[2 * at + 1] = next[1] as i32;
+        let is_leaf = |node: usize| matches!(p.nodes[node], Node::Leaf(_));
+        let mut numbers = vec![0i32; p.nodes.len()];
+        for (number, node) in (0..).zip((0..p.nodes.len()).filter(|node| is_leaf(*node))) {
+            numbers[node] = number;
         }
-        (feature[nothing], child[2 * nothing], child[2 * nothing + 1]) =
-            (leaf as i32, nothing as i32, nothing as i32);
-        // Bounds that no node has need no test.
-        if low.iter().all(|v| *v == f64::NEG_INFINITY) {
+        let (mut feature, mut first) = (vec![0i32; size], vec![0i32; size]);
+        let (mut low, mut high) = (vec![f64::NEG_INFINITY; size], vec![f64::INFINITY; size]);
+        let mut leaf = vec![0i32; size];
+        let (mut has_low, mut has_high) = (false, false);
+        for (at, node) in entries.iter().enumerate() {
+            if let Node::Test { feature: what, low: from, high: to, .. } = &p.nodes[*node] {
+                (low[at], high[at]) = (*from, *to);
+                has_low |= *from != f64::NEG_INFINITY;
+                has_high |= *to != f64::INFINITY;
+                feature[at] = *what as i32;
+                first[at] = pairs[*node] as i32;
+            }
+        }
+        // Bounds that no node has need no test, but one is needed that holds walks at leaves.
+        has_high |= !has_low;
+        for (at, node) in entries.iter().map(Some).chain([None]).enumerate() {
+            let number = match node {
+                Some(node) if is_leaf(*node) => numbers[*node],
+                Some(_) => continue,
+                None => leaves.len() as i32,
+            };
+            (leaf[at], first[at]) = (number, at as i32);
+            *if has_high { &mut high[at] } else { &mut low[at] } = f64::NAN;
+        }
+        if !has_low {
             low.clear();
         }
-        if high.iter().all(|v| *v == f64::INFINITY) {
+        if !has_high {
             high.clear();
         }
-        let mut order = p.roots.clone();
-        order.sort_by_key(|root| class(depths[*root]));
+        let features = feature.iter().max().map_or(0, |most| most + 1);
+        let bits = features.max(1).unsigned_abs().next_power_of_two().ilog2();
+        let feature_bits = (bits + size.ilog2() <= 31).then_some(bits);
+        if feature_bits.is_some() {
+            feature.iter_mut().zip(&first).for_each(|(f, first)| *f |= first << bits);
+            first.clear();
+        }
         let (mut classes, mut roots) = (Vec::new(), Vec::new());
+        let mut starts = starts.into_iter();
         for trees in order.chunk_by(|a, b| class(depths[*a]) == class(depths[*b])) {
             let depth = class(depths[trees[0]]);
             classes.push(Class { depth, first: roots.len(), count: trees.len() });
-            roots.extend(trees.iter().map(|root| *root as i32));
+            roots.extend(starts.by_ref().take(trees.len()).map(|start| start as i32));
             roots.resize(roots.len().next_multiple_of(LANES), nothing as i32);
         }
-        Ok((classes, Tables { roots, feature, child, low, high, weight, result, per_leaf }))
+        let test = feature;
+        let tables =
+            Tables { roots, test, feature_bits, first, leaf, low, high, weight, result, per_leaf };
+        Ok((classes, tables))
     }
 
     /// The tables in the order of the parameters.
@@ -321,7 +383,11 @@ impl Tables {
                 Data::from_slice(&[v.len()], &narrow)
             }
         };
-        let mut all = vec![ints(&self.roots)?, ints(&self.feature)?, ints(&self.child)?];
+        let mut all = vec![ints(&self.roots)?, ints(&self.test)?];
+        if !self.first.is_empty() {
+            all.push(ints(&self.first)?);
+        }
+        all.push(ints(&self.leaf)?);
         for list in [&self.low, &self.high].into_iter().filter(|v| !v.is_empty()) {
             all.push(floats(list)?);
         }
@@ -348,8 +414,9 @@ impl Form {
         let params = Params {
             x: matrix("x", features),
             roots: list("roots", self.roots, DType::I32),
-            feature: list("feature", self.nodes, DType::I32),
-            child: list("child", 2 * self.nodes, DType::I32),
+            test: list("test", self.nodes, DType::I32),
+            first: self.feature_bits.is_none().then(|| list("first", self.nodes, DType::I32)),
+            leaf: list("leaf", self.nodes, DType::I32),
             low: self.bounds[0].then(|| list("low", self.nodes, dtype)),
             high: self.bounds[1].then(|| list("high", self.nodes, dtype)),
             weight: list("weight", self.weights, dtype),
@@ -405,8 +472,9 @@ fn merged(weights: &[(usize, f64)], combine: Reducer) -> Vec<(usize, f64)> {
 struct Params {
     x: Buffer,
     roots: Buffer,
-    feature: Buffer,
-    child: Buffer,
+    test: Buffer,
+    first: Option<Buffer>,
+    leaf: Buffer,
     low: Option<Buffer>,
     high: Option<Buffer>,
     weight: Buffer,
@@ -416,7 +484,8 @@ struct Params {
 
 impl Params {
     fn all(&self) -> Vec<&Buffer> {
-        let mut all = vec![&self.x, &self.roots, &self.feature, &self.child];
+        let mut all = vec![&self.x, &self.roots, &self.test];
+        all.extend(self.first.iter().chain([&self.leaf]));
         all.extend(self.low.iter().chain(&self.high).chain([&self.weight]).chain(&self.result));
         all.push(&self.out);
         all
@@ -522,20 +591,28 @@ impl Walk<'_> {
         let last = self.features as i64 - 1;
         with("node", self.node(lane), |node| {
             let bound = |b: &Buffer| b.load([node.clone()]);
-            let feature = self.params.feature.load([node.clone()]).max(0).min(last);
-            with("value", self.params.x.load([row.clone(), feature]), |value| {
-                let above = self.params.low.iter().map(|b| value.clone().greater_equal(bound(b)));
-                let below = self.params.high.iter().map(|b| value.clone().less_equal(bound(b)));
-                let inside = above.chain(below).reduce(Expr::and);
-                let inside = inside.unwrap_or_else(|| value.clone().equal(value.clone()));
-                let next = node.clone() * 2 + inside.cast(DType::I32);
-                with("next", self.params.child.load([next]), |next| {
-                    let go = Stmt::store(&self.at, vec![lane.clone()], next.clone());
-                    if !asked {
-                        return go;
+            with("test", self.params.test.load([node.clone()]), |test| {
+                let (feature, first) = match (self.form.feature_bits, &self.params.first) {
+                    (Some(bits), _) => {
+                        (position(test.clone(), 1 << bits), test.clone().floordiv(1i64 << bits))
                     }
-                    let went = next.clone().not_equal(node.clone()).cast(DType::I32);
-                    Stmt::seq([go, set(&self.going, get(&self.going).max(went))])
+                    (None, Some(first)) => (test.clone().max(0), first.load([node.clone()])),
+                    (None, None) => (test.clone().max(0), node.clone()),
+                };
+                with("value", self.params.x.load([row.clone(), feature.min(last)]), |value| {
+                    let above =
+                        self.params.low.iter().map(|b| value.clone().greater_equal(bound(b)));
+                    let below = self.params.high.iter().map(|b| value.clone().less_equal(bound(b)));
+                    let inside = above.chain(below).reduce(Expr::and);
+                    let inside = inside.unwrap_or_else(|| value.clone().equal(value.clone()));
+                    with("next", first + inside.cast(DType::I32), |next| {
+                        let go = Stmt::store(&self.at, vec![lane.clone()], next.clone());
+                        if !asked {
+                            return go;
+                        }
+                        let went = next.clone().not_equal(node.clone()).cast(DType::I32);
+                        Stmt::seq([go, set(&self.going, get(&self.going).max(went))])
+                    })
                 })
             })
         })
@@ -545,7 +622,7 @@ impl Walk<'_> {
     fn arrive(&self, lane: &Expr, row: &Expr) -> Stmt {
         let per_leaf = self.form.per_leaf;
         let leaves = self.form.weights / per_leaf;
-        let leaf = position(self.params.feature.load([self.node(lane)]), leaves);
+        let leaf = position(self.params.leaf.load([self.node(lane)]), leaves);
         with("leaf", leaf * per_leaf as i64, |leaf| {
             each("k", per_leaf, |k| {
                 let at = leaf.clone() + k;

@@ -185,7 +185,10 @@ pub(crate) fn svm_classifier(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     if support.is_empty() {
         let sums = products(c, &x, classes, &weights)?;
         let sums = c.op("Add", &[&sums, &row(F32, &rho(node, 1)?[..1])?])?;
-        let best = scores::best(c, &sums)?;
+        let mut best = scores::best(c, &sums)?;
+        if classes == 2 {
+            best = second_if_above(c, &sums, &best, weights.iter().all(|w| *w >= 0.0))?;
+        }
         return Ok(vec![labels.at(c, &best)?, transform.apply(c, &sums)?]);
     }
     let counts: Vec<usize> = per_class
@@ -235,6 +238,22 @@ pub(crate) fn svm_classifier(node: &Node, b: &mut Builder) -> Result<Vec<Importe
         (None, _) => transform.apply(c, &sums)?,
     };
     Ok(vec![label, all])
+}
+
+/// The second of two classes where the better score of both `[N, 2]` says yes, as ONNX Runtime reads scores
+/// without support vectors; the better one elsewhere.
+fn second_if_above(
+    c: &mut Compose,
+    sums: &Imported,
+    best: &Imported,
+    likely: bool,
+) -> Result<Imported> {
+    let top = c.reduce("ReduceMax", sums, &[1], false)?;
+    let (bound, op) = if likely { (0.5, "GreaterOrEqual") } else { (0.0, "Greater") };
+    let bound = c.number(F32, bound)?;
+    let above = c.op(op, &[&top, &bound])?;
+    let second = c.number(tilewright_ir::DType::I64, 1.0)?;
+    c.op("Where", &[&above, &second, best])
 }
 
 /// The class with the most votes of pairs, the first of equal ones.

@@ -675,7 +675,11 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
     let (k, n) = (node.size_or("K", 0)?, node.size_or("N", 0)?);
     let (bits, block) = (node.size_or("bits", 4)?, node.size_or("block_size", 32)?);
     let level = node.int_or("accuracy_level", 0)?;
-    node.ignore("weight_prepacked");
+    // Weights in the order of another machine's kernels.
+    let prepacked = node.int_or("weight_prepacked", 0)?;
+    if prepacked != 0 {
+        return Err(node.unsupported_value("weight_prepacked", prepacked, "0"));
+    }
     let bits = match bits {
         2 | 4 | 8 => bits as u32,
         _ => return Err(node.unsupported_value("bits", bits, "2, 4, 8")),

@@ -207,8 +207,8 @@ pub(crate) fn places_of(
     let column = c.reshape(x, &wide)?;
     let keys = Imported::Const(keys.reshape(&[count])?);
     let mut same = c.op("Equal", &[&column, &keys])?;
-    if x.dtype().is_float() {
-        // NaN is a key as well.
+    // From the fourth version on NaN is a key as well.
+    if x.dtype().is_float() && node.opset >= 4 {
         let (a, b) = (c.op("IsNaN", &[&column])?, c.op("IsNaN", &[&keys])?);
         let both = c.op("And", &[&a, &b])?;
         same = c.op("Or", &[&same, &both])?;

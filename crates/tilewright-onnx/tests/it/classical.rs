@@ -361,6 +361,29 @@ fn support_vectors_by_hand() {
     let y = run(&node("SVMClassifier", [2, 2], &["l", "p"], attributes), 1, &x);
     assert_eq!(y[0].as_slice(), Some(&[9i64, 7][..]));
     close(&y[1], [2, 2], &[1.0, -1.0, -2.0, 2.0]);
+    // Without vectors the second of two classes has it where any score is above zero.
+    for (coefficients, rho, label) in
+        [([1.0, -0.5, -1.0, 0.5], 0.1, 9i64), ([-1.0, -0.5, -1.5, -1.0], -0.1, 7)]
+    {
+        let attributes = [
+            text("kernel_type", "LINEAR"),
+            floats("coefficients", &coefficients),
+            ints("classlabels_ints", &[7, 9]),
+            floats("rho", &[rho]),
+        ];
+        let y = run(&node("SVMClassifier", [2, 2], &["l", "p"], attributes), 1, &x);
+        assert_eq!(y[0].as_slice(), Some(&[label, label][..]));
+    }
+}
+
+#[test]
+fn nan_is_a_key_from_the_fourth_version_on() {
+    let keys = [floats("keys_floats", &[0.5, f32::NAN]), ints("values_int64s", &[3, 4])];
+    let x = rows([1, 3], &[f32::NAN, 0.5, 0.0]);
+    for (version, of_nan) in [(3, -1), (4, 4)] {
+        let y = run(&node("LabelEncoder", [1, 3], &["y"], keys.clone()), version, &x);
+        assert_eq!(y[0].as_slice(), Some(&[of_nan, 3i64, -1][..]), "{version}");
+    }
 }
 
 #[test]

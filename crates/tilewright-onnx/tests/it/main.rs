@@ -9,6 +9,7 @@ mod import;
 mod microsoft;
 mod narrow;
 mod open;
+mod quantized;
 mod refused;
 mod size_arithmetic;
 mod values;
