@@ -140,6 +140,22 @@ def convolution(channels, size, kernel=3):
     return net.model(net.op("Conv", x, weight, kernel_shape=[kernel] * 2, pads=pads))
 
 
+def packed_product(rows, inner, columns, level, bits=4, block=32):
+    """One product with weights of a few bits in blocks, at an accuracy level of `MatMulNBits`."""
+    net = Net(f"packed{bits}_{rows}x{inner}x{columns}_level_{level}")
+    x = net.input("x", [rows, inner])
+    blocks = -(-inner // block)
+    weights = net.random.integers(0, 256, (columns, blocks, block * bits // 8), dtype=np.uint8)
+    scales = net.random.uniform(0.001, 0.02, columns * blocks).astype(np.float32)
+    sizes = {"K": inner, "N": columns, "bits": bits, "block_size": block, "accuracy_level": level}
+    operands = [x, net.constant(weights), net.constant(scales)]
+    y = net.op("MatMulNBits", *operands, domain="com.microsoft", **sizes)
+    result = helper.make_tensor_value_info(y, FLOAT, [rows, columns])
+    graph = helper.make_graph(net.nodes, net.name, net.inputs, [result], net.weights)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
 def networks():
     """All that `compare.py` times, in order."""
     yield from (conv_chain(*sizes) for sizes in ((65, 57), (17, 112), (129, 29)))
@@ -147,3 +163,5 @@ def networks():
     yield from (perceptron(*sizes) for sizes in ((127, 509), (77, 768), (1, 1021)))
     layers = ((77, 768, 12), (197, 384, 6), (131, 330, 5), (1, 768, 12, 509))
     yield from (transformer(*sizes) for sizes in layers)
+    packed = ((1, 4096, 4096), (4, 4096, 4096), (32, 4096, 4096), (77, 896, 4864), (512, 4096, 4096))
+    yield from (packed_product(*sizes, level) for level in (4, 0) for sizes in packed)

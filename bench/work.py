@@ -31,6 +31,12 @@ def contractions(model, inputs):
     known = shapes(model, inputs)
     weights = {w.name: len(w.raw_data) or 4 * math.prod(w.dims) for w in model.graph.initializer}
     for node in model.graph.node:
+        if node.op_type == "MatMulNBits" and node.input[0] in known:
+            sizes = {a.name: a.i for a in node.attribute}
+            rows = math.prod(known[node.input[0]][:-1])
+            packed = sum(weights.get(name, 0) for name in node.input[1:4])
+            yield 2 * rows * sizes["K"] * sizes["N"], packed
+            continue
         operands = [known.get(name) for name in [*node.input[:2], node.output[0]]]
         if node.op_type not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or None in operands:
             continue

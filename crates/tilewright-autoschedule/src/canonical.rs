@@ -2,11 +2,15 @@
 //! their own yet, and which of these only maps the result of another one.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::stage;
-use tilewright_ir::visit::accessed;
-use tilewright_ir::{Buffer, Dim, Expr, IterKind, Stmt, StmtKind, TensorFunc, Var};
+use tilewright_ir::visit::{Subst, accessed};
+use tilewright_ir::{
+    Attr, Block, Buffer, Dim, Expr, Fold, IterKind, Stmt, StmtKind, TensorFunc, Var,
+};
+use tilewright_layout::marks::PRE;
 
 /// The statements of a function, and which of them are stages.
 pub(crate) struct Stages {
@@ -147,4 +151,17 @@ pub(crate) fn follows(stage: &Stage, next: &Stage) -> Option<HashMap<Var, Expr>>
     let spatial = stage.dims().filter(|i| i.2 == IterKind::Spatial);
     let all = spatial.into_iter().all(|(v, extent, _)| extent == 1 || taken.contains(v));
     (seen && all).then_some(map)
+}
+
+/// The statement of a stage with variables of its own, marked as what is made of an argument alone ([`PRE`]).
+pub(crate) fn pre(stage: &Stage) -> Stmt {
+    struct Mark;
+    impl Fold for Mark {
+        fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
+            let mut block = (**b).clone();
+            block.annotations.insert(PRE.into(), Attr::Str("operand".into()));
+            Arc::new(block)
+        }
+    }
+    Mark.stmt(&Subst::refresh().stmt(&stage.stmt))
 }

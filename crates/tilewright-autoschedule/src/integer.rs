@@ -13,7 +13,7 @@
 //! sums overflow. Where the machine multiplies pairs of `int16`, `a - za` and `w - zw`, which lie in
 //! -255..=255, are such operands as they are, and two products of them do not leave `int32`.
 //!
-//! What is made of one argument alone (a moved operand, its sums) is marked [`PRE`], so that it can be
+//! What is made of one argument alone (a moved operand, its sums) is marked ([`PRE`](tilewright_layout::marks::PRE)), so that it can be
 //! made once where the argument is a constant.
 
 use std::collections::HashSet;
@@ -23,15 +23,14 @@ use crate::options::{CPU, FEATURES, TRIPLE, target};
 use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Attr, BinOp, Block, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Module, Stmt,
-    TensorFunc, TypeKind, Var, dim,
+    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Module, Stmt, TensorFunc, TypeKind,
+    Var, dim,
 };
-use tilewright_layout::marks::PRE;
 use tilewright_target::{Target, TensorInstruction};
 use tilewright_transform::pass::{Pass, Run};
 
 use crate::blocks;
-use crate::canonical::sole_reader;
+use crate::canonical::{pre, sole_reader};
 use crate::contraction::is_free;
 use crate::padding;
 
@@ -366,17 +365,4 @@ impl Made {
         self.before.push(pre(&sums));
         Some(to.load(at))
     }
-}
-
-/// The statement of a stage with variables of its own, marked.
-pub(crate) fn pre(stage: &Stage) -> Stmt {
-    struct Mark;
-    impl Fold for Mark {
-        fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
-            let mut block = (**b).clone();
-            block.annotations.insert(PRE.into(), Attr::Str("operand".into()));
-            Arc::new(block)
-        }
-    }
-    Mark.stmt(&Subst::refresh().stmt(&stage.stmt))
 }

@@ -66,8 +66,16 @@ const MOVES: [&str; 20] = [
 ];
 
 /// Operators that know what narrow elements stand for, or do not look at them.
-const KNOWS: [&str; 7] =
-    ["BitCast", "Cast", "CastLike", "DequantizeLinear", "QuantizeLinear", "Shape", "Size"];
+const KNOWS: [&str; 8] = [
+    "BitCast",
+    "Cast",
+    "CastLike",
+    "DequantizeLinear",
+    "GatherBlockQuantized",
+    "QuantizeLinear",
+    "Shape",
+    "Size",
+];
 
 impl Narrow {
     /// The type of this number in the file, where it is narrow.

@@ -9,8 +9,9 @@ use crate::build::Plain;
 use crate::operator::{Import, OPSETS, Operator};
 use crate::ops::{
     arithmetic, attention, constants, contraction, dynamic, features, grouped, indexed, linear,
-    list, loss, maps, microsoft, ml, movement, narrow, nested, norm, pool, qlinear, quantize,
-    quantized, quantized_recurrent, random, recurrent, reduce, resize, sample, signal, text, trees,
+    list, loss, maps, microsoft, ml, movement, narrow, nested, norm, packed, pool, qlinear,
+    quantize, quantized, quantized_recurrent, random, recurrent, reduce, resize, sample, signal,
+    text, trees,
 };
 
 /// The operators of each domain; the domains are sorted by name.
@@ -54,6 +55,7 @@ static OPERATORS: &[(&str, &[&[Operator]])] = &[
         &[
             grouped::OPERATORS,
             microsoft::OPERATORS,
+            packed::OPERATORS,
             qlinear::OPERATORS,
             quantized_recurrent::OPERATORS,
         ],

@@ -95,18 +95,18 @@ impl Weights {
             _ => Ok(()),
         }
     }
+}
 
-    /// The integer at a position of a packed row, as `uint8`.
-    fn integer(&self, bytes: impl FnOnce(Expr) -> Expr, at: Expr) -> Expr {
-        let (bits, per) = (self.bits as i64, self.per_byte() as i64);
-        if per == 1 {
-            return bytes(at);
-        }
-        let shift = (at.clone().floormod(per) * Expr::i32(bits as i32)).cast(DType::U8);
-        let shifted = Expr::intrin(Intrin::Shr, vec![bytes(at.floordiv(per)), shift]);
-        let mask = Expr::int((1i64 << bits) - 1, DType::U8);
-        Expr::intrin(Intrin::BitAnd, vec![shifted, mask])
+/// The integer of some bits at a position of a packed row, as `uint8`.
+fn few_bits(bits: u32, bytes: impl FnOnce(Expr) -> Expr, at: Expr) -> Expr {
+    let per = 8 / i64::from(bits);
+    if per == 1 {
+        return bytes(at);
     }
+    let shift = (at.clone().floormod(per) * Expr::i32(bits as i32)).cast(DType::U8);
+    let shifted = Expr::intrin(Intrin::Shr, vec![bytes(at.floordiv(per)), shift]);
+    let mask = Expr::int((1i64 << bits) - 1, DType::U8);
+    Expr::intrin(Intrin::BitAnd, vec![shifted, mask])
 }
 
 /// The tensors of weights in a function.
@@ -125,7 +125,7 @@ impl<'w> Given<'w> {
 
     fn integer(&self, n: &Expr, block: &Expr, at: &Expr) -> Expr {
         let bytes = |byte: Expr| self.tensors[0].at([n, block, &byte]);
-        self.weights.integer(bytes, at.clone())
+        few_bits(self.weights.bits, bytes, at.clone())
     }
 
     fn scale(&self, n: &Expr, block: &Expr) -> Expr {
@@ -138,7 +138,7 @@ impl<'w> Given<'w> {
             Zero::Middle => Some(Expr::i32(1 << (self.weights.bits - 1))),
             Zero::Packed(_) => {
                 let bytes = |byte: Expr| self.tensors[2].at([n, &byte]);
-                Some(self.weights.integer(bytes, block.clone()).cast(DType::I32))
+                Some(few_bits(self.weights.bits, bytes, block.clone()).cast(DType::I32))
             }
             Zero::Float(_) => None,
         }
@@ -277,4 +277,72 @@ pub fn product(x: &Operand, weights: &Weights) -> Result<TensorFunc> {
         te::reduce(Reducer::Sum, in_rows.at([row, b_at, i_at]) * w, [&b, &i])
     });
     te::func([&t].into_iter().chain(&given.tensors), [&out])
+}
+
+/// Integers along the last axis of a tensor, with a scale and a zero point for each block of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rows {
+    /// The integers: bytes that hold some each, or one each.
+    pub integers: Operand,
+    /// The scales: as the integers, but for the last axis, which has the blocks.
+    pub scales: Operand,
+    /// The zero points, packed as the integers are; without, what [`Rows::middle`] says.
+    pub zero: Option<Operand>,
+    /// Bits of an integer.
+    pub bits: u32,
+    /// Whether a byte holds as many as fit.
+    pub packed: bool,
+    /// Integers in a block.
+    pub block: usize,
+    /// Whether zero points that are not there are the middle of the range; zero otherwise.
+    pub middle: bool,
+}
+
+/// The numbers that integers in blocks stand for. Parameters: the integers, the scales, the zero points if
+/// there are any, the result, of the scales' type.
+///
+/// # Errors
+/// `Unsupported` for other types and bits, `Input` for shapes that do not fit one another.
+pub fn numbers(rows: &Rows) -> Result<TensorFunc> {
+    let name = "numbers_of_blocks";
+    let Rows { integers, scales, zero, bits, packed, block, middle } = rows;
+    if !matches!(bits, 2 | 4 | 8) || !integers.dtype.is_int() || !scales.dtype.is_float() {
+        let what = format!("{name} of {integers} of {bits} bits with {scales}");
+        return Err(Error::unsupported(what).help("it takes bytes of integers, and floats"));
+    }
+    let (&[ref outer @ .., last], &[ref of_scales @ .., blocks]) =
+        (&integers.shape[..], &scales.shape[..])
+    else {
+        return Err(Error::input(format!("{name} of {integers} with {scales}")));
+    };
+    let per = if *packed { 8 / *bits as usize } else { 1 };
+    let count = last.fixed(name)? * per;
+    let groups = Dim::from(count.div_ceil((*block).max(1)));
+    let zero_bytes = Dim::from(count.div_ceil((*block).max(1)).div_ceil(per));
+    let fits =
+        |z: &Operand| z.shape.split_last().is_some_and(|(d, o)| *d == zero_bytes && o == outer);
+    if *block == 0 || of_scales != outer || blocks != groups || !zero.as_ref().is_none_or(fits) {
+        let what = format!("{name}: {integers} in blocks of {block} with the scales {scales}");
+        return Err(Error::input(what));
+    }
+    let (x, s) = (integers.placeholder("integers"), scales.placeholder("scales"));
+    let z = zero.as_ref().map(|z| z.placeholder("zero_points"));
+    let integer = |t: &Tensor, outer: &[Expr], at: Expr| {
+        let byte = |at: Expr| t.at(outer.iter().cloned().chain([at]));
+        let value = if *packed { few_bits(*bits, byte, at) } else { byte(at) };
+        value.cast(DType::I32)
+    };
+    let shape: Vec<Dim> = outer.iter().copied().chain([Dim::from(count)]).collect();
+    let out = te::compute(name, &shape, |i| {
+        let (outer, at) = (&i[..i.len() - 1], i[i.len() - 1].clone());
+        let group = at.clone().floordiv(*block as i64);
+        let zero = match (&z, middle) {
+            (Some(z), _) => integer(z, outer, group.clone()),
+            (None, true) => Expr::i32(1 << (bits - 1)),
+            (None, false) => Expr::i32(0),
+        };
+        let scale = s.at(outer.iter().cloned().chain([group])).cast(DType::F32);
+        ((integer(&x, outer, at) - zero).cast(DType::F32) * scale).cast(scales.dtype)
+    });
+    te::func([&x, &s].into_iter().chain(&z), [&out])
 }

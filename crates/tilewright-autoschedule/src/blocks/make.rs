@@ -9,7 +9,7 @@ use tilewright_ir::{
 use super::form::{Form, Kind};
 use super::same;
 use super::tiles::{Tiles, size};
-use crate::integer::pre;
+use crate::canonical::pre;
 
 /// The statements and buffers of a function under construction.
 #[derive(Default)]

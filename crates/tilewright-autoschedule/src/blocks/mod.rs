@@ -18,7 +18,7 @@
 //! packed[tile, b, chunk, j, vector, lane, e] = bits of n = (tile, vector, lane), i = (chunk, j * per_byte + h, e) for each h
 //! ```
 //!
-//! It is a stage that is marked [`PRE`], as are the tables of what belongs to a block of a column: both are made
+//! It is a stage that is marked ([`PRE`](tilewright_layout::marks::PRE)), as are the tables of what belongs to a block of a column: both are made
 //! once, and what they are made of is not kept. The bits are taken apart by a stage that [`schedule`] computes
 //! in registers. Rows come in tiles; those that whole tiles leave over are a part of their own.
 

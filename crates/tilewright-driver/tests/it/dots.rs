@@ -12,6 +12,7 @@ use tilewright_ir::{
     TensorType,
 };
 use tilewright_ops::Operand;
+use tilewright_ops::blocks::{Weights, Zero, integer_product, product};
 use tilewright_ops::contraction::{Conv, ConvInteger, conv, conv_integer, matmul};
 use tilewright_ops::quantize::matmul_integer;
 
@@ -36,6 +37,10 @@ fn extreme(random: &mut Random, dtype: DType, shape: &[usize]) -> Tensor {
         }
         DType::I8 => {
             Tensor::from_slice(shape, &(0..len).map(|_| value() as i8).collect::<Vec<_>>())
+        }
+        DType::F32 => {
+            let scale = |v: u8| f32::from(v) / 64.0;
+            Tensor::from_slice(shape, &(0..len).map(|_| scale(value())).collect::<Vec<_>>())
         }
         _ => Tensor::from_slice(shape, &(0..len).map(|_| value()).collect::<Vec<_>>()),
     }
@@ -113,6 +118,15 @@ fn check(what: &str, func: &TensorFunc, given: &[usize]) {
                 let close = (got - wanted).abs() <= wanted.abs() / 128.0 + 1e-4;
                 assert!(close, "{what} on {name}: {got} for {wanted} at {k}");
             }),
+            DType::F32 => {
+                let scale = (0..expected[0].len()).map(|k| expected[0].get_f64(k).abs());
+                let scale = scale.fold(1.0, f64::max);
+                (0..expected[0].len()).for_each(|k| {
+                    let (got, wanted) = (results[0].get_f64(k), expected[0].get_f64(k));
+                    let close = (got - wanted).abs() <= scale * 2e-6;
+                    assert!(close, "{what} on {name}: {got} for {wanted} at {k}");
+                });
+            }
             _ => assert!(results[0].bytes() == expected[0].bytes(), "{what} on {name}"),
         }
     }
@@ -243,5 +257,57 @@ fn the_instruction_of_the_machine_multiplies() {
             let count = text.lines().filter(is_wanted).count();
             assert!(count >= 8, "{x} on {}: {count} of {wanted:?}\n{text}", target.cpu);
         }
+    }
+}
+
+/// Sizes around tiles, blocks that end behind a row, all widths and zero points.
+fn block_weights() -> Vec<(usize, Weights)> {
+    let of = |n, k, bits, block, zero| Weights { n, k, bits, block, scale: DType::F32, zero };
+    vec![
+        (1, of(19, 64, 4, 32, Zero::Middle)),
+        (3, of(32, 172, 4, 32, Zero::Packed(3))),
+        (6, of(65, 100, 4, 16, Zero::Float(DType::F32))),
+        (13, of(40, 150, 2, 64, Zero::Packed(1))),
+        (5, of(33, 70, 8, 32, Zero::Packed(3))),
+        (2, of(7, 600, 4, 512, Zero::Middle)),
+    ]
+}
+
+#[test]
+fn weights_of_a_few_bits_are_multiplied_as_integers() {
+    for (rows, w) in block_weights() {
+        let func = integer_product(rows.into(), &w).expect("a product");
+        check(&format!("{rows} rows, {w:?}"), &func, &[0, 1]);
+    }
+}
+
+#[test]
+fn weights_of_a_few_bits_are_multiplied_as_numbers() {
+    for (rows, w) in block_weights() {
+        let func = product(&Operand::f32(&[rows, w.k]), &w).expect("a product");
+        check(&format!("{rows} rows, {w:?}"), &func, &[0]);
+    }
+}
+
+#[test]
+fn weights_of_a_few_bits_stay_packed() {
+    let w = block_weights().remove(1).1;
+    let func = integer_product(3usize.into(), &w).expect("a product");
+    let (module, _) = module(func, &[0, 1], &mut Random::new(1));
+    for target in machines() {
+        let options = Options { target: Some(target), ..Options::with_threads(1) };
+        let program = lower_program(&module, &options).expect("a program");
+        let bytes: usize = program
+            .module
+            .graphs()
+            .map(|(_, g)| tilewright_layout::free::constant_bytes(g) as usize)
+            .sum();
+        // 32 rows of 6 blocks: 16 bytes of weights each, a zero point, and a scale.
+        assert!(bytes <= 32 * 6 * (16 + 1 + 4), "{bytes}");
+        // Nothing holds a byte for each weight.
+        let scratch = program.functions().expect("functions");
+        let largest = scratch.iter().flat_map(|(_, f)| f.buffers()).filter_map(|b| b.const_shape());
+        let largest = largest.map(|s| s.iter().product::<i64>()).max().unwrap_or(0);
+        assert!(largest < 32 * 192, "{largest}");
     }
 }

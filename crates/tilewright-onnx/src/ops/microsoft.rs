@@ -1,8 +1,7 @@
 //! Operators of the domain `com.microsoft`, which exporters and optimisers of ONNX Runtime emit. Each
 //! is what its documentation says in terms of ONNX's own operators.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
-use tilewright_ops::blocks::{self, Weights};
+use tilewright_ir::{DType, Dim, Error, Result, Tensor};
 
 use super::compose::{Compose, float, int, text};
 use super::quantized::{dynamic_product, scaled_product};
@@ -31,7 +30,6 @@ pub(crate) static OPERATORS: &[Operator] = &[
     op("Gelu", 9, 1, gelu),
     op("GridSample", 9, 2, grid_sample),
     op("MatMulIntegerToFloat", 9, 7, matmul_integer_to_float),
-    op("MatMulNBits", 9, 6, matmul_nbits),
     op("MultiHeadAttention", 9, 8, multi_head_attention),
     op("NhwcConv", 9, 3, nhwc_conv),
     op("Pad", 9, 3, pad),
@@ -665,94 +663,4 @@ pub(crate) fn matmul_integer_to_float(node: &Node, b: &mut Builder) -> Result<Ve
     let scales = [node.input(2)?, node.input(3)?];
     let y = scaled_product(c, operands, scales, [node.optional(4), node.optional(5)])?;
     one(plus(c, &y, node.optional(6))?)
-}
-
-/// A product with weights of 2, 4 or 8 bits in blocks, each with a scale and a zero point. The weights stay
-/// packed. At accuracy level 4 the other operand becomes integers, too, by blocks.
-pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    let c = &mut Compose::new(node, b);
-    let (x, w, scales) = (node.input(0)?, node.input(1)?, node.input(2)?);
-    let (k, n) = (node.size_or("K", 0)?, node.size_or("N", 0)?);
-    let (bits, block) = (node.size_or("bits", 4)?, node.size_or("block_size", 32)?);
-    let level = node.int_or("accuracy_level", 0)?;
-    // Weights in the order of another machine's kernels.
-    let prepacked = node.int_or("weight_prepacked", 0)?;
-    if prepacked != 0 {
-        return Err(node.unsupported_value("weight_prepacked", prepacked, "0"));
-    }
-    let bits = match bits {
-        2 | 4 | 8 => bits as u32,
-        _ => return Err(node.unsupported_value("bits", bits, "2, 4, 8")),
-    };
-    if block == 0 || k == 0 || n == 0 || x.shape().last() != Some(&Dim::from(k)) {
-        return Err(Error::model(format!(
-            "blocks of {block} for {k} x {n} weights and {}",
-            operand(x)
-        )));
-    }
-    let mut weights =
-        Weights { n, k, bits, block, scale: scales.dtype(), zero: blocks::Zero::Middle };
-    let groups = weights.blocks();
-    require_blocks(node, k, block)?;
-    let zero = match node.optional(3) {
-        None => None,
-        Some(zero) if zero.dtype() == DType::U8 => {
-            let bytes = weights.zero_bytes();
-            weights.zero = blocks::Zero::Packed(bytes);
-            Some(held(c, zero, &[n, bytes], "zero points")?)
-        }
-        Some(zero) => {
-            weights.zero = blocks::Zero::Float(zero.dtype());
-            Some(held(c, zero, &[n, groups], "zero points")?)
-        }
-    };
-    if w.dtype() != DType::U8 {
-        return Err(Error::model(format!("{} does not hold packed weights", operand(w))));
-    }
-    let w = held(c, w, &[n, groups, block / weights.per_byte()], "weights")?;
-    let scales = held(c, scales, &[n, groups], "scales")?;
-    let rows = dim::product(x.shape()[..x.rank() - 1].iter().copied());
-    let flat = c.reshape(x, &[rows, k.into()])?;
-    let given = [&w, &scales].into_iter().chain(&zero);
-    let y = match level {
-        4 => {
-            let x = operand(&flat);
-            let make = || blocks::quantize(&x, block);
-            let quantized = c.b.call_many("quantize_blocks", &(&x, block), [&flat], make)?;
-            let make = || blocks::integer_product(rows, &weights);
-            let key = (rows, &weights);
-            c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), make)?
-        }
-        _ => {
-            let x = operand(&flat);
-            let make = || blocks::product(&x, &weights);
-            c.b.call("product_of_blocks", &(&x, &weights), [&flat].into_iter().chain(given), make)?
-        }
-    };
-    let bias = node.optional(5).map(|bias| c.cast(bias, DType::F32)).transpose()?;
-    let y = plus(c, &y, bias.as_ref())?;
-    let y = c.cast(&y, x.dtype())?;
-    let shape: Vec<Dim> = x.shape()[..x.rank() - 1].iter().copied().chain([Dim::from(n)]).collect();
-    one(c.reshape(&y, &shape)?)
-}
-
-/// A tensor of a packed product in the shape that it has there.
-fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Imported> {
-    let count: usize = shape.iter().product();
-    match dim::product(x.shape()) == count {
-        true => c.reshape(x, shape),
-        false => Err(Error::model(format!("{} does not hold the {what} {shape:?}", operand(x)))),
-    }
-}
-
-/// Refuses groups of weights that are no blocks of a row.
-fn require_blocks(node: &Node, k: usize, block: usize) -> Result<()> {
-    let Some(groups) = node.optional(4) else { return Ok(()) };
-    let in_order =
-        |t: &Tensor| t.len() >= k && (0..k).all(|at| t.get_i128(at) == (at / block) as i128);
-    match groups.constant().is_some_and(in_order) {
-        true => Ok(()),
-        false => Err(Error::unsupported("the input `g_idx` is not supported")
-            .help("groups that are blocks of a row, one after the other, need no such input")),
-    }
 }

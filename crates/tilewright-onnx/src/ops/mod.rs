@@ -23,6 +23,7 @@ pub(crate) mod movement;
 pub(crate) mod narrow;
 pub(crate) mod nested;
 pub(crate) mod norm;
+pub(crate) mod packed;
 pub(crate) mod pool;
 pub(crate) mod qlinear;
 pub(crate) mod quantize;

@@ -423,6 +423,140 @@ fn products_of_integers_are_floats_by_their_scales_and_zero_points() {
 }
 
 #[test]
+fn packed_weights_are_integers_less_zero_points_times_scales() {
+    let bytes = |name: &str, dims: &[i64], values: &[i32]| TensorProto {
+        name: name.into(),
+        dims: dims.to_vec(),
+        data_type: DataType::Uint8 as i32,
+        int32_data: values.to_vec(),
+        ..Default::default()
+    };
+    // Two rows of one block of 16, of which the first three count: 1, 2, 3 and 15, 0, 9.
+    let mut packed = [0i32; 16];
+    packed[0..2].copy_from_slice(&[0x21, 0xf3]);
+    packed[8..10].copy_from_slice(&[0x0f, 0x09]);
+    let sizes = || [int("K", 3), int("N", 2), int("bits", 4), int("block_size", 16)];
+    for level in [0, 4] {
+        let level_of = [int("accuracy_level", level)];
+        let m = model()
+            .input("x", [1, 3])
+            .constant(bytes("w", &[2, 1, 8], &packed))
+            .floats("s", &[2], &[0.5, 2.0])
+            .constant(bytes("z", &[2], &[4, 1]))
+            .floats("b", &[2], &[10.0, 20.0])
+            .node_with(
+                "MatMulNBits",
+                &["x", "w", "s", "z", "", "b"],
+                &["y"],
+                sizes().into_iter().chain(level_of),
+            )
+            .output("y");
+        let of = foreign("com.microsoft", &m, &[("", 17), ("com.microsoft", 1)]);
+        let module = import_bytes("m", of, &ImportOptions::default());
+        let module = module.unwrap_or_else(|e| panic!("{}", e.render()));
+        let x = Tensor::from_slice(&[1, 3], &[127.0f32, -2.0, 5.0]).expect("a tensor");
+        // Multiples of a part in 127 of the largest one are what they are as integers, too.
+        let y = run_module(&module, "main", &[x]).unwrap_or_else(|e| panic!("{}", e.render()));
+        // (1-4, 2-4, 3-4) / 2, and (15-1, 0-1, 9-1) * 2.
+        let expected =
+            [-381.0 / 2.0 + 4.0 / 2.0 - 5.0 / 2.0 + 10.0, (1778.0 + 2.0 + 40.0) * 2.0 + 20.0];
+        for (at, expected) in expected.iter().enumerate() {
+            let got = y[0].get_f64(at);
+            assert!((got - expected).abs() < 1e-3, "level {level}: {got} for {expected} at {at}");
+        }
+    }
+}
+
+#[test]
+fn heads_of_queries_share_keys_that_follow_those_of_before() {
+    // Two heads of queries, one of keys; two examples with one and two keys before a query.
+    let (heads, size, cache) = (2, 2, 3);
+    let spread = |count: usize, by: usize| -> Vec<f32> {
+        (0..count).map(|k| ((k * by) % 13) as f32 / 4.0 - 1.5).collect()
+    };
+    let (q, k, v) = (spread(2 * heads * size, 5), spread(2 * size, 7), spread(2 * size, 3));
+    let (pk, pv) = (spread(2 * cache * size, 11), spread(2 * cache * size, 6));
+    let last = TensorProto {
+        name: "last".into(),
+        dims: vec![2],
+        data_type: DataType::Int32 as i32,
+        int32_data: vec![1, 2],
+        ..Default::default()
+    };
+    let total = TensorProto {
+        name: "total".into(),
+        data_type: DataType::Int32 as i32,
+        int32_data: vec![3],
+        ..Default::default()
+    };
+    let names = ["q", "k", "v", "pk", "pv", "last", "total"];
+    let of = [int("num_heads", 2), int("kv_num_heads", 1), int("local_window_size", 2)];
+    let m = model()
+        .input("q", [2, 1, 4])
+        .input("k", [2, 1, 2])
+        .input("v", [2, 1, 2])
+        .input("pk", [2, 1, 3, 2])
+        .input("pv", [2, 1, 3, 2])
+        .constant(last)
+        .constant(total)
+        .node_with("GroupQueryAttention", &names, &["y", "nk", "nv"], of)
+        .output("y")
+        .output("nk")
+        .output("nv");
+    let of = foreign("com.microsoft", &m, &[("", 17), ("com.microsoft", 1)]);
+    let module = import_bytes("m", of, &ImportOptions::default());
+    let module = module.unwrap_or_else(|e| panic!("{}", e.render()));
+    let shaped =
+        |shape: &[usize], values: &[f32]| Tensor::from_slice(shape, values).expect("a tensor");
+    let inputs = [
+        shaped(&[2, 1, 4], &q),
+        shaped(&[2, 1, 2], &k),
+        shaped(&[2, 1, 2], &v),
+        shaped(&[2, 1, 3, 2], &pk),
+        shaped(&[2, 1, 3, 2], &pv),
+    ];
+    let got = run_module(&module, "main", &inputs).unwrap_or_else(|e| panic!("{}", e.render()));
+    let row = |old: &[f32], new: &[f32], example: usize, at: usize| -> [f32; 2] {
+        let before = example + 1;
+        let (from, k) = match at.cmp(&before) {
+            std::cmp::Ordering::Less => (old, (example * cache + at) * size),
+            std::cmp::Ordering::Equal => (new, example * size),
+            std::cmp::Ordering::Greater => return [0.0; 2],
+        };
+        [from[k], from[k + 1]]
+    };
+    for example in 0..2 {
+        let before = example + 1;
+        for at in 0..cache {
+            let place = (example * cache + at) * size;
+            for (d, (key, value)) in
+                row(&pk, &k, example, at).iter().zip(row(&pv, &v, example, at)).enumerate()
+            {
+                assert_eq!(got[1].get_f64(place + d) as f32, *key);
+                assert_eq!(got[2].get_f64(place + d) as f32, value);
+            }
+        }
+        for head in 0..heads {
+            let at = (example * heads + head) * size;
+            // The window leaves the query's own key and the one before it.
+            let seen: Vec<usize> = (before - 1..=before).collect();
+            let score = |j: &usize| {
+                let key = row(&pk, &k, example, *j);
+                f64::from(q[at] * key[0] + q[at + 1] * key[1]) / (size as f64).sqrt()
+            };
+            let weights: Vec<f64> = seen.iter().map(|j| score(j).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            for d in 0..size {
+                let part =
+                    |(j, w): (&usize, &f64)| f64::from(row(&pv, &v, example, *j)[d]) * w / sum;
+                let expected: f64 = seen.iter().zip(&weights).map(part).sum();
+                assert!((got[0].get_f64(at + d) - expected).abs() < 1e-5, "{example} {head} {d}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_quantised_lstm_is_near_the_one_of_floats() {
     let bytes = |name: &str, dims: &[i64], values: &[i8]| TensorProto {
         name: name.into(),

@@ -1,5 +1,6 @@
 //! Every operator in the interpreter, against plain loops that say what it computes.
 
+mod blocks;
 mod canonical;
 mod contraction;
 mod creation;
