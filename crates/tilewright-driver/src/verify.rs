@@ -10,7 +10,8 @@ use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
 use tilewright_ir::{
-    CallTarget, Error, Expr, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result, Source, Span, TensorFunc,
+    CallTarget, Error, Expr, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result,
+    Source, Span, TensorFunc,
 };
 use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
@@ -192,8 +193,7 @@ fn read_alone(
         let is_fixed = p.ty().as_tensor().is_some_and(|t| t.const_shape().is_some());
         read.contains(&p.id()) || !is_fixed || g.params.iter().any(|q| q.name() == p.name())
     };
-    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) =
-        f.params.iter().cloned().partition(|p| stays(p));
+    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) = f.params.iter().cloned().partition(stays);
     let mut module = module.clone();
     module.insert(name.clone(), GraphFunc { params: kept, ..(**f).clone() });
     (module, left.iter().map(|p| p.name().clone()).collect())
