@@ -4,7 +4,8 @@
     optimisers.py [--only SUBSTRING] [--binary PROGRAM] [--timeout SECONDS]
 
 Each model goes through the levels basic, extended and all; the saved result is compared with the
-model. Then wrong fusions are made on purpose, which must be found: swapped operands, a wrong
+model. Floats are compared as they are computed, so that a fusion which rounds in another way differs;
+the first level must be equal where it folds no numbers of the model into others. Then wrong fusions are made on purpose, which must be found: swapped operands, a wrong
 axis, a dropped scale, a transposed square, a pad that is off by one. A wrong model that is called equal is a failure.
 """
 
@@ -29,6 +30,8 @@ LEVELS = {
     "extended": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
     "all": onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
+# Models in which the first level changes the graph only, and no weights.
+EQUAL = {"chain", "bert", "block", "squeezenet"}
 ANSWERS = {0: "equal", 1: "differ", 2: "refused", 3: "undecided"}
 
 
@@ -193,7 +196,7 @@ def main():
                 optimised(source, level, target)
                 answer, seconds, said = verify(program, source, target, arguments.timeout)
                 print(f"{name:12} {level:9} {answer:10} {seconds:6.1f} s  {said}", flush=True)
-                failures += answer == "differ"
+                failures += level == "basic" and name in EQUAL and answer != "equal"
         if arguments.only in "wrong":
             right = folder / "right.onnx"
             onnx.save(block(), right)

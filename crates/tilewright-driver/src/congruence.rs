@@ -494,7 +494,7 @@ impl Group {
 }
 
 /// How often a function stores an element; loops of open extents count once.
-fn stores(func: &TensorFunc) -> u64 {
+pub(crate) fn stores(func: &TensorFunc) -> u64 {
     struct Stores {
         loops: u64,
         count: u64,

@@ -10,7 +10,8 @@ use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
 use tilewright_ir::{
-    Error, Function, GraphFunc, GraphVar, Module, Result, Source, Span, TensorFunc,
+    CallTarget, Error, Expr, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result,
+    Source, Span, TensorFunc,
 };
 use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
@@ -192,8 +193,7 @@ fn read_alone(
         let is_fixed = p.ty().as_tensor().is_some_and(|t| t.const_shape().is_some());
         read.contains(&p.id()) || !is_fixed || g.params.iter().any(|q| q.name() == p.name())
     };
-    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) =
-        f.params.iter().cloned().partition(|p| stays(p));
+    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) = f.params.iter().cloned().partition(stays);
     let mut module = module.clone();
     module.insert(name.clone(), GraphFunc { params: kept, ..(**f).clone() });
     (module, left.iter().map(|p| p.name().clone()).collect())
@@ -253,6 +253,12 @@ impl Pair {
         if self.same(equivalence::equivalent) {
             said.note(format!("`{}`: the same statements, with equal expressions", self.name_a));
             return Ok(Answer::Equal);
+        }
+        if self.is_small_with_bits() {
+            match self.compare(&[], options)? {
+                Verdict::Undecided(_) => {}
+                verdict => return self.report(verdict, "", said),
+            }
         }
         if self.same(equivalence::by_flow) {
             said.note(format!(
@@ -385,6 +391,26 @@ impl Pair {
             )),
         }
         Ok(Answer::Undecided)
+    }
+
+    /// Whether these are tensor functions of few elements with operations on bits. Their digits make
+    /// questions about flow long, while their elements are compared at once.
+    fn is_small_with_bits(&self) -> bool {
+        const FEW: u64 = 50_000;
+        let sides = [(&self.a, &self.name_a), (&self.b, &self.name_b)];
+        let funcs = sides.map(|(module, name)| match module.functions.get(name) {
+            Some(Function::Tensor(f)) if sizes::open_in(module, name).is_empty() => Some(f),
+            _ => None,
+        });
+        let [Some(f), Some(g)] = funcs else { return false };
+        let of_bits = |e: &Expr| match e.kind() {
+            ExprKind::Call(CallTarget::Intrin(op), _) => {
+                matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor) && e.dtype().is_int()
+            }
+            _ => false,
+        };
+        let has_bits = [f, g].iter().any(|f| f.body.any_expr(of_bits));
+        has_bits && congruence::stores(f).saturating_add(congruence::stores(g)) <= FEW
     }
 
     /// Compares at sizes for some of what is open.

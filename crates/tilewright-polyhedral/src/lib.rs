@@ -9,6 +9,7 @@
 //! * [`simplify`]: the simplest equal index or condition under a domain.
 //! * [`Relation`]: index maps; injectivity with the points that collide, physical shape, padding,
 //!   inverse, composition.
+//! * [`bits`]: maps that are linear in binary digits, with their inverses.
 //! * [`Set`]: sets by themselves, and back to conditions.
 //! * [`AccessRelation`]: touched cells with their condition, and independence of two accesses.
 //! * [`Flow`]: which write gives a read its value; reads of unwritten cells.

@@ -41,8 +41,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Spec> {
     while !cursor.is_at_end() {
         let start = cursor.at();
         let extent = cursor.whole_number()?;
-        if extent < 2 {
-            return Err(cursor.wrong_since(start, "a block has at least two elements"));
+        if extent < 1 {
+            return Err(cursor.wrong_since(start, "a block has at least one element"));
         }
         let at = cursor.at();
         let letter = cursor.peek().filter(char::is_ascii_lowercase);

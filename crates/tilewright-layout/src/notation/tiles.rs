@@ -55,6 +55,8 @@ impl Tiles {
             let value = params[d.axis].expr();
             let value = if d.weight > 1 { value.floordiv(d.weight) } else { value };
             match d.extent {
+                // A tile of one element stays to be seen.
+                Some(1) => Expr::binary(BinOp::FloorMod, value, Expr::int(1, dtype())),
                 Some(extent) => value.floormod(extent),
                 None => value,
             }
@@ -91,7 +93,7 @@ impl Tiles {
     pub fn of_axis(&self, axis: usize) -> Vec<Digit> {
         let all = self.axes.iter().flatten().copied().filter(|d| d.axis == axis);
         let mut all: Vec<Digit> = all.collect();
-        all.sort_by_key(|d| d.weight);
+        all.sort_by_key(|d| (d.weight, d.extent.unwrap_or(i64::MAX)));
         all
     }
 

@@ -136,20 +136,136 @@ fn wrong_texts_are_refused_at_their_place() {
         let e = read(text, None, &[]).expect_err(text);
         expected.assert_eq(&e.render());
     };
-    check("aBcd", expect![""]);
-    check("nchw16c", expect![""]);
-    check("ancd", expect![""]);
-    check("NCHW16k", expect![""]);
-    check("NCHW16c4c", expect![""]);
-    check("(4,8):(1,(2,4))", expect![""]);
-    check("(4,8)", expect![""]);
-    check("Sw<3,3,2> o 0 o (8,8):(8,1)", expect![""]);
-    check("composition(8:1,3:3)", expect![""]);
-    check("inner_dims_pos = [2] inner_tiles = [8] outer_dims_perm = [0, 1]", expect![""]);
-    check("{lane = [[0, 1], [0, 1]]}", expect![""]);
-    check("{lane = [[0, 1], [1]]}", expect![""]);
-    check("lambda i, j: [i, k]", expect![""]);
-    check("", expect![""]);
+    check(
+        "aBcd",
+        expect![[r#"
+        error: `B` stands for an axis in blocks, and has none
+          --> <layout>:1:2
+           1 | aBcd
+             |  ^
+    "#]],
+    );
+    check(
+        "nchw16c",
+        expect![[r#"
+        error: axis `c` has a block
+          --> <layout>:1:7
+           1 | nchw16c
+             |       ^
+        help: write `C` in upper case
+    "#]],
+    );
+    check(
+        "ancd",
+        expect![[r#"
+        error: these letters are no axes of a tensor
+          --> <layout>:1:1
+           1 | ancd
+             | ^^^^
+        help: count the axes from `a` on, or use those of images (`ncdhw`) or weights (`goidhw`)
+    "#]],
+    );
+    check(
+        "NCHW16k",
+        expect![[r#"
+        error: there is no axis `K`
+          --> <layout>:1:7
+           1 | NCHW16k
+             |       ^
+    "#]],
+    );
+    check(
+        "NCHW16c4c",
+        expect![[r#"
+        error: `N` stands for an axis in blocks, and has none
+          --> <layout>:1:1
+           1 | NCHW16c4c
+             | ^
+    "#]],
+    );
+    check(
+        "(4,8):(1,(2,4))",
+        expect![[r#"
+        error: the strides are not nested as the shape `(4,8)` is
+          --> <layout>:1:7
+           1 | (4,8):(1,(2,4))
+             |       ^^^^^^^^^
+    "#]],
+    );
+    check(
+        "(4,8)",
+        expect![[r#"
+        error: expected `:` and the strides, but the text ends
+          --> <layout>:1:6
+           1 | (4,8)
+             |      ^
+        help: a layout is a shape and its strides: `(4,8):(8,1)`
+    "#]],
+    );
+    check(
+        "Sw<3,3,2> o 0 o (8,8):(8,1)",
+        expect![[r#"
+        error: the 3 digits that are read and changed overlap: the shift is less
+          --> <layout>:1:1
+           1 | Sw<3,3,2> o 0 o (8,8):(8,1)
+             | ^^^^^^^^^
+    "#]],
+    );
+    check(
+        "composition((6,2):(1,7),3:4)",
+        expect![[r#"
+        error: `3:4` does not divide the modes before it, so that the composition has no strides
+          --> <layout>:1:1
+           1 | composition((6,2):(1,7),3:4)
+             | ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "inner_dims_pos = [2] inner_tiles = [8] outer_dims_perm = [0, 1]",
+        expect![[r#"
+        error: 2 is no axis of the source
+          --> <layout>:1:18
+           1 | inner_dims_pos = [2] inner_tiles = [8] outer_dims_perm = [0, 1]
+             |                  ^^^
+    "#]],
+    );
+    check(
+        "{lane = [[0, 1], [0, 1]]}",
+        expect![[r#"
+        error: two places hold one element, so that it has no index
+          --> <layout>:1:1
+           1 | {lane = [[0, 1], [0, 1]]}
+             | ^^^^^^^^^^^^^^^^^^^^^^^^^
+        note: the first place and that of lane 3 hold the same element
+    "#]],
+    );
+    check(
+        "{lane = [[0, 1], [1]]}",
+        expect![[r#"
+        error: the elements have different numbers of coordinates
+          --> <layout>:1:9
+           1 | {lane = [[0, 1], [1]]}
+             |         ^^^^^^^^^^^^^
+    "#]],
+    );
+    check(
+        "lambda i, j: [i, k]",
+        expect![[r#"
+        error: unknown name `k`
+          --> <layout>:1:18
+           1 | lambda i, j: [i, k]
+             |                  ^
+    "#]],
+    );
+    check(
+        "",
+        expect![[r#"
+        error: expected an axis, a letter in upper case
+          --> <layout>:1:1
+           1 |
+             | ^
+    "#]],
+    );
 }
 
 #[test]
@@ -158,12 +274,54 @@ fn what_a_notation_cannot_say_is_refused() {
         let spec = read(text, None, shape).expect(text);
         expected.assert_eq(&write(&spec, to, None).expect_err(text).render());
     };
-    check("lambda i: [i // 4, i % 4]", &[14], Notation::Cute, expect![""]);
-    check("OIhw4i16o4i", &[], Notation::Tvm, expect![""]);
-    check("OIhw4i16o4i", &[], Notation::Linalg, expect![""]);
-    check("nChw16c", &[2, 20, 3, 3], Notation::Linear, expect![""]);
-    check("lambda i, j: [i + j]", &[4, 4], Notation::OneDnn, expect![""]);
-    check("nChw16c", &[], Notation::Cute, expect![""]);
+    check(
+        "lambda i: [i % 4, i // 4]",
+        &[14],
+        Notation::Cute,
+        expect![[r#"
+        error: this is no layout of cute: the offsets are no sum of digits with strides, swizzled or not
+    "#]],
+    );
+    check(
+        "OIhw4i16o4i",
+        &[],
+        Notation::Tvm,
+        expect![[r#"
+        error: this is no layout of tvm: a layout of TVM has one tile an axis, `I` has two
+    "#]],
+    );
+    check(
+        "OIhw4i16o4i",
+        &[],
+        Notation::Linalg,
+        expect![[r#"
+        error: this is no layout of linalg: `linalg.pack` splits an axis once, axis 1 is split twice
+    "#]],
+    );
+    check(
+        "nChw16c",
+        &[2, 20, 3, 3],
+        Notation::Linear,
+        expect![[r#"
+        error: this is no layout of triton: a linear layout has extents that are powers of two, 20 is none
+    "#]],
+    );
+    check(
+        "lambda i, j: [i + j]",
+        &[4, 4],
+        Notation::OneDnn,
+        expect![[r#"
+        error: this is no layout of onednn: `i + j` is no digit of an axis
+    "#]],
+    );
+    check(
+        "nChw16c",
+        &[],
+        Notation::Cute,
+        expect![[r#"
+        error: this is no layout of cute: cute says the shape, too: give one
+    "#]],
+    );
 }
 
 #[test]
