@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::marks::{FREE_LAYOUT, PRE};
-use tilewright_analysis::{Stage, stages};
+use tilewright_analysis::{Stage, open_stages};
 use tilewright_ir::{
     Attr, Binding, Buffer, GraphExpr, Module, Param, Result, Stmt, StmtKind, Tensor, TensorFunc,
 };
@@ -97,7 +97,7 @@ fn take_apart(func: &TensorFunc) -> Option<(TensorFunc, Split)> {
     let free = func.attrs.get(FREE_LAYOUT).and_then(numbers)?;
     let params: Vec<Option<Buffer>> = func.params.iter().map(|p| p.buffer().cloned()).collect();
     let (allocs, body) = func.root_parts();
-    let stages = stages(func)?;
+    let stages = open_stages(func)?;
     let mut known: Vec<Buffer> = free.iter().filter_map(|k| params.get(*k)?.clone()).collect();
     let mut leaving: Vec<&Stage> = Vec::new();
     for stage in &stages {
