@@ -21,6 +21,7 @@ use tilewright_autoschedule::{UNTILED, contractions, others};
 use tilewright_graph as graph;
 use tilewright_graph::control::mark_needs_elements;
 use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
+use tilewright_layout::collapse::collapse_axes;
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
 use tilewright_layout::parts::place_parts;
@@ -30,6 +31,7 @@ use tilewright_polyhedral::at_once;
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
+use tilewright_transform::products::with_products_as_sizes;
 
 use super::constants::evaluate;
 use super::options::Options;
@@ -125,7 +127,7 @@ impl Stage {
 fn schedule(module: &Module, target: &Target) -> Result<Module> {
     // What a pass leaves as it was is for `opt --explain` to say.
     let mut why = Remarks::new();
-    let module = &mark_needs_elements(module);
+    let module = &collapse_axes(&mark_needs_elements(module))?;
     let what = format!("expand_products {target:?}");
     let expanded = derivations::each(&what, &mark_free(module), |_, f| {
         Ok(expand(f, target).map_or_else(|| f.clone(), Arc::new))
@@ -133,7 +135,12 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
     let expanded = precompute(&expanded, &mut evaluate)?;
     let what = format!("contractions {target:?}");
     let tiled = derivations::each(&what, &mark_free(&expanded), |name, f| {
-        contractions(&module.alone(name, f), target, &mut Remarks::new())?.0.tensor(name).cloned()
+        let made = with_products_as_sizes(f, |f| {
+            let module = module.alone(name, &Arc::new(f.clone()));
+            let (made, _) = contractions(&module, target, &mut Remarks::new())?;
+            Ok((**made.tensor(name)?).clone())
+        })?;
+        Ok(Arc::new(made))
     })?;
     // Constants are packed with their padding: what else it could be decides nothing.
     let lifted = lift_layout(&tiled, Leave::Value, &mut why)?;
@@ -141,7 +148,10 @@ fn schedule(module: &Module, target: &Target) -> Result<Module> {
     let packed = fold_conversions(&lifted, &is_lifted, &mut evaluate, &mut why)?;
     let placed = place_parts(&unmark(&packed), false, &mut why)?;
     let what = format!("others {target:?}");
-    derivations::each(&what, &placed, |_, f| Ok(Arc::new(others(f, target, &mut Remarks::new())?)))
+    derivations::each(&what, &placed, |_, f| {
+        let made = with_products_as_sizes(f, |f| others(f, target, &mut Remarks::new()))?;
+        Ok(Arc::new(made))
+    })
 }
 
 /// What a user should know of how the functions of a module are computed, in a sentence each: convolutions by
