@@ -43,6 +43,18 @@ def cancel_layout(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def collapse_axes(
+    module: Module,
+) -> Transformed:
+    """Make one axis of axes of open sizes that all accesses of a function walk as one.
+
+    Args:
+        module: What to change.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def compact_buffer(
     module: Module,
 ) -> Transformed:

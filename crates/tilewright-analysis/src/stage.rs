@@ -329,17 +329,35 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
 }
 
 /// Whether indices certainly differ for different values of the variables. Where each of these is an
-/// index, that is plain; else the set engine is asked.
+/// index, or a digit of one, that is plain; else the set engine is asked.
 fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
-    let moving = vars.iter().filter(|(_, r)| r.extent.as_int() != Some(1));
-    let mut hidden =
-        moving.filter(|(v, _)| indices.iter().all(|i| i.as_var() != Some(v))).peekable();
-    if hidden.peek().is_none() {
+    let mut moving = vars.iter().filter(|(_, r)| r.extent.as_int() != Some(1));
+    let numbers: Vec<&Expr> = indices.iter().filter(|i| is_number(i, vars)).collect();
+    let is_told = |v: &Var| {
+        indices.iter().any(|i| i.as_var() == Some(v)) || numbers.iter().any(|i| i.mentions(v))
+    };
+    if moving.all(|(v, _)| is_told(v)) {
         return true;
     }
     let Ok(engine) = Engine::new() else { return false };
     let map = engine.domain_of(vars, &[]).map(indices);
     map.and_then(|m| m.collision()).is_ok_and(|c| c.is_none())
+}
+
+/// Whether an index is the number whose digits are the variables in it, in their order: each from zero to its extent.
+fn is_number(index: &Expr, vars: &[(Var, Range)]) -> bool {
+    let has_digits = |e: &Expr| vars.iter().any(|(v, _)| e.mentions(v));
+    // Forms of sizes are not right for other arithmetic of what may be zero.
+    let other = index.any(|e| match e.kind() {
+        ExprKind::Binary(BinOp::Add | BinOp::Mul, ..) | ExprKind::Var(_) => false,
+        ExprKind::Cast(_) => e.dtype().bits < 32,
+        _ => has_digits(e),
+    });
+    let digits = vars.iter().filter(|(v, _)| !other && index.mentions(v));
+    let number = digits.fold(None, |number: Option<Expr>, (v, range)| {
+        Some(number.map_or(v.expr(), |n| n * range.extent.clone() + v.expr()))
+    });
+    number.is_some_and(|n| Dim::of(&n).is_some_and(|n| Dim::of(index) == Some(n)))
 }
 
 /// No nested structure, domains that are those of the loops, spatial variables before the others.

@@ -4,7 +4,8 @@
 //! one way the cheapest counts; where a primitive refuses it, the best one of another way is made.
 //!
 //! Open sizes are taken to be of a usual size, which says nothing about a run. So tiles along an open axis
-//! are narrow, and only where no other axis gives vectors; and rows are not those of an open axis, as a
+//! are narrow, and only where no other axis gives vectors; they are read where they lie where the machine leaves out
+//! lanes behind the last value; and rows are not those of an open axis, as a
 //! batch often is, where others lie closer together.
 
 use std::cmp::Ordering;
@@ -111,7 +112,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
                 true => vec![None],
                 false => rows.into_iter().map(Some).collect(),
             };
-            for source in sources(c, vector, v) {
+            for source in sources(c, target, vector, v) {
                 for &r in &rows {
                     for tile in tiles(c, target, vector, v, r, source) {
                         let way = Way::of(c, &tile);
@@ -164,10 +165,13 @@ fn row_step(c: &Contraction, t: &Tile) -> i64 {
 }
 
 /// The ways in which an operand can give vectors along an axis.
-fn sources(c: &Contraction, operand: usize, v: usize) -> Vec<Source> {
+fn sources(c: &Contraction, target: &Target, operand: usize, v: usize) -> Vec<Source> {
     let o = &c.operands[operand];
     let mut all = Vec::new();
-    if o.steps[v] == 1 && c.group.is_none() && !c.axes[v].is_open() {
+    // Of an open axis lanes are left out where it ends.
+    let masks = target.vectors.masks && [4, 8].contains(&o.buffer.dtype().bytes());
+    let ends = !c.axes[v].is_open() || masks && c.out[v] == Some(1);
+    if o.steps[v] == 1 && c.group.is_none() && ends {
         all.push(Source::Direct);
     }
     // What is packed is used again: nothing is where both operands move.
@@ -224,7 +228,7 @@ fn tiles(
             price: 0.0,
         };
         let apart = padded || tile.exact(c);
-        if !divides && source == Source::Direct && !apart && !beyond() {
+        if !divides && source == Source::Direct && !apart && !tile.masked(c) && !beyond() {
             continue;
         }
         let most = (registers - ahead - 1 - vectors) / vectors;

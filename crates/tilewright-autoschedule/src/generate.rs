@@ -286,7 +286,8 @@ impl Inside<'_> {
         let Some((lane, rows)) = inside.and_then(|l| l.split_last()) else { return Ok(()) };
         let direct = c.out[tile.vector_axis] == Some(1);
         let columns = &c.axes[tile.vector_axis];
-        if kind == TileBlock::Finish && direct && last && columns.is_open() {
+        let open = kind == TileBlock::Finish && direct && last && columns.is_open();
+        if open && !(self.target.vectors.masks && self.stores_masked(sch, block)?) {
             self.open_lanes(sch, block, lane, columns.dim)?;
             return rows.iter().filter(|_| counted).try_for_each(|l| sch.unroll(l));
         }
@@ -320,6 +321,13 @@ impl Inside<'_> {
 }
 
 impl Inside<'_> {
+    /// Whether the machine leaves out lanes of all that a block reads and writes.
+    fn stores_masked(&self, sch: &Schedule, block: &BlockRef) -> Result<bool> {
+        let (reads, writes) = accessed(&parts::block(sch, block)?.body);
+        let mut types = reads.iter().chain(&writes).map(|b| b.dtype().bytes());
+        Ok(types.all(|n| [4, 8].contains(&n)))
+    }
+
     /// Stores the lanes of a last tile that an open number of columns leaves over: whole vectors, then one by
     /// one. The others are no code.
     fn open_lanes(

@@ -121,13 +121,13 @@ impl Groups {
 /// The groups of a sum of products that has some.
 fn groups(stage: &Stage) -> Option<Groups> {
     let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
-    if !matches!(reduction.value.kind(), ExprKind::Binary(BinOp::Mul, ..)) || !stage.is_fixed() {
+    if !matches!(reduction.value.kind(), ExprKind::Binary(BinOp::Mul, ..)) {
         return None;
     }
-    let shape = stage.buffer.const_shape()?;
-    (0..shape.len()).find_map(|axis| {
+    (0..stage.indices.len()).find_map(|axis| {
         let (count, size) = digits(stage, &stage.indices[axis])?;
-        (count * size == shape[axis]).then_some(Groups { axis, size, count })
+        let whole = stage.buffer.shape[axis].as_int() == Some(count * size);
+        whole.then_some(Groups { axis, size, count })
     })
 }
 
@@ -146,9 +146,8 @@ fn operands(stage: &Stage, groups: Groups) -> Vec<(Buffer, usize)> {
     let Some(reduction) = stage.reduction() else { return Vec::new() };
     let mut found = Vec::new();
     reduction.value.for_each_load(|b, at| {
-        let shape = b.const_shape().unwrap_or_default();
-        let axis = at.iter().zip(&shape).position(|(index, extent)| {
-            *extent == groups.count * groups.size
+        let axis = at.iter().zip(&b.shape).position(|(index, extent)| {
+            extent.as_int() == Some(groups.count * groups.size)
                 && digits(stage, index) == Some((groups.count, groups.size))
         });
         found.extend(axis.map(|axis| (b.clone(), axis)));

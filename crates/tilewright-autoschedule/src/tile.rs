@@ -161,7 +161,13 @@ impl Tile {
     /// Whether vectors are read where they lie beyond the last value of the axis, in rows that are made
     /// longer for it ([`Contraction::stretched`]). What comes of that is not stored.
     pub fn beyond(&self, c: &Contraction) -> bool {
-        self.source == Source::Direct && !self.both(c) && self.columns(c).1 > 0
+        let whole = self.both(c) || c.axes[self.vector_axis].is_open();
+        self.source == Source::Direct && !whole && self.columns(c).1 > 0
+    }
+
+    /// Whether lanes of the last vectors are left out where what lies as it is ends at an open place.
+    pub fn masked(&self, c: &Contraction) -> bool {
+        self.source == Source::Direct && c.axes[self.vector_axis].is_open()
     }
 
     /// Whether the last tile has as many lanes as there are values left: both operands are read in
@@ -174,12 +180,13 @@ impl Tile {
         let fits = rest > 0 && (rest % lanes == 0 || rest < lanes && vector);
         let alone = c.axes[self.vector_axis].iters.len() == 1;
         let direct = self.source == Source::Direct && c.out[self.vector_axis] == Some(1);
-        self.both(c) && c.group.is_none() && direct && alone && whole > 0 && fits
+        let known = !c.axes[self.vector_axis].is_open();
+        self.both(c) && c.group.is_none() && direct && alone && whole > 0 && fits && known
     }
 
     /// Whether the vector axis ends inside of a tile, and is not padded.
     pub fn guarded(&self, c: &Contraction) -> bool {
-        self.beyond(c) || self.along.is_some() || self.exact(c)
+        self.beyond(c) || self.along.is_some() || self.exact(c) || self.masked(c)
     }
 
     /// Whether both operands are read in vectors.

@@ -363,7 +363,7 @@ fn sizes(
     let vars = plan.sizes();
     let _ = writeln!(
         out,
-        "/* Sizes that are known when the model runs, by position. Each is at least 1 and below 2^31. */"
+        "/* Sizes that are known when the model runs, by position. Each is at least 1 and at most 2^31 - 2^16. */"
     );
     let _ = writeln!(out, "#define {upper}_SIZES {}", vars.len());
     for (k, v) in vars.iter().enumerate() {

@@ -158,7 +158,7 @@ impl ShapeFunc {
             let most = v.range().most();
             let fits = load(k).greater_equal(number(least)).and(load(k).less_equal(number(most)));
             let limits = match v.range() {
-                SizeRange::ALL => format!("at least {least} and below 2^31"),
+                SizeRange::ALL => format!("at least {least} and at most 2^31 - 2^16"),
                 range => range.limits(),
             };
             let mut text = format!("the size `{}` must be {limits}, and is {{}}", v.name());
@@ -307,7 +307,7 @@ impl Body {
     fn cells(&mut self, cells: Dim, what: &str) -> Expr {
         let value = self.size(cells, self.least);
         if cells.known().is_none() {
-            let text = format!("{what} has 2^31 elements or more");
+            let text = format!("{what} has more than 2^31 - 2^16 elements");
             self.assert(value.clone().less_equal(number(MAX_CELLS)), text, Vec::new());
         }
         value
@@ -479,14 +479,17 @@ mod tests {
     #[test]
     fn sizes_that_do_not_fit_are_named() {
         let shapes = ShapeFunc::new(&plan()).expect("all sizes are said");
-        let huge = i64::from(i32::MAX);
+        let huge = MAX_CELLS as i64;
         for (sizes, expected) in [
-            ([0, 3], "the size `n` must be at least 1 and below 2^31, and is 0"),
-            ([3, huge + 1], "the size `m` must be at least 1 and below 2^31, and is 2147483648"),
+            ([0, 3], "the size `n` must be at least 1 and at most 2^31 - 2^16, and is 0"),
+            (
+                [3, huge + 1],
+                "the size `m` must be at least 1 and at most 2^31 - 2^16, and is 2147418113",
+            ),
             ([3, 1], "the size `m - 1` must be at least 1, and is 0"),
-            ([1 << 16, 1 << 15], "`x` has 2^31 elements or more"),
-            ([huge, huge], "`x` has 2^31 elements or more"),
-            ([1 << 16, 2], "an intermediate result of `shapes` has 2^31 elements or more"),
+            ([1 << 16, 1 << 15], "`x` has more than 2^31 - 2^16 elements"),
+            ([huge, huge], "`x` has more than 2^31 - 2^16 elements"),
+            ([1 << 16, 2], "an intermediate result of `shapes` has more than 2^31 - 2^16 elements"),
         ] {
             let said = heap(&shapes, &sizes).expect_err("it does not fit");
             assert!(said.contains(expected), "{sizes:?}: {said}");
@@ -503,6 +506,6 @@ mod tests {
         plan.values[0].cells = cube;
         let shapes = ShapeFunc::new(&plan).expect("all sizes are said");
         let said = heap(&shapes, &[3, 3, huge, huge]).expect_err("93 bits");
-        assert!(said.contains("2^31 elements or more") || said.contains("64 bits"), "{said}");
+        assert!(said.contains("2^31 - 2^16 elements") || said.contains("64 bits"), "{said}");
     }
 }

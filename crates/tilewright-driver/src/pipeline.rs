@@ -15,6 +15,7 @@ use tilewright_graph as graph;
 use tilewright_graph::call_sizes::unify_sizes;
 use tilewright_graph::control::{self, Cut, mark_needs_elements};
 use tilewright_ir::{Attr, Error, Module, Remarks, Result, well_formed};
+use tilewright_layout::collapse::{self, collapse_axes};
 use tilewright_layout::fold::fold_conversions;
 use tilewright_layout::free::{mark_free, unmark};
 use tilewright_layout::parts::{self, place_parts};
@@ -23,6 +24,7 @@ use tilewright_layout::{Leave, Left, begin, lift_layout};
 use tilewright_polyhedral::at_once;
 use tilewright_transform::lower;
 use tilewright_transform::pass::{Config, Pass, Run};
+use tilewright_transform::products::with_products_as_sizes;
 
 use super::constants::evaluate;
 use super::options::{IoLayout, Options};
@@ -45,6 +47,8 @@ pub enum Stage {
     Winograd,
     /// The graph takes the form that memory planning needs.
     Legalize,
+    /// Axes of open sizes that functions walk as one are one axis.
+    Collapse,
     /// Products of 8-bit integers take a form that instructions multiply.
     Expand,
     /// What functions compute of constants alone is computed.
@@ -82,7 +86,7 @@ struct State<'a> {
 }
 
 /// Every stage, in order.
-pub static STAGES: [Row; 13] = [
+pub static STAGES: [Row; 14] = [
     Row {
         stage: Stage::Layout,
         name: "layout",
@@ -124,6 +128,13 @@ pub static STAGES: [Row; 13] = [
         summary: "the graph takes the form that memory planning needs",
         is_wanted: |_| true,
         run: legalize,
+    },
+    Row {
+        stage: Stage::Collapse,
+        name: collapse::PASS.name,
+        summary: "axes of open sizes that functions walk as one are one axis",
+        is_wanted: |options| options.schedule,
+        run: |state| collapse_axes(&mark_needs_elements(state.module)),
     },
     Row {
         stage: Stage::Expand,
@@ -253,7 +264,7 @@ fn legalize(state: &mut State<'_>) -> Result<Module> {
 /// bits in blocks one whose weights are packed for tiles.
 fn expand_products(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
-    let module = mark_free(&mark_needs_elements(state.module));
+    let module = mark_free(state.module);
     derivations::each(&format!("expand_products {target:?}"), &module, |_, f| {
         Ok(expand(f, &target).map_or_else(|| f.clone(), Arc::new))
     })
@@ -263,8 +274,12 @@ fn tile_contractions(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
     let module = mark_free(state.module);
     derivations::each(&format!("contractions {target:?}"), &module, |name, f| {
-        let (tiled, _) = contractions(&module.alone(name, f), &target, &mut Remarks::new())?;
-        tiled.tensor(name).cloned()
+        let tiled = with_products_as_sizes(f, |f| {
+            let module = module.alone(name, &Arc::new(f.clone()));
+            let (tiled, _) = contractions(&module, &target, &mut Remarks::new())?;
+            Ok((**tiled.tensor(name)?).clone())
+        })?;
+        Ok(Arc::new(tiled))
     })
 }
 
@@ -281,7 +296,8 @@ fn pack_operands(state: &mut State<'_>) -> Result<Module> {
 fn schedule_others(state: &mut State<'_>) -> Result<Module> {
     let target = state.options.resolve_target()?;
     derivations::each(&format!("others {target:?}"), state.module, |_, f| {
-        Ok(Arc::new(others(f, &target, &mut Remarks::new())?))
+        let made = with_products_as_sizes(f, |f| others(f, &target, &mut Remarks::new()))?;
+        Ok(Arc::new(made))
     })
 }
 

@@ -357,9 +357,13 @@ impl<'o> Compiler<'o> {
                 })
             }
             StmtKind::If { cond, then, otherwise } => {
+                let lanes = usize::from(cond.dtype().lanes);
                 let cond = self.int(cond)?.code();
                 let then = self.stmt(then)?;
                 let otherwise = otherwise.as_ref().map(|s| self.stmt(s)).transpose()?;
+                if lanes > 1 {
+                    return Ok(masked((lanes, cond), then, otherwise, location));
+                }
                 Ok(Box::new(move |m| {
                     let taken = cond(m) != 0;
                     if !m.fine(&location) {
@@ -684,6 +688,38 @@ pub fn some(value: ValueCode) -> Code<Option<Cell>> {
     Box::new(move |m| Some(code(m)))
 }
 
+/// Statements for the lanes for which a condition holds, and others for those for which it does not.
+fn masked(
+    (lanes, cond): (usize, Code<i64>),
+    then: Run,
+    otherwise: Option<Run>,
+    location: Arc<Location>,
+) -> Run {
+    Box::new(move |m| {
+        let outer = std::mem::take(&mut m.left_out);
+        let mut holds = Vec::with_capacity(lanes);
+        for lane in 0..lanes {
+            m.lane = lane;
+            holds.push(cond(m) != 0);
+        }
+        m.lane = 0;
+        let run = |m: &mut Machine<'_>, branch: &Run, side: bool| {
+            let left_out = holds.iter().enumerate();
+            let left_out = left_out.map(|(lane, holds)| {
+                *holds != side || outer.get(lane).is_some_and(|left_out| *left_out)
+            });
+            m.left_out = left_out.collect();
+            branch(m)
+        };
+        let mut fine = m.fine(&location) && run(m, &then, true);
+        if let Some(otherwise) = &otherwise {
+            fine = fine && run(m, otherwise, false);
+        }
+        m.left_out = outer;
+        fine
+    })
+}
+
 /// A store of a value of any type; all lanes are computed before the first is written.
 fn element_store(
     access: Access,
@@ -707,6 +743,9 @@ fn element_store(
         m.step();
         let mut cells = Vec::with_capacity(lanes);
         for lane in 0..lanes {
+            if m.left_out.get(lane).is_some_and(|left_out| *left_out) {
+                continue;
+            }
             m.lane = lane;
             let value = value(m);
             cells.push((access.position(m), value));

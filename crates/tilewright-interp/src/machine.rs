@@ -106,6 +106,8 @@ pub struct Machine<'a> {
     pub memories: Vec<Memory<'a>>,
     /// The lane that is being evaluated.
     pub lane: usize,
+    /// The lanes of vectors that are not stored, inside of conditions that differ between lanes.
+    pub left_out: Vec<bool>,
     /// What went wrong. Expressions go on with some value; statements stop.
     pub trap: Option<Box<Trap>>,
     /// Steps that are left.
@@ -128,6 +130,7 @@ impl Machine<'_> {
             undef: vec![false; slots],
             memories: (0..memories).map(|_| Memory::default()).collect(),
             lane: 0,
+            left_out: Vec::new(),
             trap: None,
             steps: options.steps.unwrap_or(u64::MAX),
             budget: options.memory,

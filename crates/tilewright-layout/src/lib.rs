@@ -17,6 +17,7 @@
 //!   carried through accesses; [`propagate`]: through one function; [`flow`]: through whole graphs.
 //! * [`free`]: arguments that are the same in every run, so that they may lie in any way.
 //! * [`parts`]: tensors that lie in others, with strides.
+//! * [`collapse`]: axes of open sizes that functions walk as one are one axis.
 //!
 //! For people and other tools:
 //!
@@ -42,6 +43,7 @@ mod apply;
 pub mod begin;
 pub mod buffer;
 pub mod cancel;
+pub mod collapse;
 mod constant;
 pub mod conversion;
 pub mod flow;
@@ -82,5 +84,12 @@ pub use tiled::TiledLayout;
 use tilewright_transform::pass::Pass;
 
 /// Every pass over the layouts of graph functions.
-pub static PASSES: &[&Pass] =
-    &[&cancel::PASS, &flow::PASS, &fold::PASS, &free::PASS, &lift::PASS, &parts::PASS];
+pub static PASSES: &[&Pass] = &[
+    &cancel::PASS,
+    &collapse::PASS,
+    &flow::PASS,
+    &fold::PASS,
+    &free::PASS,
+    &lift::PASS,
+    &parts::PASS,
+];

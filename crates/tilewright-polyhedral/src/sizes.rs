@@ -5,7 +5,7 @@ use crate::{Domain, Engine};
 use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Expr, Result, TensorFunc, data};
+use tilewright_ir::{Dim, Expr, Result, TensorFunc, Var, data};
 
 /// An engine that knows which variables of a function hold data, so that arithmetic on them wraps, and
 /// what its sizes may be: not negative, and in their ranges.
@@ -48,7 +48,15 @@ fn given(func: &TensorFunc) -> Vec<Expr> {
     if func.attrs.contains_key(NEEDS_ELEMENTS) {
         let written = accessed(&func.body).1;
         let read = func.buffers().filter(|b| !written.contains(b)).flat_map(|b| &b.shape);
-        all.extend(read.filter_map(Expr::as_var).map(|v| v.expr().greater_equal(1)));
+        all.extend(read.flat_map(factors).map(|v| v.expr().greater_equal(1)));
     }
     all
+}
+
+/// The sizes that an extent is a multiple of: where it is not zero, they are not either.
+fn factors(extent: &Expr) -> Vec<Var> {
+    let Some(extent) = Dim::of(extent) else { return Vec::new() };
+    let mut sizes = extent.vars();
+    sizes.retain(|v| extent.substitute(&|x| (x == v).then(|| Dim::from(0))) == 0);
+    sizes
 }

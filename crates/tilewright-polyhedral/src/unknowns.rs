@@ -66,8 +66,38 @@ impl Learned<'_> {
         self.set.clone().intersect(fails)?.is_empty()
     }
 
+    /// The bounds of a sum, those of larger and smaller ones by their parts: as functions by pieces, each of these
+    /// would double the pieces of all.
     fn bounds(&self, s: &Sum) -> Known<Bounds> {
-        self.domain.bounds_in(&self.set, s)
+        let (choices, plain) = s.terms.iter().partition::<Vec<_>, _>(|(t, _)| chooses(t));
+        let terms = plain.into_iter().map(|(t, c)| (t.clone(), *c)).collect();
+        let plain = Sum { terms, constant: s.constant };
+        let mut all = match plain.as_constant() {
+            Some(n) => both(i64::try_from(n).ok()),
+            None => self.domain.bounds_in(&self.set, &plain)?,
+        };
+        for (term, c) in choices {
+            let of = match term {
+                Term::Max(a, b) => joined(self.bounds(a)?, self.bounds(b)?, i64::max),
+                Term::Min(a, b) => {
+                    let turned = |(low, high): Bounds| (high, low);
+                    turned(joined(turned(self.bounds(a)?), turned(self.bounds(b)?), i64::min))
+                }
+                Term::Div(s, k) => {
+                    let (low, high) = self.bounds(s)?;
+                    let k = i64::try_from(*k).ok();
+                    let part = |n: Option<i64>| Some(n?.div_euclid(k?));
+                    (part(low), part(high))
+                }
+                Term::Mod(_, k) => (Some(0), i64::try_from(k - 1).ok()),
+                _ => (None, None),
+            };
+            let by = |n: Option<i64>| n?.checked_mul(i64::try_from(*c).ok()?);
+            let (low, high) = if *c < 0 { (of.1, of.0) } else { of };
+            let add = |a: Option<i64>, b: Option<i64>| a?.checked_add(b?);
+            all = (add(all.0, by(low)), add(all.1, by(high)));
+        }
+        Ok(all)
     }
 
     /// Whether all atoms have a place.
@@ -166,6 +196,29 @@ fn cofactor(a: &Atom, y: &Sum) -> Option<Sum> {
 }
 
 type Bounds = (Option<i64>, Option<i64>);
+
+/// Whether a term is a larger or smaller one, or a part of a sum with such.
+fn chooses(t: &Term) -> bool {
+    match t {
+        Term::Max(..) | Term::Min(..) => true,
+        Term::Div(s, _) | Term::Mod(s, _) => s.terms.keys().any(chooses),
+        _ => false,
+    }
+}
+
+/// A number as both bounds.
+fn both(n: Option<i64>) -> Bounds {
+    (n, n)
+}
+
+/// The bounds of the larger one of two: one lower bound is enough, and both upper ones are needed.
+fn joined(a: Bounds, b: Bounds, larger: fn(i64, i64) -> i64) -> Bounds {
+    let low = match (a.0, b.0) {
+        (Some(a), Some(b)) => Some(larger(a, b)),
+        (one, other) => one.or(other),
+    };
+    (low, a.1.zip(b.1).map(|(a, b)| larger(a, b)))
+}
 
 /// The planes that bound a product `p = x * y`.
 fn envelope(p: &Sum, x: &Sum, bx: Bounds, y: &Sum, by: Bounds) -> Known<Vec<Pred>> {

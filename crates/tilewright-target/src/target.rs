@@ -22,6 +22,8 @@ pub struct Vectors {
     /// Whether arithmetic takes one value in memory for all lanes; else it is loaded by an instruction of its
     /// own.
     pub broadcasts: bool,
+    /// Whether lanes of 4 and 8 bytes can be left out where vectors are loaded and stored.
+    pub masks: bool,
 }
 
 impl Vectors {
@@ -39,7 +41,8 @@ impl Vectors {
             // What every x86-64 has, and a guess for the others.
             Arch::X86_64 | Arch::Other => (&[16], 16),
         };
-        Vectors { bytes, registers, broadcasts: features.has("avx512f") }
+        let broadcasts = features.has("avx512f");
+        Vectors { bytes, registers, broadcasts, masks: broadcasts || features.has("avx2") }
     }
 }
 

@@ -13,6 +13,7 @@
 //! * [`partition`]: loops taken apart where their guards change.
 //! * [`pass`]: what a pass is: name, options, how it runs.
 //! * [`placeholder`]: the end of `T.assume` and `T.undef()`.
+//! * [`products`]: products of open sizes as sizes of their own.
 //! * [`simplify`]: whole functions simplified by exact sets.
 
 pub mod compact;
@@ -28,6 +29,7 @@ pub mod overcompute;
 pub mod partition;
 pub mod pass;
 pub mod placeholder;
+pub mod products;
 mod settle;
 pub mod simplify;
 

@@ -43,6 +43,7 @@ pub fn run(
         places: Fast::default(),
         memories: Vec::new(),
         lane: 0,
+        left_out: Vec::new(),
         path: Path::default(),
         watches: Vec::new(),
         updating: None,
@@ -289,6 +290,9 @@ impl Run<'_> {
                 self.around.truncate(around);
                 Ok(())
             }
+            StmtKind::If { cond, then, otherwise } if cond.dtype().lanes > 1 => {
+                self.masked(cond, then, otherwise.as_ref())
+            }
             StmtKind::If { cond, then, otherwise } => match self.condition(cond)? {
                 Val::Known(0) => otherwise.as_ref().map_or(Ok(()), |s| self.stmt(s)),
                 Val::Known(_) => self.stmt(then),
@@ -352,6 +356,30 @@ impl Run<'_> {
         }
     }
 
+    /// Stores of the lanes for which a condition holds, and others of those for which it does not.
+    fn masked(&mut self, cond: &Expr, then: &Stmt, otherwise: Option<&Stmt>) -> Ran<()> {
+        let outer = std::mem::take(&mut self.left_out);
+        let mut holds = Vec::with_capacity(usize::from(cond.dtype().lanes));
+        for lane in 0..cond.dtype().lanes {
+            self.lane = lane;
+            match self.condition(cond)? {
+                Val::Known(v) => holds.push(v != 0),
+                Val::Term(_) => return undecided("a mask of lanes depends on data"),
+            }
+        }
+        self.lane = 0;
+        for (branch, side) in [(Some(then), true), (otherwise, false)] {
+            let Some(branch) = branch else { continue };
+            let left_out = holds.iter().enumerate().map(|(lane, holds)| {
+                *holds != side || outer.get(lane).is_some_and(|left_out| *left_out)
+            });
+            self.left_out = left_out.collect();
+            self.stmt(branch)?;
+        }
+        self.left_out = outer;
+        Ok(())
+    }
+
     fn store(&mut self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Ran<()> {
         let lanes = value.dtype().lanes.max(1);
         if lanes == 1 {
@@ -375,6 +403,9 @@ impl Run<'_> {
         }
         let mut cells = Vec::with_capacity(usize::from(lanes));
         for lane in 0..lanes {
+            if self.left_out.get(usize::from(lane)).is_some_and(|left_out| *left_out) {
+                continue;
+            }
             self.lane = lane;
             let v = self.value(value, true)?;
             cells.push((self.locate(buffer, indices)?, v));

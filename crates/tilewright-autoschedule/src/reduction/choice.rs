@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use tilewright_ir::index::affine::Affine;
-use tilewright_ir::{BinOp, IterKind};
+use tilewright_ir::{BinOp, IterKind, Var};
 
 use super::stage::Reduction;
 use crate::axes::{Access, balanced};
@@ -157,7 +157,8 @@ impl Reduction<'_> {
             return None;
         }
         let found = |rows: usize, window: usize| {
-            let both = self.steps(rows).zip(self.steps(window)).zip(self.steps(v));
+            let both = self.loads.iter().map(|l| self.both_steps(l, rows, window));
+            let both = both.zip(self.steps(v));
             let moving: Vec<_> = both.filter(|(_, along)| *along != Some(0)).map(|m| m.0).collect();
             let &(Some(by), Some(step)) = moving.first()? else { return None };
             let overlap = 0 < step && 0 < by && by < step * self.len(window);
@@ -171,11 +172,29 @@ impl Reduction<'_> {
         };
         let is_free = |u: &usize| {
             *u != v
-                && self.axes[*u].extent.known().is_some_and(|n| n > 1)
+                && match self.axes[*u].extent.known() {
+                    Some(n) => n > 1,
+                    // What is derived of maxima of an open number of rows takes long.
+                    None => self.op == BinOp::Add,
+                }
                 && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
         };
         let rows: Vec<usize> = self.spatial().filter(is_free).collect();
         rows.into_iter().find_map(|u| self.reduce().find_map(|k| found(u, k)))
+    }
+
+    /// By how much a load moves along two axes: in cells, or, where these are an open number apart, in indices of
+    /// the one axis of its buffer along which both move it alone.
+    fn both_steps(&self, load: &Access, a: usize, b: usize) -> (Option<i64>, Option<i64>) {
+        let step = |k: usize| load.offset.as_ref().and_then(|offset| self.axes[k].step(offset));
+        let (in_cells, parts) = ([step(a), step(b)], [a, b].map(|k| &self.axes[k].parts));
+        let ([None, None], [[(x, _)], [(y, _)]]) = (in_cells, parts.map(|p| &p[..])) else {
+            return in_cells.into();
+        };
+        let mut moving = load.indices.iter().filter(|i| i.mentions(x) || i.mentions(y));
+        let (Some(index), None) = (moving.next(), moving.next()) else { return (None, None) };
+        let of = |v: &Var| Affine::of(index).and_then(|i| i.coefficient(v));
+        (of(x), of(y))
     }
 
     /// Bytes that the loads which move along an axis touch while each axis goes so far.
@@ -235,7 +254,8 @@ impl Reduction<'_> {
                 // What is read, weights and masks need some as well.
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
-                balanced(self.len(u), most)
+                // The rows that are left over of an open number are alone.
+                if is_open(u) { most.min(4) } else { balanced(self.len(u), most) }
             }
             Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,

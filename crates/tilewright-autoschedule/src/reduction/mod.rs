@@ -34,6 +34,7 @@ pub(crate) mod window;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use tilewright_analysis::Stage;
 use tilewright_ir::{Dim, Error, IterKind, Result, Var};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::Lambda;
@@ -42,9 +43,10 @@ use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows};
 use crate::parallel::behind;
-use crate::parts::{self, no_unroll, written};
+use crate::parts::{self, computed_at, no_unroll, written};
 use crate::share::{share, shared};
 
+use self::choice::{Level, Tiling};
 pub(crate) use self::stage::Reduction;
 use self::window::Windows;
 
@@ -56,10 +58,12 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> 
     for (k, stage) in all.each(true) {
         let Some(reduction) = Reduction::of(stage, all.epilogue(k), target) else { continue };
         let windows = window::of(&all, k, target);
+        let pad = all.pairs().into_iter().find(|(_, reader)| *reader == k);
+        let pad = pad.and_then(|(pad, _)| all.get(pad)).filter(|_| !stage.is_fixed());
         // A simpler way is tried where a primitive refuses; what it leaves half done is thrown away.
         for windows in windows.iter().map(Some).chain([None]) {
             let mut trial = sch.clone();
-            match reduction.loops(&mut trial, func, windows) {
+            match reduction.loops(&mut trial, func, windows, pad) {
                 Ok(true) => {
                     *sch = trial;
                     break;
@@ -73,12 +77,13 @@ pub(crate) fn schedule(sch: &mut Schedule, func: &Arc<str>, target: &Target) -> 
 }
 
 impl<'a> Reduction<'a> {
-    /// Makes its loops. Says whether there are any.
+    /// Makes its loops; `pad` is what makes the image of open size that it alone reads. Says whether there are any.
     fn loops(
         &self,
         sch: &mut Schedule,
         func: &Arc<str>,
         windows: Option<&Windows<'a>>,
+        pad: Option<&Stage>,
     ) -> Result<bool> {
         if let Some(windows) = windows {
             return windows.loops(self, sch, func);
@@ -92,6 +97,9 @@ impl<'a> Reduction<'a> {
                 let places = Places::of(self, sch, func)?;
                 let tiling = self.tiling(v);
                 let made = self.tiled(sch, &places, &tiling)?;
+                if let Some(pad) = pad {
+                    self.pad(sch, &places, &tiling, pad)?;
+                }
                 self.parallel(sch, &places, &tiling, &made)?;
             }
             v => {
@@ -100,6 +108,30 @@ impl<'a> Reduction<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Computes what makes the image right before it is read: in the loops over the images that it has.
+    fn pad(&self, sch: &mut Schedule, places: &Places, tiling: &Tiling, pad: &Stage) -> Result<()> {
+        let alone = |v: &Var| {
+            let loads = self.loads.iter().filter(|l| l.buffer == pad.buffer);
+            loads.flat_map(|l| &l.indices).all(|i| i.as_var() == Some(v) || !i.mentions(v))
+        };
+        let is_image = |l: &&Level| match l {
+            Level::Axis(k) => self.axes[*k].parts.iter().all(|(v, _)| alone(v)),
+            Level::Vectors | Level::Rows => false,
+        };
+        let Some(images) = tiling.order.iter().take_while(is_image).count().checked_sub(1) else {
+            return Ok(());
+        };
+        let depth = places.units + images;
+        let head = sch.latest(places.block.clone());
+        let Some(around) = sch.get_loops(&head)?.into_iter().nth(depth) else { return Ok(()) };
+        let block = sch.get_block(pad.name(), &places.block.func)?;
+        let mut trial = sch.clone();
+        if computed_at(&mut trial, &block, &around, depth)?.is_some() {
+            *sch = trial;
+        }
+        Ok(())
     }
 
     /// Results in vectors of partial ones along an axis of the reduction, or one by one.

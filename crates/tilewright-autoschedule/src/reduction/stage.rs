@@ -128,6 +128,13 @@ impl<'a> Reduction<'a> {
         self.target.vectors.lanes(self.function.map_or(widest, |bytes| bytes.min(widest)))
     }
 
+    /// Whether the machine leaves out lanes of all that is read and written.
+    pub(super) fn masks(&self) -> bool {
+        let result = self.epilogue.map_or(&self.stage.buffer, |next| &next.buffer);
+        let types = self.loads.iter().map(|l| l.buffer.dtype()).chain([self.dtype, result.dtype()]);
+        self.target.vectors.masks && types.map(DType::bytes).all(|n| [4, 8].contains(&n))
+    }
+
     /// By how much each load moves along an axis; `None` where it does not move evenly.
     pub(super) fn steps(&self, axis: usize) -> impl Iterator<Item = Option<i64>> {
         self.loads.iter().map(move |l| self.axes[axis].step(l.offset.as_ref()?))

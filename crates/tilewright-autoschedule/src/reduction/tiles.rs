@@ -10,7 +10,8 @@
 //! ```
 //!
 //! An extent that tiles do not divide leaves a smaller tile, as loops of its own, never a condition inside of
-//! a tile; an open one leaves tiles of half as many lanes, a quarter, and so on.
+//! a tile. An open one leaves vectors, and one of which lanes are left out where the machine does that; elsewhere
+//! tiles of half as many lanes, a quarter, and so on.
 
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
@@ -29,12 +30,30 @@ const UNROLLED: i64 = 36;
 pub(super) struct Piece {
     pub(super) count: Dim,
     pub(super) size: i64,
+    /// Whether the tile is not full, and lanes of it are left out.
+    masked: bool,
 }
 
 impl Piece {
+    /// How many cells the tiles have; `None` for all that are left.
     fn cells(&self) -> Option<Expr> {
-        Some((self.count * Dim::from(self.size as usize)).typed(DType::I32))
+        (!self.masked).then(|| (self.count * self.size.dim()).typed(DType::I32))
     }
+}
+
+/// Tiles of a width along an open axis of vectors, then vectors, of which one is not full. Many whole ones among
+/// these have loops of their own.
+fn vectors_and_rest(extent: Dim, width: i64, lanes: i64) -> Vec<Piece> {
+    let whole = |of: Dim, size: i64| Piece { count: of.floordiv(size.dim()), size, masked: false };
+    let mut all = vec![whole(extent, width)];
+    let mut rest = extent.modulo(width.dim());
+    if width > 2 * lanes {
+        all.push(whole(rest, lanes));
+        rest = extent.modulo(lanes.dim());
+    }
+    all.push(Piece { count: rest.ceildiv(lanes.dim()), size: lanes, masked: true });
+    all.retain(|p| p.count != 0);
+    all
 }
 
 /// Tiles of one size along an axis, and smaller ones where it does not divide: those of an open rest have
@@ -42,13 +61,13 @@ impl Piece {
 pub(super) fn pieces(extent: Dim, size: i64, smaller: &[i64]) -> Vec<Piece> {
     let tiles = |of: Dim, n: i64| (of.floordiv(n as usize), of.modulo(n as usize));
     let (count, mut rest) = tiles(extent, size);
-    let mut all = vec![Piece { count, size }];
+    let mut all = vec![Piece { count, size, masked: false }];
     match rest.number() {
-        Some(rest) => all.push(Piece { count: Dim::from(1), size: rest }),
+        Some(rest) => all.push(Piece { count: Dim::from(1), size: rest, masked: false }),
         None => {
             for &size in smaller.iter().filter(|n| **n < size) {
                 let (count, left) = tiles(rest, size);
-                all.push(Piece { count, size });
+                all.push(Piece { count, size, masked: false });
                 rest = left;
             }
         }
@@ -64,6 +83,8 @@ struct Sized {
     /// Rows and values along the vector axis of a tile.
     rows: i64,
     width: i64,
+    /// How many tiles there are along both axes, where an open number is exact.
+    counts: [Option<Dim>; 2],
 }
 
 /// The loops that are around both blocks before tiles are made.
@@ -115,7 +136,8 @@ impl Reduction<'_> {
         // A band has these axes alone.
         let sums: Vec<usize> =
             tiling.of_sums().into_iter().filter(|k| tiling.axes().contains(k)).collect();
-        let mut all = vec![Sized { block, finish, rows: 1, width: tiling.width }];
+        let mut all =
+            vec![Sized { block, finish, rows: 1, width: tiling.width, counts: [None; 2] }];
         let mut parted = None;
         let first = around.units + tiling.outer();
         for (depth, level) in tiling.order.iter().enumerate() {
@@ -128,7 +150,12 @@ impl Reduction<'_> {
             let given = around.rows.filter(|(axis, _)| *axis == k);
             let extent = given.map_or(self.axes[k].extent, |(_, n)| n.dim());
             let size = extent.number().map_or(size, |n| size.min(n));
-            let pieces = pieces(extent, size, &smaller);
+            let pieces = match level {
+                Level::Vectors if extent.known().is_none() && self.masks() => {
+                    vectors_and_rest(extent, size, tiling.lanes)
+                }
+                _ => pieces(extent, size, &smaller),
+            };
             let beside = sums.iter().position(|o| *o == k).unwrap_or(0);
             let sizes: Vec<Option<Expr>> = pieces.iter().map(Piece::cells).collect();
             if pieces.len() > 1 {
@@ -139,12 +166,13 @@ impl Reduction<'_> {
                 let blocks = apart(sch, &one.block, (first, around.units + depth), &sizes)?;
                 let results = apart(sch, &one.finish, (0, around.finish + beside), &sizes)?;
                 for ((block, finish), piece) in blocks.into_iter().zip(results).zip(&pieces) {
-                    let (mut rows, mut width) = (one.rows, one.width);
+                    let (mut rows, mut width, mut counts) = (one.rows, one.width, one.counts);
+                    let count = Some(piece.count).filter(|n| n.known().is_none() && !piece.masked);
                     match level {
-                        Level::Rows => rows = piece.size,
-                        _ => width = piece.size,
+                        Level::Rows => (rows, counts[0]) = (piece.size, count),
+                        _ => (width, counts[1]) = (piece.size, count),
                     }
-                    next.push(Sized { block, finish, rows, width });
+                    next.push(Sized { block, finish, rows, width, counts });
                 }
             }
             all = next;
@@ -170,16 +198,17 @@ impl Reduction<'_> {
         let (outer, reduce) = loops.split_at(count);
         let (mut outer, mut rows, mut lane) = (outer.to_vec(), None, None);
         for (depth, level) in tiling.order.iter().enumerate() {
-            let size = match level {
+            let (size, count) = match level {
                 Level::Axis(_) => continue,
-                Level::Vectors => one.width,
-                Level::Rows => one.rows,
+                Level::Vectors => (one.width, one.counts[1]),
+                Level::Rows => (one.rows, one.counts[0]),
             };
             if size == 1 {
                 continue;
             }
             let at = units + depth;
-            let [tiles, one] = split(sch, &outer[at], None, size)?;
+            let count = count.map(|n| n.typed(DType::I32));
+            let [tiles, one] = split(sch, &outer[at], count, size)?;
             outer[at] = tiles;
             match level {
                 Level::Rows => rows = Some(one),

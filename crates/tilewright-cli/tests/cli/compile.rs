@@ -163,7 +163,7 @@ fn runs_at_every_size(more: &[&str]) -> String {
     let refused = run("0");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(12), "{said}");
-    assert!(said.contains("the size `N` must be at least 1 and below 2^31"), "{said}");
+    assert!(said.contains("the size `N` must be at least 1 and at most 2^31 - 2^16"), "{said}");
     std::fs::read_to_string(scratch.path("digits.h")).expect("it was written")
 }
 

@@ -311,8 +311,9 @@ impl Func<'_> {
             _ => lanes.clone(),
         };
         self.mask = Some(inner);
+        let some = std::mem::take(&mut self.some_lane);
         let result = self.scoped(inside);
-        self.mask = outer;
+        (self.mask, self.some_lane) = (outer, some);
         result
     }
 

@@ -43,6 +43,10 @@ pub(super) struct Func<'m> {
     scopes: Vec<Scope>,
     /// The lanes that take part, inside vector conditions.
     pub mask: Option<Val>,
+    /// Whether one of these certainly does.
+    pub some_lane: bool,
+    /// Memory of this function behind whose end a vector may be read and written.
+    pub padded: HashSet<Var>,
     pub aliases: Rc<Aliases>,
     /// The assertions, whose position gives the result.
     pub assertions: Rc<Vec<Assertion>>,
@@ -84,6 +88,8 @@ impl<'m> Func<'m> {
             ranges: Ranges::default(),
             scopes: vec![Scope::default()],
             mask: None,
+            some_lane: false,
+            padded: HashSet::new(),
             aliases,
             assertions,
             reassoc: false,

@@ -16,6 +16,7 @@ use super::code::{Code, Scalar, Ty, Val};
 use super::func::Func;
 use super::half;
 use super::runs;
+use super::stmt::MASKED;
 use super::strided;
 use super::types::{is_narrow_float, memory, register};
 
@@ -337,7 +338,7 @@ impl Func<'_> {
                 let one = Ty::I1.of(cells.element);
                 let plain = |f: &mut Self| Ok(f.code.load(one, &cells));
                 let v = match mask {
-                    Some(mask) if mask.lanes() != 1 => {
+                    Some(mask) if mask.lanes() != 1 && !self.some_lane => {
                         let any = self.code.any(&mask);
                         self.guarded(&any, one, plain)?
                     }
@@ -350,6 +351,9 @@ impl Func<'_> {
                 let cells = self.cells(b, &base)?;
                 match self.lane_mask(mask, ty.lanes)? {
                     None => self.load_lanes(b, &cells, ty.lanes),
+                    Some(_) if self.is_padded(b, ty.of(cells.element)) => {
+                        self.code.load(ty.of(cells.element), &cells)
+                    }
                     Some(mask) => {
                         let zero = Val::zero(ty.of(cells.element));
                         self.code.load_masked(&cells, &mask, &zero)
@@ -395,6 +399,11 @@ impl Func<'_> {
         (fits && &*b.scope != "local" && lanes > 2 && wide != lanes && bytes <= 64).then_some(wide)
     }
 
+    /// Whether a vector at any place of a buffer is inside of the function's memory.
+    fn is_padded(&self, b: &Buffer, ty: Ty) -> bool {
+        self.padded.contains(&b.data) && usize::from(ty.lanes) * ty.scalar.bytes() <= MASKED
+    }
+
     /// So many neighbours in memory.
     pub(super) fn load_lanes(&mut self, b: &Buffer, from: &Cells, lanes: u16) -> Val {
         let ty = Ty { scalar: from.element, lanes };
@@ -435,6 +444,11 @@ impl Func<'_> {
             (Addresses::Strided { base, stride }, mask) if stride.is_int(1) => {
                 let cells = self.cells(b, &base)?;
                 match (mask, self.covering(b, lanes, cells.element)) {
+                    (Some(mask), _) if self.is_padded(b, raw.ty) => {
+                        let old = self.code.load(raw.ty, &cells);
+                        let new = self.code.select(&mask, &raw, &old);
+                        self.code.store(&new, &cells);
+                    }
                     (Some(mask), _) => self.code.store_masked(&raw, &cells, &mask),
                     (None, None) => self.code.store(&raw, &cells),
                     (None, Some(wide)) => {

@@ -33,6 +33,9 @@ use super::types::{is_signed, memory};
 /// Most bytes of stack memory for the allocations of one function.
 const MAX_STACK: usize = 64 * 1024;
 
+/// Most bytes of a vector of which lanes are left out in memory of the function.
+pub(super) const MASKED: usize = 64;
+
 impl Func<'_> {
     pub(super) fn stmt(&mut self, s: &Stmt) -> Result<()> {
         self.enter()?;
@@ -139,7 +142,15 @@ impl Func<'_> {
             ))
             .help("allocate large buffers outside the loops"));
         }
-        let p = self.code.alloca(element, count.max(1));
+        // Lanes that a mask leaves out are read and written as they are.
+        let behind = match &*buffer.scope == "local" {
+            true => MASKED / element.bytes().max(1) - 1,
+            false => 0,
+        };
+        if behind > 0 {
+            self.padded.insert(buffer.data.clone());
+        }
+        let p = self.code.alloca(element, count.max(1) + behind);
         self.env.insert(buffer.data.clone(), p);
         self.owned.insert(buffer.data.clone());
         Ok(())
@@ -149,6 +160,18 @@ impl Func<'_> {
         if cond.is_true() || cond.is_false() {
             let taken = if cond.is_true() { Some(then) } else { otherwise };
             return taken.map_or(Ok(()), |s| self.stmt(s));
+        }
+        if let Some(first) = first_lane(cond).filter(|_| cond.dtype().lanes > 1) {
+            let then_masked = |f: &mut Self| {
+                let c = f.expr(cond)?;
+                f.masked(&c, |f| {
+                    f.some_lane = true;
+                    f.stmt(then)
+                })
+            };
+            if otherwise.is_none() {
+                return self.only_if(&first, then_masked);
+            }
         }
         let c = self.expr(cond)?;
         if c.ty.scalar != Scalar::I1 {
@@ -174,6 +197,18 @@ impl Func<'_> {
             self.scoped(|func| func.stmt(s))?;
             self.code.jump(&end);
         }
+        self.code.begin(&end);
+        Ok(())
+    }
+
+    /// Does something where a scalar condition holds.
+    fn only_if(&mut self, cond: &Expr, inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let c = self.expr(cond)?;
+        let [t, end] = ["then", "end"].map(|hint| self.code.new_label(hint));
+        self.code.branch(&c, &t, &end);
+        self.code.begin(&t);
+        self.scoped(inside)?;
+        self.code.jump(&end);
         self.code.begin(&end);
         Ok(())
     }
@@ -391,6 +426,29 @@ impl Loop<'_> {
 
 /// The fewest cells of a row that are better written as vectors of the row.
 const ROW: i64 = 8;
+
+/// The condition that holds where one of lanes does that holds for the first lanes alone: the value of the first lane.
+/// `None` where it may hold for others.
+fn first_lane(cond: &Expr) -> Option<Expr> {
+    let upwards = |e: &Expr| match e.kind() {
+        ExprKind::Ramp(base, step) if step.as_int().is_some_and(|k| k >= 0) => Some(base.clone()),
+        ExprKind::Broadcast(value) => Some(value.clone()),
+        _ => None,
+    };
+    match cond.kind() {
+        ExprKind::Broadcast(value) => Some(value.clone()),
+        ExprKind::Binary(BinOp::And, a, b) => Some(first_lane(a)?.and(first_lane(b)?)),
+        ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) => match b.kind() {
+            ExprKind::Broadcast(b) => Some(Expr::binary(*op, upwards(a)?, b.clone())),
+            _ => None,
+        },
+        ExprKind::Binary(op @ (BinOp::Gt | BinOp::Ge), a, b) => match a.kind() {
+            ExprKind::Broadcast(a) => Some(Expr::binary(*op, a.clone(), upwards(b)?)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
 
 /// Whether a statement is a loop that writes neighbours, some vectors of them.
 fn writes_rows(s: &Stmt) -> bool {

@@ -91,7 +91,7 @@ fn a_size_that_is_open_may_be_another_in_every_run() {
     assert_eq!(
         error(&[0, 1, 8, 8]),
         "error: input `image` has the shape [N, 1, 8, 8], and was given [0, 1, 8, 8]\n\
-         note: `N`, dimension 0 of `image`, is 0; it must be at least 1 and below 2^31\n"
+         note: `N`, dimension 0 of `image`, is 0; it must be at least 1 and at most 2^31 - 2^16\n"
     );
     assert!(error(&[2, 1, 8, 9]).contains("was given [2, 1, 8, 9]"));
 }

@@ -1,6 +1,6 @@
 //! What an open size may be: from the least to the most, both included.
 //!
-//! A size is at least 1 and below 2^31 unless its variable says less. Proofs use the range, and what
+//! A size is at least 1 and at most [`MAX_CELLS`] unless its variable says less. Proofs use the range, and what
 //! runs a program refuses sizes outside of it.
 
 use std::fmt;
@@ -9,8 +9,9 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 
 /// Most cells of a tensor of open size: compiled functions count them in `int32`, and what runs
-/// them checks it.
-pub const MAX_CELLS: usize = i32::MAX as usize;
+/// them checks it. Less than that type counts, by what tiles and padding add to a size: sums such as
+/// `(n + 63) // 64` then stay in the type, which proofs of accesses need.
+pub const MAX_CELLS: usize = (1 << 31) - (1 << 16);
 
 /// A range of sizes.
 ///
@@ -61,7 +62,7 @@ impl SizeRange {
         Error::input(format!("the size of `{name}` is {size}, which is not in the range {self}"))
     }
 
-    /// The range in words: `at least 1 and below 2^31`.
+    /// The range in words: `at least 1 and at most 512`.
     pub fn limits(self) -> String {
         self.limits_from(self.least)
     }
@@ -69,7 +70,7 @@ impl SizeRange {
     /// The range in words, from another least size.
     pub fn limits_from(self, least: usize) -> String {
         match self.most {
-            MAX_CELLS => format!("at least {least} and below 2^31"),
+            MAX_CELLS => format!("at least {least} and at most 2^31 - 2^16"),
             most => format!("at least {least} and at most {most}"),
         }
     }

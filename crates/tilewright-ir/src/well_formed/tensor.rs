@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Display;
+use std::iter::once;
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, TypeKind};
@@ -400,6 +401,17 @@ impl Checker {
                 });
             }
             StmtKind::For { var, range, .. } => self.range("loop variable", range, var),
+            StmtKind::If { cond, then, otherwise } if cond.dtype().lanes > 1 => {
+                let lanes = cond.dtype().lanes;
+                self.require(cond.dtype() == DType::BOOL.with_lanes(lanes), || {
+                    format!("condition `{}` is {}, not bool", brief(cond), cond.dtype())
+                });
+                let fits = once(then).chain(otherwise).all(|s| stores_lanes(s, lanes));
+                self.require(fits, || {
+                    let cond = brief(cond);
+                    format!("`{cond}` differs between {lanes} lanes, and guards more than stores of these")
+                });
+            }
             StmtKind::If { cond, .. } => self.one_bool("condition", cond),
             StmtKind::Let { var, value, .. } => {
                 if value.as_var().is_some_and(|v| self.constants.contains(v)) {
@@ -451,6 +463,15 @@ impl Checker {
             StmtKind::Constant { buffer, value, .. } => self.constant(buffer, value),
             StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Evaluate(_) => {}
         }
+    }
+}
+
+/// Whether a statement only stores vectors of so many lanes.
+fn stores_lanes(s: &Stmt, lanes: u16) -> bool {
+    match s.kind() {
+        StmtKind::Store { value, .. } => value.dtype().lanes == lanes,
+        StmtKind::Seq(stmts) => stmts.iter().all(|s| stores_lanes(s, lanes)),
+        _ => false,
     }
 }
 

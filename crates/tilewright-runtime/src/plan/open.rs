@@ -295,7 +295,7 @@ impl MemoryPlan {
     ///
     /// # Errors
     /// [`Error::Input`] where a tensor of open size has no elements, does not fit in memory, or has
-    /// 2^31 elements or more, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
+    /// more than 2^31 - 2^16 elements, with the sizes that make it so; [`Error::Internal`] where a size is unknown.
     pub fn at(&self, values: &[usize]) -> Result<SizedPlan> {
         let given = Given { plan: self, sizes: self.sizes(), values };
         let blocks: Vec<Block> =

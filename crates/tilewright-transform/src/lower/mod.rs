@@ -28,6 +28,7 @@ use tilewright_ir::{Remarks, Result, TensorFunc};
 
 use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
+use crate::products::with_products_as_sizes;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
 pub const UNCHECKED: Flag = Flag {
@@ -41,9 +42,12 @@ pub const PASS: Pass = Pass {
     name: "lower",
     summary: "all that code generation needs, from lower_blocks to lift_scratch",
     options: &[&UNCHECKED],
-    run: Run::Tensor(|f, given, why| match given.get(&UNCHECKED)? {
-        true => flat(&derived(f, why)?),
-        false => flat(&bounds::check_bounds(&derived(f, why)?)?),
+    run: Run::Tensor(|f, given, why| {
+        let unchecked = given.get(&UNCHECKED)?;
+        with_products_as_sizes(f, |f| match unchecked {
+            true => flat(&derived(f, why)?),
+            false => flat(&bounds::check_bounds(&derived(f, why)?)?),
+        })
     }),
 };
 
@@ -54,7 +58,9 @@ pub const PASS: Pass = Pass {
 /// `Unsupported` where the function uses something that flat memory cannot express, those of
 /// [`refine::refine`], and those of `bounds::check_bounds`.
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
-    flat(&bounds::check_bounds(&derived(func, &mut Remarks::new())?)?)
+    with_products_as_sizes(func, |func| {
+        flat(&bounds::check_bounds(&derived(func, &mut Remarks::new())?)?)
+    })
 }
 
 /// A function without blocks, and what was only said for passes.

@@ -2,8 +2,10 @@
 //!
 //! `for i in T.vectorized(n)` says that its iterations do not depend on one another, so its
 //! statements may run one after the other, each for all `i` at once. In each statement `i`
-//! becomes the ramp `min, min + 1, ...` of `n` lanes, and whatever meets it is broadcast. A
-//! statement that has no vector form (a condition or loop bound that differs between lanes, a
+//! becomes the ramp `min, min + 1, ...` of `n` lanes, and whatever meets it is broadcast. A condition
+//! that differs between lanes is a mask of the stores that it guards, where all that these access are
+//! neighbours that machines mask. A
+//! statement that has no vector form (another condition or a loop bound that differs between lanes, a
 //! lazy choice, a call with effects, a store whose place is the same for every lane) runs as a
 //! serial loop instead, as does a loop whose extent is not a constant.
 
@@ -117,7 +119,12 @@ impl Widen {
                 Some(s.with_loop(range, self.stmt(body)?))
             }
             StmtKind::If { cond, then, otherwise } => {
-                let cond = self.scalar(cond)?;
+                let cond = self.expr(cond)?;
+                if cond.dtype().lanes > 1 {
+                    let then = self.vector_stmt(then).filter(is_masked)?;
+                    let alone = otherwise.is_none();
+                    return alone.then(|| Stmt::new(StmtKind::If { cond, then, otherwise: None }));
+                }
                 let then = self.stmt(then)?;
                 let otherwise = match otherwise {
                     Some(o) => Some(self.stmt(o)?),
@@ -233,9 +240,48 @@ impl Widen {
     }
 }
 
-/// Whether an index differs from lane to lane: a ramp with a step.
+/// Whether machines can leave out lanes of vector statements: stores of neighbours, made of neighbours and scalars,
+/// of 4 or 8 bytes.
+fn is_masked(s: &Stmt) -> bool {
+    let near = |buffer: &Buffer, indices: &[Expr]| {
+        let bytes = buffer.dtype().bytes();
+        indices.last().is_some_and(|i| match stride(i) {
+            Some(0) => i.dtype().lanes == 1,
+            Some(1) => [4, 8].contains(&bytes),
+            _ => false,
+        })
+    };
+    match s.kind() {
+        StmtKind::Store { buffer, indices, value } => {
+            let mut loads = true;
+            value.for_each_load(|b, at| loads &= near(b, at));
+            let calls = value.any(|e| {
+                matches!(e.kind(), ExprKind::Call(target, _)
+                if !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_)))
+            });
+            loads && !calls && value.dtype().lanes > 1 && near(buffer, indices)
+        }
+        StmtKind::Seq(stmts) => stmts.iter().all(is_masked),
+        _ => false,
+    }
+}
+
+/// By how much an index moves from lane to lane.
+fn stride(index: &Expr) -> Option<i64> {
+    match index.kind() {
+        _ if index.dtype().lanes == 1 => Some(0),
+        ExprKind::Broadcast(_) => Some(0),
+        ExprKind::Ramp(_, step) => step.as_int(),
+        ExprKind::Cast(a) if index.dtype().bits >= a.dtype().bits => stride(a),
+        ExprKind::Binary(BinOp::Add, a, b) => stride(a)?.checked_add(stride(b)?),
+        ExprKind::Binary(BinOp::Sub, a, b) => stride(a)?.checked_sub(stride(b)?),
+        _ => None,
+    }
+}
+
+/// Whether an index certainly differs from lane to lane.
 fn moves(index: &Expr) -> bool {
-    matches!(index.kind(), ExprKind::Ramp(_, step) if step.as_int().is_some_and(|k| k != 0))
+    stride(index).is_some_and(|step| step != 0)
 }
 
 /// Whether a value reads the memory of a buffer.

@@ -121,6 +121,8 @@ pub struct Run<'s> {
     pub(super) places: Fast<u64, Rc<BufferView>>,
     pub(super) memories: Vec<Memory>,
     pub(super) lane: u16,
+    /// The lanes of vectors that are not stored, inside of conditions that differ between lanes.
+    pub(super) left_out: Vec<bool>,
     /// Conditions under which this code runs.
     pub(super) path: Path,
     /// Loops around whose iterations run at once.

@@ -1,0 +1,39 @@
+# run: opt --pass vectorize_loop
+# sizes: n=5
+# A condition that differs between lanes is a mask of stores of neighbours; stores of cells that are apart, or of narrow
+# types, run lane by lane.
+@T.prim_func
+def f(a: T.handle, b: T.handle, C: T.Buffer((16,), "int8")):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n * 2,), "float32")
+    for i in T.vectorized(8):
+        if i < n:
+            A[i] = A[i] + B[i]
+    for i in T.vectorized(8):
+        if i < n:
+            B[i * 2] = T.float32(1)
+    for i in T.vectorized(8):
+        if i < n:
+            C[i] = T.int8(1)
+
+# ---- expected
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def f(a: T.handle, b: T.handle, C: T.Buffer((16,), "int8")):
+        n = T.int32()
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (n * 2,), "float32")
+        if T.Ramp(0, 1, 8) < T.Broadcast(n, 8):
+            A[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] + B[T.Ramp(0, 1, 8)]
+        for i in range(8):
+            if i < n:
+                B[i * 2] = T.float32(1.0)
+        for i in range(8):
+            if i < n:
+                C[i] = T.int8(1)
