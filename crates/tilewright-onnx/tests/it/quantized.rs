@@ -1,7 +1,7 @@
 //! Operators of `com.microsoft` on integers that stand for numbers, with the results of ONNX Runtime.
 
 use super::common::{float, int, ints};
-use super::microsoft::{check, f, none, scalar, whole};
+use super::microsoft::{check, f, scalar, whole};
 
 #[test]
 fn products_of_integers() {
