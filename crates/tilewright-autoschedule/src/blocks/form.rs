@@ -1,11 +1,11 @@
 //! Products with weights in blocks, as they are recognised.
 
 use tilewright_analysis::Stage;
+use tilewright_ir::equal::{Equality, exprs};
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::Subst;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Var};
 
-use super::same;
 use crate::canonical::{reads, sole_reader};
 
 /// An axis of a product: its variable, and how long it is.
@@ -56,6 +56,11 @@ fn bits_of(ranges: &Ranges, e: &Expr) -> Option<(i64, u32)> {
     let (low, high) = (i64::try_from(range.lo).ok()?, i64::try_from(range.hi).ok()?);
     let bits = [2, 4, 8].into_iter().find(|bits| high - low < 1 << bits)?;
     Some((low, bits))
+}
+
+/// Whether two expressions are the same.
+pub(super) fn same(a: &Expr, b: &Expr) -> bool {
+    exprs(a, b, &Equality::default()).is_ok()
 }
 
 /// Whether all that is loaded is the same in every run, and something is.

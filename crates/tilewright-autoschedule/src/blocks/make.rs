@@ -6,8 +6,8 @@ use tilewright_ir::{
     Buffer, DType, Dim, Expr, ExprKind, Fold, Intrin, IterKind, Stmt, TensorFunc, Var,
 };
 
+use super::form::same;
 use super::form::{Form, Kind};
-use super::same;
 use super::tiles::{Tiles, size};
 use crate::canonical::pre;
 

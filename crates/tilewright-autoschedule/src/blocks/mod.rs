@@ -28,8 +28,7 @@ pub(crate) mod schedule;
 mod tiles;
 
 use tilewright_analysis::open_stages;
-use tilewright_ir::equal::{Equality, exprs};
-use tilewright_ir::{Buffer, Expr, TensorFunc};
+use tilewright_ir::{Buffer, TensorFunc};
 use tilewright_target::Target;
 
 use self::form::Form;
@@ -50,9 +49,4 @@ pub fn expand(func: &TensorFunc, target: &Target) -> Option<TensorFunc> {
     let tiles = Tiles::of(&form, target)?;
     let made = Made { allocs: allocs.to_vec(), ..Made::default() };
     made.product(func, &stages, &form, &tiles)
-}
-
-/// Whether two expressions are the same.
-fn same(a: &Expr, b: &Expr) -> bool {
-    exprs(a, b, &Equality::default()).is_ok()
 }

@@ -295,8 +295,8 @@ fn weights_of_a_few_bits_stay_packed() {
     let func = integer_product(3usize.into(), &w).expect("a product");
     let (module, _) = module(func, &[0, 1], &mut Random::new(1));
     for target in machines() {
-        let options = Options { target: Some(target), ..Options::with_threads(1) };
-        let program = lower_program(&module, &options).expect("a program");
+        let options = Options::new().threads(1).target(target);
+        let program = Session::new(options.clone()).lower(&module).expect("a program").program;
         let bytes: usize = program
             .module
             .graphs()
