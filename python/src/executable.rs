@@ -188,10 +188,7 @@ impl Executable {
     fn memory(&self) -> Result<(Option<usize>, usize)> {
         let executable = self.get()?;
         let plan = executable.plan();
-        let arena = match plan.is_fixed() {
-            true => Some(plan.at(&[])?.arena_bytes),
-            false => None,
-        };
+        let arena = if plan.is_fixed() { Some(plan.at(&[])?.arena_bytes) } else { None };
         Ok((arena, plan.constants.iter().map(|t| t.bytes().len()).sum()))
     }
 

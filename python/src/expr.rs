@@ -205,9 +205,10 @@ impl Expr {
     }
 
     fn __invert__(&self) -> Result<Expr> {
-        match self.0.dtype().is_bool() {
-            true => Ok(Expr(!self.0.clone())),
-            false => Err(PyTypeError::new_err("`~` is for conditions").into()),
+        if self.0.dtype().is_bool() {
+            Ok(Expr(!self.0.clone()))
+        } else {
+            Err(PyTypeError::new_err("`~` is for conditions").into())
         }
     }
 
@@ -328,9 +329,10 @@ impl Lambda {
         let indices: Vec<Var> = names.iter().map(|n| Var::index(n.as_str())).collect();
         let traced = trace(function.bind(py), &indices, separator.bind(py))?;
         let items: Vec<String> = traced.items.iter().map(LambdaItem::to_string).collect();
-        let text = match traced.is_list {
-            true => format!("lambda {}: [{}]", names.join(", "), items.join(", ")),
-            false => format!("lambda {}: {}", names.join(", "), items.join(", ")),
+        let text = if traced.is_list {
+            format!("lambda {}: [{}]", names.join(", "), items.join(", "))
+        } else {
+            format!("lambda {}: {}", names.join(", "), items.join(", "))
         };
         let shared = Arc::new((function, separator));
         let bind = move |dtypes: &[DType]| {
@@ -393,9 +395,10 @@ fn trace(
         })
     };
     let is_list = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
-    let items = match is_list {
-        true => given.try_iter()?.map(|obj| item(&obj?)).collect::<Result<Vec<_>>>()?,
-        false => vec![item(&given)?],
+    let items = if is_list {
+        given.try_iter()?.map(|obj| item(&obj?)).collect::<Result<Vec<_>>>()?
+    } else {
+        vec![item(&given)?]
     };
     Ok(Traced { items, is_list })
 }

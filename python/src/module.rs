@@ -46,9 +46,10 @@ impl Module {
 
     /// A model keeps its file, so that its sizes may be settled anew; a module leaves them open.
     fn of_draft(draft: Draft, sizes: Sizes) -> tilewright_driver::Result<Module> {
-        Ok(match draft.is_model() {
-            true => Module::of_model(Arc::new(draft), sizes),
-            false => Module::of(draft.module(&sizes)?),
+        Ok(if draft.is_model() {
+            Module::of_model(Arc::new(draft), sizes)
+        } else {
+            Module::of(draft.module(&sizes)?)
         })
     }
 
@@ -326,10 +327,8 @@ impl Module {
         strict: bool,
     ) -> Result<Option<Difference>> {
         let (a, b) = (self.get(py)?, other.get(py)?);
-        let options = match strict {
-            true => ir::equal::Equality::texts(),
-            false => ir::equal::Equality::loose(),
-        };
+        let options =
+            if strict { ir::equal::Equality::texts() } else { ir::equal::Equality::loose() };
         Ok(away(py, || ir::equal::modules(a, b, &options)).err().map(|d| {
             let line = |span: Option<ir::Span>, module: &tilewright_driver::Module| {
                 Some(module.source.as_ref()?.line_col(span?.start).0)

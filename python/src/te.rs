@@ -41,11 +41,10 @@ pub struct Stage(te::Stage);
 fn element(buffer: &Buffer, indices: &Bound<'_, PyAny>) -> Result<Expr> {
     let one = |i: &Bound<'_, PyAny>| {
         let index = tree(i, DType::I32)?;
-        match index.dtype().is_int() {
-            true => Ok(index),
-            false => {
-                Err(PyTypeError::new_err(format!("an index of type {}", index.dtype())).into())
-            }
+        if index.dtype().is_int() {
+            Ok(index)
+        } else {
+            Err(PyTypeError::new_err(format!("an index of type {}", index.dtype())).into())
         }
     };
     let list = match indices.cast::<PyTuple>() {

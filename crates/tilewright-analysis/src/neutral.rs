@@ -167,9 +167,10 @@ mod tests {
             assert!(gone(binary(BinOp::Add, &c(0.0), &x)) && gone(binary(BinOp::Sub, &x, &c(0.0))));
             assert!(gone(binary(BinOp::Mul, &x, &c(1.0))));
             assert!(!gone(binary(BinOp::Max, &x, &c(-5.0))));
-            let low = match t.is_float() {
-                true => Expr::float(f64::NEG_INFINITY, t),
-                false => Expr::int(i64::from(i32::MIN), t),
+            let low = if t.is_float() {
+                Expr::float(f64::NEG_INFINITY, t)
+            } else {
+                Expr::int(i64::from(i32::MIN), t)
             };
             assert!(gone(binary(BinOp::Max, &low, &x)) && !gone(binary(BinOp::Min, &low, &x)));
             let product = binary(BinOp::Mul, &binary(BinOp::Mul, &c(0.0), &c(7.0)), &x);

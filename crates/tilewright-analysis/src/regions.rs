@@ -136,10 +136,8 @@ impl Scan {
                 }
                 None => ((&values.extent - 1) * k.abs()).cast(min.dtype()),
             };
-            let first = match k > 0 {
-                true => values.min.clone(),
-                false => &values.min + &(&values.extent - 1),
-            };
+            let first =
+                if k > 0 { values.min.clone() } else { &values.min + &(&values.extent - 1) };
             min = Subst::vars([(var.clone(), first.cast(var.dtype()))]).expr(&min);
             extent = extent::sum(&extent, &reach).ok()?;
         }
@@ -171,10 +169,8 @@ fn join(a: &Range, b: &Range) -> Option<Range> {
     let beyond = offset + distance(&a.extent, &b.extent)?;
     let min = if offset < 0 { &b.min } else { &a.min };
     // How far the one that ends last begins behind the one that begins first.
-    let (last, behind) = match beyond > 0 {
-        true => (&b.extent, offset.max(0)),
-        false => (&a.extent, (-offset).max(0)),
-    };
+    let (last, behind) =
+        if beyond > 0 { (&b.extent, offset.max(0)) } else { (&a.extent, (-offset).max(0)) };
     let extent = match last.as_int() {
         Some(n) => extent::constant(i128::from(n) + behind, min.dtype()).ok()?,
         None => {
@@ -247,9 +243,8 @@ mod tests {
     use tilewright_ir::DType;
 
     fn text(regions: &[Region]) -> Vec<String> {
-        let range = |r: &Range| match r.is_point() {
-            true => r.min.to_string(),
-            false => format!("{}:+{}", r.min, r.extent),
+        let range = |r: &Range| {
+            if r.is_point() { r.min.to_string() } else { format!("{}:+{}", r.min, r.extent) }
         };
         regions
             .iter()

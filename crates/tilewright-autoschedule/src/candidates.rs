@@ -89,12 +89,11 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         // What is read in vectors along an open axis is packed with room for whole tiles.
         let columns = c.axes_where(IterKind::Spatial, |k| {
             moves(vector, k)
-                && match c.axes[k].is_open() {
-                    true => c.operands[broadcast].steps[k] == 0 && all_open(c),
-                    false => {
-                        matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
-                    }
-                }
+                && (if c.axes[k].is_open() {
+                    c.operands[broadcast].steps[k] == 0 && all_open(c)
+                } else {
+                    matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
+                })
         });
         let alone = |operand: usize| {
             c.axes_where(IterKind::Spatial, |k| moves(operand, k) && !moves(1 - operand, k))
@@ -103,15 +102,14 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         for v in columns {
             // Else rows of a window that slides over the vectors read what other rows read.
             let slide = |r: &usize| *r != v && !moves(broadcast, v) && slides(c, vector, *r);
-            let rows: Vec<usize> = match rows.is_empty() {
-                true => others.iter().copied().filter(slide).collect(),
-                false => rows.clone(),
+            let rows: Vec<usize> = if rows.is_empty() {
+                others.iter().copied().filter(slide).collect()
+            } else {
+                rows.clone()
             };
             let rows = nearest(c, rows);
-            let rows: Vec<Option<usize>> = match rows.is_empty() {
-                true => vec![None],
-                false => rows.into_iter().map(Some).collect(),
-            };
+            let rows: Vec<Option<usize>> =
+                if rows.is_empty() { vec![None] } else { rows.into_iter().map(Some).collect() };
             for source in sources(c, target, vector, v) {
                 for &r in &rows {
                     for tile in tiles(c, target, vector, v, r, source) {

@@ -119,9 +119,10 @@ pub fn tiled(
     let cut = columns.filter(|_| whole > 0 && rest > 0);
     if let Some(at) = cut.filter(|_| head.is_none()) {
         let axis = &c.axes[tile.vector_axis];
-        let sizes = match axis.is_open() {
-            true => [Some(axis.dim.floordiv(tile.width as usize).typed(DType::I32)), None],
-            false => [number(whole), number(1)],
+        let sizes = if axis.is_open() {
+            [Some(axis.dim.floordiv(tile.width as usize).typed(DType::I32)), None]
+        } else {
+            [number(whole), number(1)]
         };
         partition(sch, &mut parts, at, &sizes)?;
         for p in &mut parts {
@@ -134,9 +135,10 @@ pub fn tiled(
     let left = |r: &usize| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0);
     let ragged = tile.row_axis.filter(left);
     if let Some(r) = ragged {
-        let full = match open {
-            true => [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None],
-            false => [number(c.axes[r].extent / tile.rows), number(1)],
+        let full = if open {
+            [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None]
+        } else {
+            [number(c.axes[r].extent / tile.rows), number(1)]
         };
         partition(sch, &mut parts, outer.len() - 1, &full)?;
     }
@@ -641,10 +643,7 @@ fn in_groups(
     };
     let size = group.size;
     let map = Lambda::over_indices(rank, move |at| {
-        let index = |d: usize| match d == axis {
-            true => at[d].clone().floordiv(size),
-            false => at[d].clone(),
-        };
+        let index = |d: usize| if d == axis { at[d].clone().floordiv(size) } else { at[d].clone() };
         (0..rank).map(index).chain([at[axis].clone().floormod(size)]).collect()
     });
     packed(sch, &copy, &map, operand.free)

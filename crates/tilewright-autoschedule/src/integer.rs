@@ -254,18 +254,13 @@ impl Product {
         let update = |b: &Buffer, at: &[Expr], by: Expr| b.load(at.to_vec()) + by;
         // The products alone.
         let plain = left.zero.is_none() && right.zero.is_none();
-        let out = match plain {
-            true => stage.buffer.clone(),
-            false => made.alloc(
-                &format!("{}_products", stage.buffer.name),
-                &stage.buffer.shape,
-                DType::I32,
-            ),
+        let out = if plain {
+            stage.buffer.clone()
+        } else {
+            made.alloc(&format!("{}_products", stage.buffer.name), &stage.buffer.shape, DType::I32)
         };
-        let name: Arc<str> = match plain {
-            true => stage.name().clone(),
-            false => format!("{}_products", stage.name()).into(),
-        };
+        let name: Arc<str> =
+            if plain { stage.name().clone() } else { format!("{}_products", stage.name()).into() };
         let iters = padding::iters(stage);
         let sum = update(&out, &stage.indices, value(&left) * value(&right));
         let zero = || Some(Expr::i32(0));

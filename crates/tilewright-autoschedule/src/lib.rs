@@ -317,10 +317,7 @@ impl Tiling<'_> {
 
 /// Whether code can be made of a function with open sizes, which depends on what is derived from its tiles.
 fn is_code(func: &TensorFunc) -> Result<()> {
-    match func.sizes().is_empty() {
-        true => Ok(()),
-        false => lower(func).map(drop),
-    }
+    if func.sizes().is_empty() { Ok(()) } else { lower(func).map(drop) }
 }
 
 /// The contraction that a stage is, with the stage that alone reads its result, point by point.

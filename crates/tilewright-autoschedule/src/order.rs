@@ -52,9 +52,10 @@ impl Order {
         let alone = batch.len();
         let shared = if few { alone + neither.len() + columns_len + 1 } else { alone };
         let mut outer: Vec<Outer> = batch.into_iter().chain(neither).collect();
-        match fits {
-            true => outer.extend(rows.into_iter().chain(columns)),
-            false => outer.extend(columns.chain(rows)),
+        if fits {
+            outer.extend(rows.into_iter().chain(columns))
+        } else {
+            outer.extend(columns.chain(rows))
         }
         if tile.row_axis.is_some() {
             outer.push(Outer::Rows);

@@ -81,9 +81,10 @@ pub(crate) fn copied(sch: &mut Schedule, block: &BlockRef, buffer: &Buffer) -> R
 /// once.
 pub(crate) fn packed(sch: &mut Schedule, copy: &BlockRef, map: &Lambda, free: bool) -> Result<()> {
     lay_out(sch, copy, map)?;
-    match free {
-        true => sch.annotate(copy, PRE, Attr::Str("layout".into())),
-        false => sch.transform_block_layout(copy, map),
+    if free {
+        sch.annotate(copy, PRE, Attr::Str("layout".into()))
+    } else {
+        sch.transform_block_layout(copy, map)
     }
 }
 
@@ -173,13 +174,14 @@ pub(crate) fn cut(
     }
     let around = loop_at(sch, block, depth)?;
     all.extend(copies(sch, &block.func, &around, sizes)?);
-    match all.len() == sizes.len() {
-        true => Ok(all),
-        false => Err(Error::internal(format!(
+    if all.len() == sizes.len() {
+        Ok(all)
+    } else {
+        Err(Error::internal(format!(
             "{} parts of a loop around `{}` have other blocks",
             sizes.len(),
             block.name
-        ))),
+        )))
     }
 }
 

@@ -52,10 +52,8 @@ pub fn conversion(bytes: u64, cells: [usize; 2], run: i64, constants: u64, targe
         _ => all * costs.convert_cell,
     };
     // Where no cell moves, a kernel only ends and another one begins.
-    let begin = match run as f64 * 2.0 >= all {
-        true => call(bytes, constants, target),
-        false => costs.call_far,
-    };
+    let begin =
+        if run as f64 * 2.0 >= all { call(bytes, constants, target) } else { costs.call_far };
     begin + lines * access(bytes, target) + shuffles
 }
 

@@ -157,16 +157,13 @@ impl Spatial<'_> {
             let all: Vec<Option<usize>> = digits.iter().map(|d| of(&d.0)).collect();
             let mut known = all.iter().flatten();
             let first = known.next();
-            match known.all(|axis| Some(axis) == first) {
-                true => {
-                    loops.push(l);
-                    of_axes.push(first.copied());
-                }
-                false => {
-                    let sizes: Vec<_> = digits.iter().map(|d| number(d.1.estimate())).collect();
-                    loops.extend(sch.split(&l, &sizes)?);
-                    of_axes.extend(all);
-                }
+            if known.all(|axis| Some(axis) == first) {
+                loops.push(l);
+                of_axes.push(first.copied());
+            } else {
+                let sizes: Vec<_> = digits.iter().map(|d| number(d.1.estimate())).collect();
+                loops.extend(sch.split(&l, &sizes)?);
+                of_axes.extend(all);
             }
         }
         let mut rest = &loops[..];

@@ -138,10 +138,7 @@ fn decided(x: &Expr, y: &Expr, extents: &HashMap<&Var, i64>, cut: &mut impl FnMu
     let most = sum.constant + ends.filter(|e| *e > 0).sum::<i128>();
     for end in [least, most] {
         // The least `v` with `k*v + end >= 0`, or the one behind the last.
-        let at = match *k > 0 {
-            true => -end.div_euclid(*k),
-            false => end.div_euclid(-k) + 1,
-        };
+        let at = if *k > 0 { -end.div_euclid(*k) } else { end.div_euclid(-k) + 1 };
         i64::try_from(at).into_iter().for_each(|at| cut(v, at));
     }
 }

@@ -126,9 +126,10 @@ impl Tile {
     /// decisions: any number may be left over, half of a tile on average.
     pub fn columns(&self, c: &Contraction) -> (i64, i64) {
         let axis = &c.axes[self.vector_axis];
-        match axis.is_open() {
-            true => ((axis.extent / self.width).max(1), (self.width / 2).max(1)),
-            false => (axis.extent / self.width, axis.extent % self.width),
+        if axis.is_open() {
+            ((axis.extent / self.width).max(1), (self.width / 2).max(1))
+        } else {
+            (axis.extent / self.width, axis.extent % self.width)
         }
     }
 
@@ -224,10 +225,7 @@ impl Tile {
         };
         // What is packed lies in the order in which it is read.
         let across = Some(across).filter(|_| self.source == Source::Direct);
-        match across.into_iter().chain(down).any(shared) {
-            true => 1,
-            false => UNROLL,
-        }
+        if across.into_iter().chain(down).any(shared) { 1 } else { UNROLL }
     }
 }
 
@@ -288,9 +286,10 @@ impl<'a> Pricing<'a> {
         // A panel that is used once comes from where the operand lies, another one from where it stays meanwhile.
         let moves = |k: usize| c.operands[t.vector].steps[k] != 0;
         let again = c.count(&c.axes_where(IterKind::Spatial, |k| !moves(k))) > t.rows;
-        let far = match again {
-            true => panel > target.caches.l2,
-            false => c.size(t.vector) > target.caches.l2 as i64,
+        let far = if again {
+            panel > target.caches.l2
+        } else {
+            c.size(t.vector) > target.caches.l2 as i64
         };
         let line = match t.source {
             Source::Packed { .. } if far => costs.panel_far,
@@ -530,16 +529,15 @@ impl<'a> Pricing<'a> {
         let step = self.t.row_axis.map_or(0, |r| c.operands[operand].steps[r]);
         let apart = (step.abs() as f64 * c.bytes as f64 / LINE_BYTES).min(1.0);
         let lines = 1.0 + (rows - 1.0) * apart;
-        match lines <= together(step.abs() * c.bytes as i64, target) {
-            true => {
-                let fresh = self.fresh(operand, 1) * self.jump(operand);
-                // Beyond so many rows that lie far from one another, lines are not read ahead.
-                let bytes = step.abs() * c.bytes as i64;
-                let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
-                let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
-                (lines + far) * fresh
-            }
-            false => lines,
+        if lines <= together(step.abs() * c.bytes as i64, target) {
+            let fresh = self.fresh(operand, 1) * self.jump(operand);
+            // Beyond so many rows that lie far from one another, lines are not read ahead.
+            let bytes = step.abs() * c.bytes as i64;
+            let apart = if bytes >= FAR { (rows - FOLLOWED).max(0.0) } else { 0.0 };
+            let far = apart * (target.costs.line_unforeseen / target.costs.line - 1.0).max(0.0);
+            (lines + far) * fresh
+        } else {
+            lines
         }
     }
 
@@ -576,9 +574,10 @@ impl<'a> Pricing<'a> {
         let nearest = self.runs(operand).into_iter().min();
         let cells = (LINE_BYTES / c.bytes as f64) as i64;
         let ends = nearest.is_some_and(|(step, run)| step.saturating_mul(run) < cells);
-        match ends && c.size(operand) > target.caches.l1 as i64 {
-            true => target.costs.line_apart / target.costs.line,
-            false => 1.0,
+        if ends && c.size(operand) > target.caches.l1 as i64 {
+            target.costs.line_apart / target.costs.line
+        } else {
+            1.0
         }
     }
 }

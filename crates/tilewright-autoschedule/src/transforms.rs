@@ -190,9 +190,10 @@ pub(crate) fn price<'a>(
         }
         all.extend(chain.pad);
     }
-    let [load, store] = match loaded + stored > target.caches.l3 as f64 {
-        false => [costs.transform_read, costs.transform_write],
-        true => [costs.transform_read_far, costs.transform_write_far],
+    let [load, store] = if loaded + stored > target.caches.l3 as f64 {
+        [costs.transform_read_far, costs.transform_write_far]
+    } else {
+        [costs.transform_read, costs.transform_write]
     };
     (cycles + loaded * load + stored * store, all)
 }
@@ -243,13 +244,12 @@ impl Chain<'_> {
             }
         }
         if let Some(k) = lane {
-            match extent > lanes {
-                true => {
-                    let [vectors, lane] = split(sch, &loops[k], None, lanes)?;
-                    outer.push(vectors);
-                    inner.push(lane);
-                }
-                false => inner.push(loops[k].clone()),
+            if extent > lanes {
+                let [vectors, lane] = split(sch, &loops[k], None, lanes)?;
+                outer.push(vectors);
+                inner.push(lane);
+            } else {
+                inner.push(loops[k].clone())
             }
         }
         sch.reorder(&[&outer[..], &inner].concat())?;

@@ -31,10 +31,8 @@ pub struct Arguments {
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let read = |path| read_module(path);
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
-    let options = match arguments.strict {
-        true => equal::Equality::texts(),
-        false => equal::Equality::loose(),
-    };
+    let options =
+        if arguments.strict { equal::Equality::texts() } else { equal::Equality::loose() };
     match equal::modules(&a, &b, &options) {
         Ok(()) => Ok(Answer::Yes),
         Err(difference) => {

@@ -212,9 +212,10 @@ fn measured(
     let profile = profile.joined(&by_transforms);
     let is_time = unit == Unit::Nanoseconds;
     let times: Vec<Times> = plans.iter().map(|p| Times::of(p, &profile, is_time)).collect();
-    match !plans.is_empty() && times.iter().all(|t| t.kernels.is_empty()) {
-        true => Err(Error::input("--profile: no kernel of it makes a value of this model")),
-        false => Ok(times),
+    if !plans.is_empty() && times.iter().all(|t| t.kernels.is_empty()) {
+        Err(Error::input("--profile: no kernel of it makes a value of this model"))
+    } else {
+        Ok(times)
     }
 }
 
@@ -400,14 +401,13 @@ fn calls(
     let all = planned.problem.calls.iter().zip(&planned.plan.calls);
     for (c, (call, chosen)) in all.take(planned.calls()).enumerate() {
         let kernel = times.and_then(|times| Some((times, times.kernel(c)?)));
-        let measured = kernel.map(|(times, (kernel, own))| match own {
-            true => {
+        let measured = kernel.map(|(times, (kernel, own))| {
+            if own {
                 let with = kernel.calls[1..].iter().map(|c| &planned.problem.calls[*c].name);
                 let with: String = with.map(|name| format!(" + {}", visible(name))).collect();
                 let predicted = time(times.predicted(kernel.predicted));
                 format!("; measured{with}: {}, predicted {predicted}", time(kernel.nanoseconds))
-            }
-            false => {
+            } else {
                 let name = &planned.problem.calls[kernel.calls[0]].name;
                 format!("; in the kernel of {}", visible(name))
             }
@@ -440,9 +440,10 @@ fn tensors(planned: &Planned, out: &mut impl Write) -> std::io::Result<()> {
             continue;
         }
         let (name, waste) = (visible(&tensor.name), layout.waste());
-        match waste > 0.0 {
-            true => writeln!(out, "  {name}: {layout}, {:.1} % padding", 100.0 * waste)?,
-            false => writeln!(out, "  {name}: {layout}")?,
+        if waste > 0.0 {
+            writeln!(out, "  {name}: {layout}, {:.1} % padding", 100.0 * waste)?
+        } else {
+            writeln!(out, "  {name}: {layout}")?
         }
     }
     Ok(())
@@ -523,9 +524,10 @@ fn totals(planned: &Planned, unit: &str, out: &mut impl Write) -> std::io::Resul
     let Solution { objective, bound, gap, alternatives, .. } = &planned.plan;
     let others: Vec<String> =
         alternatives.iter().map(|(name, cost)| format!("{name} {}", show(*cost))).collect();
-    let proof = match bound == objective {
-        true => "proved to be the least".to_owned(),
-        false => format!("at least {bound}, {:.2} % less", 100.0 * gap),
+    let proof = if bound == objective {
+        "proved to be the least".to_owned()
+    } else {
+        format!("at least {bound}, {:.2} % less", 100.0 * gap)
     };
     writeln!(out, "plan: {objective} {unit}, {proof}; {}", others.join(", "))
 }

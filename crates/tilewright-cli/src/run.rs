@@ -141,9 +141,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let Questions { all, by_library } = Questions::so_far();
             talk!("time: {all} questions, {by_library} of them to the set engine");
         }
-        let times = Times::measure(least, || match lists {
-            true => executable.run_items(&inputs).map(drop),
-            false => executable.run_into(&inputs, &mut outputs),
+        let times = Times::measure(least, || {
+            if lists {
+                executable.run_items(&inputs).map(drop)
+            } else {
+                executable.run_into(&inputs, &mut outputs)
+            }
         })?;
         talk!("time: {times}, {} threads", executable.threads());
     }
@@ -157,12 +160,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             file::write(path, profile.text().as_bytes())?;
         }
     }
-    let outputs = match lists {
-        true => {
-            let items = executable.run_items(&inputs)?.into_iter().zip(executable.outputs());
-            items.flat_map(|(item, port)| item.named(&port.name)).collect()
-        }
-        false => logical(executable, outputs)?,
+    let outputs = if lists {
+        let items = executable.run_items(&inputs)?.into_iter().zip(executable.outputs());
+        items.flat_map(|(item, port)| item.named(&port.name)).collect()
+    } else {
+        logical(executable, outputs)?
     };
     if let Some(path) = &arguments.output {
         npz::write(path, outputs.iter().map(|(name, tensor)| (&**name, tensor)))?;

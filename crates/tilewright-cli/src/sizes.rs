@@ -27,9 +27,10 @@ pub enum Extent {
 pub fn extent(text: &str) -> Result<(String, Extent), String> {
     let (name, size) =
         text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or("expected NAME=SIZE")?;
-    let extent = match size.contains("..") {
-        true => Extent::Range(size.parse().map_err(|e: Error| e.to_string())?),
-        false => Extent::Size(size.parse().map_err(|_| format!("`{size}` is not a size"))?),
+    let extent = if size.contains("..") {
+        Extent::Range(size.parse().map_err(|e: Error| e.to_string())?)
+    } else {
+        Extent::Size(size.parse().map_err(|_| format!("`{size}` is not a size"))?)
     };
     Ok((name.to_owned(), extent))
 }

@@ -114,14 +114,12 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         let (kept, all) = store.import(&text).map_err(|e| e.context(from.display()))?;
         talk!("note: {kept} of {all} measurements were new or shorter");
     }
-    let calibrated = match *calibrate {
-        true => Some(calibrated(&options, &store)?),
-        false => None,
-    };
+    let calibrated = if *calibrate { Some(calibrated(&options, &store)?) } else { None };
     if let (Some(calibrated), None) = (&calibrated, model) {
-        match arguments.json {
-            true => writeln!(out, "{:#}", constants(calibrated, &path))?,
-            false => writeln!(out, "kept in {}", visible(&path.to_string_lossy()))?,
+        if arguments.json {
+            writeln!(out, "{:#}", constants(calibrated, &path))?
+        } else {
+            writeln!(out, "kept in {}", visible(&path.to_string_lossy()))?
         }
     }
     if let Some(model) = model {
@@ -132,9 +130,10 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             let budget = arguments.budget;
             tune(&module, &options, &mut Tuning { store: &store, budget, whole, measure, told })
         })?;
-        match arguments.json {
-            true => writeln!(out, "{:#}", object(&report, &path))?,
-            false => show(&report, &path, out)?,
+        if arguments.json {
+            writeln!(out, "{:#}", object(&report, &path))?
+        } else {
+            show(&report, &path, out)?
         }
     }
     if let Some(to) = &arguments.export {

@@ -221,9 +221,10 @@ impl ObjectCache {
         };
         // Some way below the limit, so that not every write has to list the directory.
         let goal = self.limit - self.limit / 8;
-        *size = Some(match known > self.limit {
-            true => evict(directory, files(directory, ENTRY), goal, |name| directory.remove(name)),
-            false => known,
+        *size = Some(if known > self.limit {
+            evict(directory, files(directory, ENTRY), goal, |name| directory.remove(name))
+        } else {
+            known
         });
     }
 }

@@ -59,12 +59,11 @@ impl Planned {
     /// [`Error::Input`] where a size is open that no input says, or something does not fit in
     /// memory.
     pub fn new(plan: &MemoryPlan) -> Result<Planned> {
-        Ok(match plan.is_fixed() {
-            true => {
-                plan.check()?;
-                Planned::Fixed(plan.at(&[])?)
-            }
-            false => Planned::Open(plan.clone(), Box::new(ShapeFunc::new(plan)?)),
+        Ok(if plan.is_fixed() {
+            plan.check()?;
+            Planned::Fixed(plan.at(&[])?)
+        } else {
+            Planned::Open(plan.clone(), Box::new(ShapeFunc::new(plan)?))
         })
     }
 
@@ -119,10 +118,7 @@ impl Planned {
         let start = Number::Known(0);
         match self {
             Planned::Fixed(plan) => {
-                let idle = |n: usize| match plan.steps[n].idle {
-                    true => Idle::Always,
-                    false => Idle::Never,
-                };
+                let idle = |n: usize| if plan.steps[n].idle { Idle::Always } else { Idle::Never };
                 calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |slot| match *slot {
                     Slot::Input(i) => input(i, start),
                     Slot::Output(i) => output(i, start),

@@ -99,15 +99,16 @@ pub fn library(
     let upper = name.to_ascii_uppercase();
     let mut out = start(plan, versions, name)?;
     outputs(&mut out, &upper, plan);
-    let arena = match has_control {
-        true => "`arena` is not used, and may be NULL: branches and loops allocate what they need. Any number
+    let arena = if has_control {
+        "`arena` is not used, and may be NULL: branches and loops allocate what they need. Any number
    of runs may happen at the same time."
-            .to_owned(),
-        false => format!(
+            .to_owned()
+    } else {
+        format!(
             "`arena` is {} of memory at a 64-byte boundary for intermediate results, or
    NULL: then it is allocated for this run. Runs with different arenas may happen at the same time.",
             arena(plan, &upper)
-        ),
+        )
     };
     let (shapes, heap) = sized(plan, name, "int", "");
     let filled = filled(plan, name);

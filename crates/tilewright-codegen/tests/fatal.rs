@@ -14,13 +14,10 @@ fn a_fatal_error_of_llvm_is_an_error() {
     let f = jit.lookup("f").expect("it is there").as_ptr();
     // An intrinsic of another family: the verifier takes it, and the code generator has no
     // instruction for it.
-    let foreign = match cfg!(target_arch = "aarch64") {
-        true => {
-            "declare void @llvm.x86.sse2.mfence() define void @g() { call void @llvm.x86.sse2.mfence() ret void }"
-        }
-        false => {
-            "declare void @llvm.aarch64.hint(i32) define void @g() { call void @llvm.aarch64.hint(i32 1) ret void }"
-        }
+    let foreign = if cfg!(target_arch = "aarch64") {
+        "declare void @llvm.x86.sse2.mfence() define void @g() { call void @llvm.x86.sse2.mfence() ret void }"
+    } else {
+        "declare void @llvm.aarch64.hint(i32) define void @g() { call void @llvm.aarch64.hint(i32 1) ret void }"
     };
     let error = compile(foreign).expect_err("there is no such instruction");
     assert!(matches!(error, Error::Toolchain(_)), "{error}");

@@ -17,10 +17,8 @@ const SIZE: usize = 5;
 /// What one function may take. A schedule may ask for another order of a sum. The leave to read what
 /// is not written may be gone.
 fn budget(before: &Module) -> VerifyOptions {
-    let uninitialised = match arbitrary(before) {
-        true => Uninitialised::Undef,
-        false => Uninitialised::Refuse,
-    };
+    let uninitialised =
+        if arbitrary(before) { Uninitialised::Undef } else { Uninitialised::Refuse };
     VerifyOptions {
         reassociate: true,
         terms: 1 << 16,

@@ -83,10 +83,7 @@ pub fn compare(got: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Compari
     if let Some(differs) = mismatch(got, expected.dtype(), expected.shape()) {
         return differs;
     }
-    match got.dtype().is_float() {
-        true => floats(got, expected, tolerance),
-        false => integers(got, expected),
-    }
+    if got.dtype().is_float() { floats(got, expected, tolerance) } else { integers(got, expected) }
 }
 
 /// What [`compare`] says where a tensor has not the expected type or shape, whatever the elements.
@@ -202,10 +199,7 @@ impl fmt::Display for Number {
 }
 
 fn trim_zeros(digits: &str) -> &str {
-    match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.'),
-        false => digits,
-    }
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
 }
 
 impl fmt::Display for Comparison {

@@ -78,12 +78,11 @@ pub(crate) fn compare(
     let open: Vec<usize> = open.collect();
     let is_call = |n: &&Node| matches!(n.value, Value::Call { .. });
     let calls = second.nodes.iter().filter(is_call).count();
-    Ok(Some(match open.is_empty() {
-        true => Congruence::Equal { calls, groups: classes.groups },
-        false => {
-            let stores = first.stores().saturating_add(second.stores());
-            Congruence::Open { results: open, stores }
-        }
+    Ok(Some(if open.is_empty() {
+        Congruence::Equal { calls, groups: classes.groups }
+    } else {
+        let stores = first.stores().saturating_add(second.stores());
+        Congruence::Open { results: open, stores }
     }))
 }
 
@@ -177,15 +176,16 @@ impl<'m> Graph<'m> {
                 let is_whole = nodes.len() == args.len();
                 let texts: Vec<String> = scalars.iter().map(ToString::to_string).collect();
                 let each = outs.iter().enumerate().map(|(item, out)| {
-                    let value = match is_whole {
-                        true => Value::Call {
+                    let value = if is_whole {
+                        Value::Call {
                             func: func.clone(),
                             args: nodes.clone(),
                             scalars: texts.clone(),
                             item,
                             single: outs.len() == 1 && scalars.is_empty(),
-                        },
-                        false => Value::Opaque,
+                        }
+                    } else {
+                        Value::Opaque
                     };
                     (value, GraphType::Tensor(out.clone()))
                 });

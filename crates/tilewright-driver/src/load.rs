@@ -83,9 +83,10 @@ impl Draft {
     /// As [`Draft::read`].
     pub fn open(path: impl AsRef<Path>) -> Result<Draft> {
         let path = path.as_ref();
-        match is_onnx(path) {
-            true => Ok(Draft(Kind::File(Box::new(ModelFile::open(path)?)))),
-            false => Draft::read(path),
+        if is_onnx(path) {
+            Ok(Draft(Kind::File(Box::new(ModelFile::open(path)?))))
+        } else {
+            Draft::read(path)
         }
     }
 

@@ -35,10 +35,8 @@ impl ModelFile {
         let found = file.metadata().map_err(failed)?;
         let state = content_state(&found);
         let is_read = found.len() < LARGE || state.is_none();
-        let head = match is_read {
-            true => Model::read_file(&file, path)?,
-            false => Model::map_file(&file, path)?,
-        };
+        let head =
+            if is_read { Model::read_file(&file, path)? } else { Model::map_file(&file, path)? };
         let whole = OnceLock::new();
         Ok(ModelFile { path: path.to_owned(), file, state, head, whole, is_read })
     }

@@ -306,9 +306,10 @@ fn sections(content: &Tensor, check: Check) -> Result<Sections<'_>> {
         let (gap, bytes) = gap.zip(bytes).ok_or_else(broken)?;
         last = stop;
         let is_right = gap.len() < tensor::ALIGN && gap.iter().all(|b| *b == 0);
-        match is_right && (!checked || blake3::hash(bytes).to_hex().as_str() == p.hash) {
-            true => Ok(bytes),
-            false => Err(Error::model("the file is damaged: its checksum is wrong")),
+        if is_right && (!checked || blake3::hash(bytes).to_hex().as_str() == p.hash) {
+            Ok(bytes)
+        } else {
+            Err(Error::model("the file is damaged: its checksum is wrong"))
         }
     };
     // In their order.
@@ -385,13 +386,14 @@ fn check_host(target: &Target) -> Result<()> {
         .filter(|(name, is_there)| !is_there && target.known_features().has(name))
         .map(|(name, _)| name)
         .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Error::unsupported(format!(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!(
             "the code uses {}, which this machine lacks",
             missing.join(", ")
         ))
-        .help("compile the model here, or for an older processor")),
+        .help("compile the model here, or for an older processor"))
     }
 }
 

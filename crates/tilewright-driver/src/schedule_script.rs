@@ -218,9 +218,10 @@ impl Run<'_> {
     fn value(&mut self, a: &Argument) -> Result<Value> {
         let value = self.evaluated(a)?;
         self.values = self.values.saturating_add(count(&value));
-        match self.values > MAX_VALUES {
-            true => Err(self.wrong(a, format!("a script makes at most {MAX_VALUES} values"))),
-            false => Ok(value),
+        if self.values > MAX_VALUES {
+            Err(self.wrong(a, format!("a script makes at most {MAX_VALUES} values")))
+        } else {
+            Ok(value)
         }
     }
 
@@ -290,10 +291,7 @@ impl Run<'_> {
         let e = self.wrong(a, format!("`{name}` is not defined in the script"));
         let mut known: Vec<&str> = self.names.keys().map(|k| &**k).collect();
         known.sort_unstable();
-        Err(match known.is_empty() {
-            true => e,
-            false => e.note(format!("defined are: {}", known.join(", "))),
-        })
+        Err(if known.is_empty() { e } else { e.note(format!("defined are: {}", known.join(", "))) })
     }
 
     /// Arithmetic on whole numbers; sums of lists, and lists several times over.

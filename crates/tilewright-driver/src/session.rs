@@ -303,10 +303,8 @@ impl Session {
     /// As [`Session::read`] and [`Session::lower`].
     pub fn program(&self, request: &Request<'_>) -> Result<Made> {
         // Values might be compiled in, and what comes of this takes none.
-        let entry = match request.inputs.has_values() {
-            true => None,
-            false => self.entry(request, Form::Lowered)?,
-        };
+        let entry =
+            if request.inputs.has_values() { None } else { self.entry(request, Form::Lowered)? };
         if let Some((program, record)) =
             entry.as_ref().and_then(|entry| entry.open_program(&self.options))
         {
@@ -454,9 +452,10 @@ impl Session {
             }
         };
         let files = entry.and_then(|entry| entry.data_files(draft));
-        let values = match request.inputs.has_values() {
-            true => request.inputs.values(&draft.inputs()?)?,
-            false => BTreeMap::new(),
+        let values = if request.inputs.has_values() {
+            request.inputs.values(&draft.inputs()?)?
+        } else {
+            BTreeMap::new()
         };
         let mut sizes = request.inputs.sizes(&values)?;
         let mut notes = Vec::new();

@@ -130,10 +130,10 @@ impl Timings {
         }
         if let Some(whole) = median(all.concat()) {
             let whole = target.costs.cycle.unwrap_or(whole);
-            timings.scales = all.map(|kind| match kind.len() >= ENOUGH {
-                true => median(kind).unwrap_or(whole),
-                false => whole,
-            });
+            timings.scales =
+                all.map(
+                    |kind| if kind.len() >= ENOUGH { median(kind).unwrap_or(whole) } else { whole },
+                );
         }
         Ok(timings)
     }
@@ -247,9 +247,10 @@ impl Costs for Timings {
 
     fn conversion(&self, moved: &Moved<'_>) -> f64 {
         let cycles = self.moving(moved);
-        match self.has_conversions {
-            true => self.cost(&self.conversion_key(moved), Kind::Conversion, cycles),
-            false => cycles * self.scales[Kind::Conversion as usize],
+        if self.has_conversions {
+            self.cost(&self.conversion_key(moved), Kind::Conversion, cycles)
+        } else {
+            cycles * self.scales[Kind::Conversion as usize]
         }
     }
 

@@ -500,13 +500,12 @@ fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
     let (mut params, mut args) = (Vec::new(), Vec::new());
     for (k, (ty, free)) in arguments.iter().zip(free).enumerate() {
         let shape = ty.const_shape().ok_or_else(missing)?;
-        args.push(match free {
-            true => GraphExpr::Const(random.tensor(ty.dtype, &shape)?),
-            false => {
-                let param = GraphVar::tensor(format!("x{k}"), ty.clone());
-                params.push(param.clone());
-                param.expr()
-            }
+        args.push(if *free {
+            GraphExpr::Const(random.tensor(ty.dtype, &shape)?)
+        } else {
+            let param = GraphVar::tensor(format!("x{k}"), ty.clone());
+            params.push(param.clone());
+            param.expr()
         });
     }
     let value = GraphExpr::call_tir("f", args, results.to_vec());

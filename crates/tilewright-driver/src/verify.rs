@@ -228,15 +228,14 @@ impl Pair {
         };
         let Some((results, stores)) = open else { return self.decide(given, options, said) };
         // What would not end is not begun.
-        let answer = match stores > options.steps {
-            true => {
-                said.line(&format!(
+        let answer = if stores > options.steps {
+            said.line(&format!(
                     "undecided: `{name}`: element by element there are {stores} values to compare, more than the {} steps that are allowed",
                     options.steps
                 ));
-                Answer::Undecided
-            }
-            false => self.decide(given, options, said)?,
+            Answer::Undecided
+        } else {
+            self.decide(given, options, said)?
         };
         if answer == Answer::Undecided {
             let results: Vec<String> = results.iter().map(ToString::to_string).collect();
@@ -382,13 +381,13 @@ impl Pair {
             said.note(format!("`{name}`: the same statements outside, with equal expressions"));
             return Ok(Answer::Equal);
         }
-        match equal.is_empty() {
-            true => said
-                .line(&format!("undecided: `{name}`: it is illegal at all sizes that were tried")),
-            false => said.line(&format!(
+        if equal.is_empty() {
+            said.line(&format!("undecided: `{name}`: it is illegal at all sizes that were tried"))
+        } else {
+            said.line(&format!(
                 "undecided: `{name}` is equal at {}, which proves nothing for other sizes",
                 equal.join("; ")
-            )),
+            ))
         }
         Ok(Answer::Undecided)
     }
@@ -464,9 +463,10 @@ impl Pair {
                 }
                 let inputs: Vec<String> =
                     d.inputs.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-                match inputs.is_empty() {
-                    true => line(format!("  that is {x} and {y}")),
-                    false => line(format!("  with {}: {x} and {y}", inputs.join(", "))),
+                if inputs.is_empty() {
+                    line(format!("  that is {x} and {y}"))
+                } else {
+                    line(format!("  with {}: {x} and {y}", inputs.join(", ")))
                 }
                 said.difference = Some(*d);
                 Ok(Answer::Differ)
@@ -498,8 +498,5 @@ fn text(sizes: &[(Arc<str>, usize)]) -> String {
 
 /// ` at n=5, m=7`, or nothing.
 fn place(sizes: &[(Arc<str>, usize)]) -> String {
-    match sizes.is_empty() {
-        true => String::new(),
-        false => format!(" at {}", text(sizes)),
-    }
+    if sizes.is_empty() { String::new() } else { format!(" at {}", text(sizes)) }
 }

@@ -120,13 +120,10 @@ impl Facts {
         let (result, inputs) = buffers.split_last()?;
         let reads_result = |s: &Stage| s.value.loads_from(|b| b == *result);
         let writes_input = stages.iter().any(|s| inputs.contains(&&s.buffer));
-        let is_known = match last.is_reduction() {
-            true => last.reduction().is_some(),
-            false => {
-                last.covers_buffer().is_some()
-                    && !reads_result(last)
-                    && !last.value.effects().impure()
-            }
+        let is_known = if last.is_reduction() {
+            last.reduction().is_some()
+        } else {
+            last.covers_buffer().is_some() && !reads_result(last) && !last.value.effects().impure()
         };
         if last.buffer != **result
             || before.iter().any(|s| s.buffer == **result || reads_result(s))
@@ -137,11 +134,8 @@ impl Facts {
             return None;
         }
         let cost = Cost::of(&last.value);
-        let role = match before.is_empty() && !last.is_reduction() {
-            false => {
-                Role::Source { inlets: inputs.iter().map(|p| Loops::of(&stages, p)).collect() }
-            }
-            true => Role::Map {
+        let role = if before.is_empty() && !last.is_reduction() {
+            Role::Map {
                 reads: inputs
                     .iter()
                     .map(|p| {
@@ -153,7 +147,9 @@ impl Facts {
                 divides: cost.divides,
                 branches: cost.branches,
                 view: relabels(&func),
-            },
+            }
+        } else {
+            Role::Source { inlets: inputs.iter().map(|p| Loops::of(&stages, p)).collect() }
         };
         let cells: i128 = dim::product(dim::of_shape(&result.shape)?).estimate().into();
         let nodes = cost.nodes;

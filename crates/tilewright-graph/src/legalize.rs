@@ -41,9 +41,10 @@ pub fn legalize(module: &Module) -> Result<Module> {
         let view = !f.attrs.contains_key(COPY) && relabels(f);
         if view != f.attrs.contains_key(VIEW) {
             let attrs = &mut Arc::make_mut(f).attrs;
-            match view {
-                true => attrs.insert(VIEW.into(), Attr::Int(1)),
-                false => attrs.remove(VIEW),
+            if view {
+                attrs.insert(VIEW.into(), Attr::Int(1))
+            } else {
+                attrs.remove(VIEW)
             };
         }
     });

@@ -68,10 +68,7 @@ pub fn merge(members: &[Member], params: usize) -> TensorFunc {
             subst.buffers.insert(buffer.clone(), new.clone());
             allocs.push(new);
         }
-        let body = match literals.0.is_empty() {
-            true => body.clone(),
-            false => literals.stmt(body),
-        };
+        let body = if literals.0.is_empty() { body.clone() } else { literals.stmt(body) };
         bodies.push(subst.stmt(&body));
     }
     // The last member's result is a parameter; the others are allocated inside.

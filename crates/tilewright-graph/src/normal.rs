@@ -71,9 +71,10 @@ fn block(dataflow: bool, bindings: Vec<Binding>, ret: &GraphExpr) -> Vec<Binding
             outputs.push(v.clone());
         }
     });
-    match bindings.is_empty() {
-        true => Vec::new(),
-        false => vec![BindingBlock { dataflow, bindings, outputs }],
+    if bindings.is_empty() {
+        Vec::new()
+    } else {
+        vec![BindingBlock { dataflow, bindings, outputs }]
     }
 }
 
@@ -264,10 +265,7 @@ impl<'m> Resolve<'m> for Normalize<'m> {
     }
 
     fn call(&mut self, e: &GraphExpr) -> Result<GraphExpr> {
-        match e.is_literal() {
-            true => Ok(e.clone()),
-            false => self.bound(e, None),
-        }
+        if e.is_literal() { Ok(e.clone()) } else { self.bound(e, None) }
     }
 
     fn body(&mut self, func: &GraphFunc) -> Result<GraphExpr> {
@@ -276,9 +274,10 @@ impl<'m> Resolve<'m> for Normalize<'m> {
                 self.env.span = b.span;
                 // The variable of the binding stays the one that is bound, but each expansion of
                 // a function binds variables of its own.
-                let var = match self.env.is_outermost() {
-                    true => b.var.clone(),
-                    false => GraphVar::new(b.var.name().clone(), b.var.ty().clone()),
+                let var = if self.env.is_outermost() {
+                    b.var.clone()
+                } else {
+                    GraphVar::new(b.var.name().clone(), b.var.ty().clone())
                 };
                 if b.value.is_control() {
                     return Err(Error::unsupported("control flow inside of a piece of a graph")

@@ -123,9 +123,10 @@ impl Graph<'_> {
                 needed(&b.value, &mut |v| touched |= self.is_changed(v));
                 touched |= self.is_changed(&b.var);
             }
-            return match touched {
-                true => Err(Error::refused("it is no call of a tensor function")),
-                false => Ok(()),
+            return if touched {
+                Err(Error::refused("it is no call of a tensor function"))
+            } else {
+                Ok(())
             };
         };
         let places = self.places(b, args, outs.len());

@@ -316,9 +316,10 @@ impl Signature {
         let mut names: Vec<String> = self.vars().map(|v| format!("`{}`", v.name())).collect();
         names.sort();
         names.dedup();
-        Error::input(format!("there is no size `{key}` to be given")).note(match names.is_empty() {
-            true => "no size is open".to_owned(),
-            false => format!("open sizes: {}", names.join(", ")),
+        Error::input(format!("there is no size `{key}` to be given")).note(if names.is_empty() {
+            "no size is open".to_owned()
+        } else {
+            format!("open sizes: {}", names.join(", "))
         })
     }
 
@@ -332,9 +333,10 @@ impl Signature {
                 let (input, axis) = self.axis(key).ok_or_else(|| self.unknown(key))?;
                 let extent = &input.shape[axis];
                 if let Some(size) = extent.as_int().and_then(|n| usize::try_from(n).ok()) {
-                    match range.contains(size) {
-                        true => continue,
-                        false => return Err(range.outside(key, size)),
+                    if range.contains(size) {
+                        continue;
+                    } else {
+                        return Err(range.outside(key, size));
                     }
                 }
                 let var = extent.as_var().ok_or_else(|| {

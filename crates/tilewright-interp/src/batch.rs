@@ -315,9 +315,8 @@ impl Nest {
     }
 
     fn run(&self, m: &mut Machine<'_>) {
-        each_point(&self.spatial, m, &mut |m| match self.across {
-            true => self.across(m),
-            false => self.along(m),
+        each_point(&self.spatial, m, &mut |m| {
+            if self.across { self.across(m) } else { self.along(m) }
         });
     }
 

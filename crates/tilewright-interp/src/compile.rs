@@ -92,9 +92,10 @@ impl<'o> Compiler<'o> {
     /// Counts a node.
     pub fn spend(&mut self) -> Result<()> {
         self.nodes += 1;
-        match self.nodes > NODES {
-            true => Err(Error::unsupported(format!("a function of more than {NODES} nodes"))),
-            false => Ok(()),
+        if self.nodes > NODES {
+            Err(Error::unsupported(format!("a function of more than {NODES} nodes")))
+        } else {
+            Ok(())
         }
     }
 
@@ -144,10 +145,7 @@ impl<'o> Compiler<'o> {
         let mut exts =
             |all: &[Expr]| -> Result<Vec<Ext>> { all.iter().map(|e| self.ext(e, setup)).collect() };
         let (extents, strides) = (exts(&b.shape)?, exts(&b.strides)?);
-        let strides = match strides.is_empty() {
-            true => self.compact(&extents, setup),
-            false => strides,
-        };
+        let strides = if strides.is_empty() { self.compact(&extents, setup) } else { strides };
         let offset = match &b.elem_offset {
             Some(e) => self.ext(e, setup)?,
             None => Ext::Const(0),
@@ -197,9 +195,10 @@ impl<'o> Compiler<'o> {
 
     /// What a store does to its cell, for the loops that have to know of it.
     pub fn act(&self, buffer: &Buffer, indices: &[Expr], value: &Expr) -> Act {
-        match self.watching.is_empty() {
-            true => Act::Write,
-            false => update(buffer, indices, value).map_or(Act::Write, Act::Update),
+        if self.watching.is_empty() {
+            Act::Write
+        } else {
+            update(buffer, indices, value).map_or(Act::Write, Act::Update)
         }
     }
 
@@ -553,9 +552,10 @@ impl<'o> Compiler<'o> {
         if let Act::Update(_) = act {
             self.updating = Some((buffer.clone(), indices.to_vec()));
         }
-        let copied = match self.memories.copies(value) {
-            true => self.copied(value).map(Ok),
-            false => self.value(value).map(Err),
+        let copied = if self.memories.copies(value) {
+            self.copied(value).map(Ok)
+        } else {
+            self.value(value).map(Err)
         };
         self.updating = None;
         let copied = copied?;
@@ -596,10 +596,7 @@ impl<'o> Compiler<'o> {
 
     fn block(&mut self, bindings: &[Expr], predicate: &Expr, block: &Block) -> Result<Run> {
         let outer_location = self.location();
-        let predicate = match predicate.is_true() {
-            true => None,
-            false => Some(self.int(predicate)?.code()),
-        };
+        let predicate = if predicate.is_true() { None } else { Some(self.int(predicate)?.code()) };
         self.block = Some(block.name.clone()).filter(|_| !block.is_plain_root());
         let location = self.location();
         let mut enter: Vec<Run> = Vec::new();

@@ -79,9 +79,10 @@ impl Compiler<'_> {
                     let step = stride(m).wrapping_mul(m.lane as i64);
                     wrap(base(m).wrapping_add(step), dtype)
                 };
-                match is_small(dtype) {
-                    true => ValueCode::Int(Int::computed(range_of(dtype), Box::new(code))),
-                    false => ValueCode::Cell(Box::new(move |m| Cell::new(code(m) as u64))),
+                if is_small(dtype) {
+                    ValueCode::Int(Int::computed(range_of(dtype), Box::new(code)))
+                } else {
+                    ValueCode::Cell(Box::new(move |m| Cell::new(code(m) as u64)))
                 }
             }
             ExprKind::Broadcast(a) => self.value(a)?,
@@ -170,9 +171,10 @@ impl Compiler<'_> {
     fn read_access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Access> {
         let updated =
             |(b, at): &(Buffer, Vec<Expr>)| is_cell(b, at, &Expr::load(buffer, indices.to_vec()));
-        let watching = match self.updating.as_ref().is_some_and(updated) {
-            true => None,
-            false => self.watching(buffer, Act::Read),
+        let watching = if self.updating.as_ref().is_some_and(updated) {
+            None
+        } else {
+            self.watching(buffer, Act::Read)
         };
         Ok(self.access(buffer, indices)?.watched(watching))
     }
@@ -655,9 +657,10 @@ fn cell_binary(op: BinOp, dtype: DType, a: Code<Cell>, b: Code<Cell>) -> Code<Ce
                 return a;
             }
             let b = b(m);
-            match a.undef && (b.undef || b.bits != decides) {
-                true => Cell { bits: b.bits, undef: true },
-                false => b,
+            if a.undef && (b.undef || b.bits != decides) {
+                Cell { bits: b.bits, undef: true }
+            } else {
+                b
             }
         });
     }

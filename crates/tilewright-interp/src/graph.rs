@@ -312,9 +312,10 @@ impl GraphRun<'_, '_> {
         let declared = self.shape(&ty.shape)?;
         if declared != t.shape() {
             let text = shape_text(&ty.shape);
-            return differs(match ty.shape.iter().all(|e| e.as_int().is_some()) {
-                true => text,
-                false => format!("{text}, that is {declared:?},"),
+            return differs(if ty.shape.iter().all(|e| e.as_int().is_some()) {
+                text
+            } else {
+                format!("{text}, that is {declared:?},")
             });
         }
         Ok(())

@@ -409,10 +409,7 @@ mod tests {
             let mut bindings = Vec::new();
             let mut renamed = tilewright_ir::visit::Subst::default();
             for (v, n) in loops {
-                let kind = match reduce.contains(v) {
-                    true => IterKind::Reduce,
-                    false => IterKind::Spatial,
-                };
+                let kind = if reduce.contains(v) { IterKind::Reduce } else { IterKind::Spatial };
                 let var = v.fresh();
                 renamed.vars.insert((*v).clone(), var.expr());
                 bindings.push(v.expr());

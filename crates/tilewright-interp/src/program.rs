@@ -330,12 +330,11 @@ impl Program {
                 if let Some(from) = memory.data.get(at * size..(at + 1) * size) {
                     to.copy_from_slice(from);
                 }
-                let state = match info.tracked {
-                    false => WRITTEN,
-                    true => {
-                        let states = memory.state.get(cells(at, size, info.cell));
-                        states.unwrap_or_default().iter().copied().min().unwrap_or(WRITTEN)
-                    }
+                let state = if info.tracked {
+                    let states = memory.state.get(cells(at, size, info.cell));
+                    states.unwrap_or_default().iter().copied().min().unwrap_or(WRITTEN)
+                } else {
+                    WRITTEN
                 };
                 states.push(match state {
                     UNWRITTEN => State::Unwritten,

@@ -496,12 +496,11 @@ fn form_of(e: &Expr) -> Option<Form> {
 /// The `int32` variable that stands for an open size inside of tensor functions.
 pub fn narrow(var: &Var) -> Var {
     let mut table = table();
-    let narrow = match var.dtype() == DType::I32 {
-        true => var.clone(),
-        false => {
-            let make = || Var::size(var.name().clone(), DType::I32, var.range());
-            table.narrow.entry(var.clone()).or_insert_with(make).clone()
-        }
+    let narrow = if var.dtype() == DType::I32 {
+        var.clone()
+    } else {
+        let make = || Var::size(var.name().clone(), DType::I32, var.range());
+        table.narrow.entry(var.clone()).or_insert_with(make).clone()
     };
     table.wide.entry(narrow.clone()).or_insert_with(|| var.clone());
     narrow

@@ -387,10 +387,7 @@ impl Expr {
 
     /// A constant of any type: `value` as float, integer or `bool`.
     pub fn constant(value: f64, dtype: DType) -> Self {
-        match dtype.is_float() {
-            true => Self::float(value, dtype),
-            false => Self::int(value as i64, dtype),
-        }
+        if dtype.is_float() { Self::float(value, dtype) } else { Self::int(value as i64, dtype) }
     }
 
     /// Text, for arguments of calls.

@@ -166,13 +166,12 @@ impl TensorFunc {
     pub fn with_root(&self, allocs: Vec<Buffer>, body: Stmt) -> Self {
         let old = self.root().cloned();
         let mut block = old.unwrap_or_else(|| Block::new("root", Stmt::nop()));
-        let body = match allocs.is_empty() && block.is_plain_root() {
-            true => body,
-            false => {
-                block.allocs = allocs;
-                block.body = body;
-                Stmt::block(Vec::new(), Expr::bool(true), block)
-            }
+        let body = if allocs.is_empty() && block.is_plain_root() {
+            body
+        } else {
+            block.allocs = allocs;
+            block.body = body;
+            Stmt::block(Vec::new(), Expr::bool(true), block)
         };
         TensorFunc { body, ..self.clone() }
     }

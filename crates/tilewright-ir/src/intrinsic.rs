@@ -309,10 +309,7 @@ fn bits(x: i64, t: DType) -> u64 {
 
 /// The number of bits to shift by.
 fn amount(by: i64, t: DType) -> Result<u32, Fault> {
-    match (0..i64::from(t.bits)).contains(&by) {
-        true => Ok(by as u32),
-        false => Err(Fault::ShiftTooFar),
-    }
+    if (0..i64::from(t.bits)).contains(&by) { Ok(by as u32) } else { Err(Fault::ShiftTooFar) }
 }
 
 /// An integer to a power, with wrap-around, by squaring.

@@ -104,13 +104,12 @@ impl Lambda {
         let names: Vec<&str> = vars.iter().map(|v| &**v.name()).collect();
         let items: Vec<String> = over(&vars).iter().map(LambdaItem::to_string).collect();
         let text = format!("lambda {}: [{}]", names.join(", "), items.join(", "));
-        Lambda::new(text, move |dtypes| match dtypes.len() == vars.len() {
-            true => {
+        Lambda::new(text, move |dtypes| {
+            if dtypes.len() == vars.len() {
                 let pairs = vars.iter().zip(dtypes);
                 let params: Vec<Var> = pairs.map(|(v, d)| Var::new(v.name().clone(), *d)).collect();
                 Ok(LambdaBody { items: over(&params), params })
-            }
-            false => {
+            } else {
                 let (takes, given) = (vars.len(), dtypes.len());
                 Err(Error::input(format!("the function takes {takes} indices, not {given}")))
             }
@@ -135,12 +134,13 @@ impl Lambda {
     /// value reads the buffer as it lies after the transformation.
     pub fn bind_with(&self, params: &[DType], buffers: &[Buffer]) -> Result<LambdaBody> {
         let body = (self.bind)(params, buffers)?;
-        match body.items.len() > MAX_ITEMS {
-            true => Err(Error::input(format!(
+        if body.items.len() > MAX_ITEMS {
+            Err(Error::input(format!(
                 "the lambda gives {} items, at most {MAX_ITEMS} are allowed",
                 body.items.len()
-            ))),
-            false => Ok(body),
+            )))
+        } else {
+            Ok(body)
         }
     }
 }

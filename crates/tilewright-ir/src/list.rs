@@ -256,10 +256,8 @@ fn split(x: &Tensor, lengths: Option<&Tensor>, axis: usize, keep: bool) -> Resul
         }
         Some(t) => {
             let length = |i| usize::try_from(t.get_i128(i)).ok();
-            let lengths: Option<Vec<usize>> = match t.dtype().is_int() {
-                true => (0..t.len()).map(length).collect(),
-                false => None,
-            };
+            let lengths: Option<Vec<usize>> =
+                if t.dtype().is_int() { (0..t.len()).map(length).collect() } else { None };
             let sum = |l: &[usize]| l.iter().try_fold(0usize, |n, l| n.checked_add(*l));
             lengths.filter(|l| sum(l) == Some(extent)).ok_or_else(|| {
                 wrong(format!("the lengths of the parts do not sum up to {extent}"))
@@ -297,17 +295,16 @@ pub fn join(parts: &[Tensor], along: i64, new: bool) -> Result<Tensor> {
     let rank = first.shape().len() + usize::from(new);
     let axis = axis(along, rank)?;
     let widened: Vec<Tensor>;
-    let parts = match new {
-        false => parts,
-        true => {
-            let widen = |t: &Tensor| {
-                let mut shape = t.shape().to_vec();
-                shape.insert(axis.min(shape.len()), 1);
-                t.reshape(&shape)
-            };
-            widened = parts.iter().map(widen).collect::<Result<_>>()?;
-            &widened
-        }
+    let parts = if new {
+        let widen = |t: &Tensor| {
+            let mut shape = t.shape().to_vec();
+            shape.insert(axis.min(shape.len()), 1);
+            t.reshape(&shape)
+        };
+        widened = parts.iter().map(widen).collect::<Result<_>>()?;
+        &widened
+    } else {
+        parts
     };
     let mut shape = parts[0].shape().to_vec();
     shape[axis] = 0;

@@ -43,10 +43,7 @@ fn outermost_calls(e: &Expr) -> Vec<Expr> {
     }
     let mut effects = Effects { found: Vec::new(), lazy: false };
     effects.expr(e);
-    match effects.lazy && !effects.found.is_empty() {
-        true => vec![e.clone()],
-        false => effects.found,
-    }
+    if effects.lazy && !effects.found.is_empty() { vec![e.clone()] } else { effects.found }
 }
 
 /// What is left of expressions whose values are not used.
@@ -104,10 +101,7 @@ impl Fold for Prune {
         match s.kind() {
             StmtKind::For { range, body, .. } => {
                 let none = range.extent.as_int().is_some_and(|n| n <= 0);
-                match none || body.is_nop() {
-                    true => only_effects([&range.min, &range.extent]),
-                    false => s,
-                }
+                if none || body.is_nop() { only_effects([&range.min, &range.extent]) } else { s }
             }
             StmtKind::If { cond, then, otherwise } => {
                 let other = otherwise.as_ref().filter(|o| !o.is_nop());
@@ -127,15 +121,17 @@ impl Fold for Prune {
                 }
             }
             StmtKind::Let { var, value, body } => {
-                match value.effects().calls || Used::by(body).vars.contains(var) {
-                    true => s,
-                    false => body.clone(),
+                if value.effects().calls || Used::by(body).vars.contains(var) {
+                    s
+                } else {
+                    body.clone()
                 }
             }
             StmtKind::Allocate { buffer, body, .. } | StmtKind::Constant { buffer, body, .. } => {
-                match Used::by(body).buffer(buffer) {
-                    true => s,
-                    false => body.clone(),
+                if Used::by(body).buffer(buffer) {
+                    s
+                } else {
+                    body.clone()
                 }
             }
             StmtKind::Declare { buffer, body } => {

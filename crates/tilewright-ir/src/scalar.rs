@@ -59,9 +59,10 @@ impl Scalar {
 
     /// The constant of this value.
     pub fn expr(self) -> Expr {
-        match self.dtype.is_float() {
-            true => Expr::float(self.as_f64(), self.dtype),
-            false => Expr::int(self.bits as i64, self.dtype),
+        if self.dtype.is_float() {
+            Expr::float(self.as_f64(), self.dtype)
+        } else {
+            Expr::int(self.bits as i64, self.dtype)
         }
     }
 
@@ -111,10 +112,7 @@ impl Scalar {
 
     /// The value as `f64`; 64-bit integers are rounded.
     pub fn as_f64(self) -> f64 {
-        match self.dtype.is_float() {
-            true => to_f64(self.bits, self.dtype),
-            false => self.as_i128() as f64,
-        }
+        if self.dtype.is_float() { to_f64(self.bits, self.dtype) } else { self.as_i128() as f64 }
     }
 
     /// The value as an integer; floats are truncated.
@@ -295,10 +293,7 @@ pub fn cast(bits: u64, from: DType, to: DType) -> u64 {
 /// The bits of a number, in the width of its type, as one of another type of that width.
 pub fn reinterpret(bits: u64, from: DType, to: DType) -> u64 {
     let bits = bits & u64::MAX.checked_shr(64 - u32::from(from.bits)).unwrap_or(0);
-    match to.is_float() {
-        true => bits,
-        false => wrap(bits as i64, to) as u64,
-    }
+    if to.is_float() { bits } else { wrap(bits as i64, to) as u64 }
 }
 
 fn saturate(value: f64, to: DType) -> u64 {
@@ -318,9 +313,10 @@ fn int_to_float(bits: u64, from: DType, to: DType) -> u64 {
     // 64 bits do not fit an f64: what is below bit 12 counts only as "not zero", which leaves
     // rounding to a short type as it is.
     let magnitude = value.unsigned_abs();
-    let sticky = match magnitude >= 1 << 53 {
-        true => (magnitude & !0xfff) | u128::from(magnitude & 0xfff != 0) << 12,
-        false => magnitude,
+    let sticky = if magnitude >= 1 << 53 {
+        (magnitude & !0xfff) | u128::from(magnitude & 0xfff != 0) << 12
+    } else {
+        magnitude
     };
     let value = if value < 0 { -(sticky as f64) } else { sticky as f64 };
     from_f64(value, to)
@@ -403,10 +399,7 @@ pub fn wrap(value: i64, dtype: DType) -> i64 {
 
 /// `value` rounded once to a floating-point type (ties to even).
 pub fn round_to(value: f64, dtype: DType) -> f64 {
-    match dtype.is_float() {
-        true => to_f64(from_f64(value, dtype), dtype),
-        false => value,
-    }
+    if dtype.is_float() { to_f64(from_f64(value, dtype), dtype) } else { value }
 }
 
 /// `value` as `f32`; where it is not exact, the neighbour with an odd last bit. Rounding that to

@@ -26,13 +26,12 @@ pub fn is_hidden(c: char) -> bool {
 /// assert_eq!(visible("gpu_0/data:0 é"), "gpu_0/data:0 é");
 /// ```
 pub fn visible(text: &str) -> Cow<'_, str> {
-    match text.contains(is_hidden) {
-        false => text.into(),
-        true => {
-            let mut out = String::with_capacity(text.len() + 8);
-            text.chars().for_each(|c| escape(&mut out, c));
-            out.into()
-        }
+    if text.contains(is_hidden) {
+        let mut out = String::with_capacity(text.len() + 8);
+        text.chars().for_each(|c| escape(&mut out, c));
+        out.into()
+    } else {
+        text.into()
     }
 }
 

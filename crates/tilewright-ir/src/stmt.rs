@@ -412,10 +412,7 @@ impl Stmt {
 
     /// `if cond: then`; just `then` where the condition is the constant true.
     pub fn guard(cond: Expr, then: Stmt) -> Self {
-        match cond.is_true() {
-            true => then,
-            false => Self::new(StmtKind::If { cond, then, otherwise: None }),
-        }
+        if cond.is_true() { then } else { Self::new(StmtKind::If { cond, then, otherwise: None }) }
     }
 
     /// `if cond: then else: otherwise`.

@@ -64,9 +64,10 @@ impl Fold for Subst {
     fn expr(&mut self, e: &Expr) -> Expr {
         if self.memo.depth == 0 {
             // Beyond that, nearly every bit is set.
-            self.memo.vars = match self.refresh || self.vars.len() > 64 {
-                true => u64::MAX,
-                false => self.vars.keys().fold(0, |bits, v| bits | var_bit(v)),
+            self.memo.vars = if self.refresh || self.vars.len() > 64 {
+                u64::MAX
+            } else {
+                self.vars.keys().fold(0, |bits, v| bits | var_bit(v))
             };
         }
         if !self.concerns(e) {

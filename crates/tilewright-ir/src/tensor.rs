@@ -236,9 +236,10 @@ impl fmt::Debug for Tensor {
         write!(f, "Tensor({}, {:?}, [", self.dtype, self.shape)?;
         for i in 0..self.len().min(8) {
             let sep = if i > 0 { ", " } else { "" };
-            match self.dtype.is_float() {
-                true => write!(f, "{sep}{}", self.get_f64(i))?,
-                false => write!(f, "{sep}{}", self.get_i128(i))?,
+            if self.dtype.is_float() {
+                write!(f, "{sep}{}", self.get_f64(i))?
+            } else {
+                write!(f, "{sep}{}", self.get_i128(i))?
             }
         }
         f.write_str(if self.len() > 8 { ", ...])" } else { "])" })

@@ -180,10 +180,7 @@ pub fn float_text(value: f64, dtype: DType) -> String {
         (TypeKind::Float, 32) => format!("{:?}", value as f32),
         _ => format!("{value:?}"),
     };
-    match text.contains(['.', 'e', 'n', 'N']) {
-        true => text,
-        false => text + ".0",
-    }
+    if text.contains(['.', 'e', 'n', 'N']) { text } else { text + ".0" }
 }
 
 struct Printer<'a> {
@@ -283,11 +280,10 @@ impl Printer<'_> {
                 // Comparisons chain in Python, so that neither side may be one without parentheses;
                 // the other operators associate to the left.
                 true => {
-                    match self.is_plain(a) && (self.is_plain(b) || a.dtype() != b.dtype()) {
-                        true => self.typed(a),
-                        false => {
-                            self.expr(a, if op.is_compare() { strength + 1 } else { strength })
-                        }
+                    if self.is_plain(a) && (self.is_plain(b) || a.dtype() != b.dtype()) {
+                        self.typed(a)
+                    } else {
+                        self.expr(a, if op.is_compare() { strength + 1 } else { strength })
                     }
                     self.put(&format!(" {} ", op.symbol()));
                     self.expr(b, strength + 1);
@@ -304,9 +300,10 @@ impl Printer<'_> {
                 let name = self.names.buffer(b);
                 self.put(&name);
                 self.put("[");
-                match indices.is_empty() {
-                    true => self.put("()"),
-                    false => self.list(indices),
+                if indices.is_empty() {
+                    self.put("()")
+                } else {
+                    self.list(indices)
                 }
                 self.put("]");
             }
@@ -322,9 +319,10 @@ impl Printer<'_> {
             }
             ExprKind::Call(CallTarget::Opaque(name), args) => {
                 let first = [format!("\"{dtype}\""), quote(name)];
-                match OPAQUE_CALLS.contains(&(name, dtype)) {
-                    true => self.call(&format!("T.{name}"), &[], args, false),
-                    false => self.call("T.call_intrin", &first, args, false),
+                if OPAQUE_CALLS.contains(&(name, dtype)) {
+                    self.call(&format!("T.{name}"), &[], args, false)
+                } else {
+                    self.call("T.call_intrin", &first, args, false)
                 }
             }
             ExprKind::Let(v, value, body) => {
@@ -371,9 +369,10 @@ fn strength(e: &Expr) -> u8 {
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NODES: u32 = 1 << 12;
-        match self.size() <= NODES {
-            true => f.write_str(&expr_to_string(self, &mut Hints(DType::I32))),
-            false => f.write_str(&brief(self)),
+        if self.size() <= NODES {
+            f.write_str(&expr_to_string(self, &mut Hints(DType::I32)))
+        } else {
+            f.write_str(&brief(self))
         }
     }
 }

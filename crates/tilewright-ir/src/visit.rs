@@ -356,12 +356,11 @@ pub fn fold_expr_children<F: Fold + ?Sized>(f: &mut F, e: &Expr) -> Expr {
             ExprKind::Let(p.var_def(var), value, p.expr(body))
         }
     };
-    match p.same {
-        true => e.clone(),
-        false => {
-            let dtype = kind.dtype(e.dtype());
-            Expr::new(kind, dtype)
-        }
+    if p.same {
+        e.clone()
+    } else {
+        let dtype = kind.dtype(e.dtype());
+        Expr::new(kind, dtype)
     }
 }
 

@@ -103,9 +103,10 @@ impl Gather {
                 entry += table * i;
             }
             for cell in row {
-                *cell = match self.inside.table[entry] {
-                    true => *from.get(usize::try_from(source).ok()?)?,
-                    false => pad,
+                *cell = if self.inside.table[entry] {
+                    *from.get(usize::try_from(source).ok()?)?
+                } else {
+                    pad
                 };
                 source += along;
                 entry += in_table;

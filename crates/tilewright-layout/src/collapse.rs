@@ -202,9 +202,10 @@ fn view(ty: &TensorType, groups: &Groups, merges: bool) -> Result<TensorFunc> {
     }
     let fine = buffer("x", &shape, ty.dtype);
     let coarse = buffer("view", &in_groups(&shape, groups), ty.dtype);
-    let (from, to, read, written) = match merges {
-        true => (&fine, &coarse, at(&iters), merged),
-        false => (&coarse, &fine, merged, at(&iters)),
+    let (from, to, read, written) = if merges {
+        (&fine, &coarse, at(&iters), merged)
+    } else {
+        (&coarse, &fine, merged, at(&iters))
     };
     let mut func = one_stage("view", &iters, [from, to], written, from.load(read));
     func.attrs.insert(VIEW.into(), Attr::Int(1));
@@ -344,9 +345,10 @@ impl Joints {
         while at < shape.len() {
             let more = (at + 1..shape.len()).find(|d| self.cut.contains(&(buffer.clone(), d - 1)));
             let end = more.unwrap_or(shape.len());
-            match shape[at..end].iter().all(|d| d.known().is_some()) {
-                true => groups.extend((at..end).map(|_| 1)),
-                false => groups.push(end - at),
+            if shape[at..end].iter().all(|d| d.known().is_some()) {
+                groups.extend((at..end).map(|_| 1))
+            } else {
+                groups.push(end - at)
             }
             at = end;
         }

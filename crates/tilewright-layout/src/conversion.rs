@@ -118,10 +118,7 @@ impl Conversion {
         // Other parameters are sizes.
         let sizes = func.sizes();
         let plain = func.ret.is_none() && func.scalars().all(|v| sizes.contains(v));
-        match allocs.is_empty() && plain {
-            true => Conversion::of_stage(body, from, to),
-            false => Ok(None),
-        }
+        if allocs.is_empty() && plain { Conversion::of_stage(body, from, to) } else { Ok(None) }
     }
 
     /// The same for a statement that reads one buffer and writes another.
@@ -192,9 +189,10 @@ impl Conversion {
             let in_range = within(e, *n);
             inside.prove(&in_range).is_yes()
         });
-        match fits && new.relation()?.collision()?.is_none() {
-            true => Ok(new),
-            false => Err(Reason::Mismatch("not a movement of single cells".into()).into()),
+        if fits && new.relation()?.collision()?.is_none() {
+            Ok(new)
+        } else {
+            Err(Reason::Mismatch("not a movement of single cells".into()).into())
         }
     }
 

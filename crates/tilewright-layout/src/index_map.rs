@@ -84,6 +84,9 @@ pub struct Known {
     pub ordered: bool,
 }
 
+/// Physical extents, padding and inverse of a map that is linear in digits.
+type ByDigits = (Vec<Expr>, Expr, Vec<Expr>);
+
 impl IndexMap {
     /// Binds a lambda to logical indices of these types.
     ///
@@ -136,9 +139,10 @@ impl IndexMap {
     pub fn bind_over(lambda: &Lambda, ranges: &[(DType, Range)]) -> Result<IndexMap> {
         let dtypes: Vec<DType> = ranges.iter().map(|(t, _)| *t).collect();
         let map = IndexMap::bind(lambda, &dtypes)?;
-        match map.stays(ranges) {
-            true => Ok(map),
-            false => IndexMap::bind(lambda, &vec![DType::I64; dtypes.len()]),
+        if map.stays(ranges) {
+            Ok(map)
+        } else {
+            IndexMap::bind(lambda, &vec![DType::I64; dtypes.len()])
         }
     }
 
@@ -356,7 +360,7 @@ impl IndexMap {
         relation: &Relation,
         ranges: &[(Var, Range)],
         cells: &[Var],
-    ) -> Option<Result<(Vec<Expr>, Expr, Vec<Expr>), Unknown>> {
+    ) -> Option<Result<ByDigits, Unknown>> {
         if !relation.exprs().iter().any(has_bits) {
             return None;
         }
@@ -441,9 +445,10 @@ impl IndexMap {
                 let above = engine.domain().simplify(&(n.clone() + &extent - 1));
                 physical.push(above.floordiv(n.clone()));
                 physical.push(n);
-                padding = match padding.is_false() {
-                    true => flat.clone().greater_equal(extent),
-                    false => padding.or(flat.clone().greater_equal(extent)),
+                padding = if padding.is_false() {
+                    flat.clone().greater_equal(extent)
+                } else {
+                    padding.or(flat.clone().greater_equal(extent))
                 };
                 inverse[axis] = Some(flat);
                 seen.push(axis);

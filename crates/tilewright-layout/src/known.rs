@@ -204,9 +204,10 @@ impl Values {
         match var(value).and_then(|v| self.made.get(&v.id())) {
             Some(Made::Conversion(c, _)) if matches!(c.pad, Pad::None) => {
                 let own: Vec<Expr> = c.cells.iter().map(Var::expr).collect();
-                match c.padding().with_guard(&region.at(&own)).is_empty().is_yes() {
-                    true => Ok(()),
-                    false => Err("it is not written there".into()),
+                if c.padding().with_guard(&region.at(&own)).is_empty().is_yes() {
+                    Ok(())
+                } else {
+                    Err("it is not written there".into())
                 }
             }
             Some(Made::Function(f, args)) => {
@@ -469,9 +470,10 @@ fn uniform(t: &Tensor) -> Answer {
     if elements.any(|e| e != first) {
         return Err("the constant holds several values".into());
     }
-    match t.dtype().is_float() {
-        true => Ok(Expr::float(t.get_f64(0), t.dtype())),
-        false => Ok(Expr::int(t.get_i128(0) as i64, t.dtype())),
+    if t.dtype().is_float() {
+        Ok(Expr::float(t.get_f64(0), t.dtype()))
+    } else {
+        Ok(Expr::int(t.get_i128(0) as i64, t.dtype()))
     }
 }
 
@@ -485,8 +487,5 @@ fn constant_on(domain: &Domain, e: &Expr) -> Answer {
 }
 
 fn agree(a: Expr, b: Expr) -> Answer {
-    match same_value(&a, &b) {
-        true => Ok(a),
-        false => Err(format!("some cells hold {a} and some {b}")),
-    }
+    if same_value(&a, &b) { Ok(a) } else { Err(format!("some cells hold {a} and some {b}")) }
 }

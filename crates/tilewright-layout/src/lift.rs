@@ -528,9 +528,10 @@ fn alone(s: &Stmt, from: &Buffer, to: &Buffer) -> TensorFunc {
             let b = fold_block_children(self, b);
             let mut annotations = b.annotations.clone();
             annotations.retain(|k, _| ![PRE, POST, LAYOUT_REWRITE].contains(&&**k));
-            match annotations.len() == b.annotations.len() {
-                true => b,
-                false => Arc::new(Block { annotations, ..(*b).clone() }),
+            if annotations.len() == b.annotations.len() {
+                b
+            } else {
+                Arc::new(Block { annotations, ..(*b).clone() })
             }
         }
     }

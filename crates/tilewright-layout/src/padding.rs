@@ -279,9 +279,10 @@ pub fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
             if block.iters.is_empty() && block.init.is_none() && predicate.is_true() =>
         {
             let nest = |s: &Stmt| (as_loop(s).is_some() || as_block(s).is_some()) && writes(s);
-            match find(&block.body, nest).is_empty() {
-                true => s.clone(),
-                false => last_writer(&block.body, buffers),
+            if find(&block.body, nest).is_empty() {
+                s.clone()
+            } else {
+                last_writer(&block.body, buffers)
             }
         }
         _ => s.clone(),

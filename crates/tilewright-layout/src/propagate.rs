@@ -158,11 +158,12 @@ impl Propagation {
         let mut buffers: HashMap<Buffer, Buffer> = HashMap::new();
         for b in self.func.buffers().chain(allocs) {
             let layout = self.layout(b);
-            let new = match layout.is_identity() {
-                true => b.clone(),
-                false => b.derive_storage(|d| {
+            let new = if layout.is_identity() {
+                b.clone()
+            } else {
+                b.derive_storage(|d| {
                     d.shape = layout.physical().into_iter().map(Dim::expr).collect();
-                }),
+                })
             };
             buffers.insert(b.clone(), new);
         }
@@ -437,9 +438,10 @@ impl Write<'_> {
                             )));
                         };
                         let cond = data(v, *extent, &mut rewrite);
-                        value = match lazy {
-                            true => Expr::if_then_else(cond, value, neutral),
-                            false => Expr::select(cond, value, neutral),
+                        value = if lazy {
+                            Expr::if_then_else(cond, value, neutral)
+                        } else {
+                            Expr::select(cond, value, neutral)
                         };
                     }
                 }
@@ -475,9 +477,12 @@ impl Write<'_> {
                         value = Expr::if_then_else(cond, value, zero.clone());
                     }
                 }
-                let pad = self.agreed(|v| match rewrite.reads.contains(v) {
-                    true => evaluate(&zero, &|_, _| None),
-                    false => self.at_padding(&stage.value, v, known),
+                let pad = self.agreed(|v| {
+                    if rewrite.reads.contains(v) {
+                        evaluate(&zero, &|_, _| None)
+                    } else {
+                        self.at_padding(&stage.value, v, known)
+                    }
                 });
                 (value, pad)
             }

@@ -76,12 +76,11 @@ impl Relayout<'_> {
 
     fn map(&mut self, logical: &[Expr]) -> Result<Vec<Expr>> {
         let widened: Vec<Expr>;
-        let logical = match self.wide {
-            false => logical,
-            true => {
-                widened = logical.iter().map(|e| e.clone().cast(DType::I64)).collect();
-                &widened
-            }
+        let logical = if self.wide {
+            widened = logical.iter().map(|e| e.clone().cast(DType::I64)).collect();
+            &widened
+        } else {
+            logical
         };
         let dtypes: Vec<DType> = logical.iter().map(Expr::dtype).collect();
         let at = match self.maps.iter().position(|(d, _)| *d == dtypes) {

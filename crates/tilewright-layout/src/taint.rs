@@ -51,9 +51,10 @@ impl Taint {
         for b in buffers {
             if let Some(found) = self.stained.iter().find(|s| s.buffer == *b) {
                 let read = self.read.iter().map(|r| format!(": {r}")).collect::<String>();
-                let cells = match found.region.cond.is_true() {
-                    true => "in all cells".to_owned(),
-                    false => format!("where {}", found.region.cond),
+                let cells = if found.region.cond.is_true() {
+                    "in all cells".to_owned()
+                } else {
+                    format!("where {}", found.region.cond)
                 };
                 return Err(format!("`{}` is computed from it {cells}{read}", b.name));
             }

@@ -242,12 +242,11 @@ impl TiledLayout {
         let logical = self.join(&cells);
         let data = self.is_data(&logical);
         let load = from.load(logical);
-        let value = match data.is_true() {
-            true => load,
-            false => {
-                let pad = pad.cloned().unwrap_or_else(|| Expr::undef(dtype));
-                Expr::if_then_else(data, load, pad)
-            }
+        let value = if data.is_true() {
+            load
+        } else {
+            let pad = pad.cloned().unwrap_or_else(|| Expr::undef(dtype));
+            Expr::if_then_else(data, load, pad)
         };
         let at = cells.iter().map(Var::expr).collect();
         let iters = cells.into_iter().zip(&physical).map(|(v, n)| (v, *n, IterKind::Spatial));

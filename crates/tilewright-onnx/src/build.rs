@@ -427,9 +427,10 @@ impl Builder {
         };
         let returned: Vec<GraphVar> = returned.iter().filter_map(|v| v.var().cloned()).collect();
         attrs.insert("output_names".into(), name_list(outputs.into_iter().map(|(name, _)| name)));
-        let block = match control {
-            true => BindingBlock { dataflow: false, bindings, outputs: Vec::new() },
-            false => BindingBlock { dataflow: true, bindings, outputs: returned },
+        let block = if control {
+            BindingBlock { dataflow: false, bindings, outputs: Vec::new() }
+        } else {
+            BindingBlock { dataflow: true, bindings, outputs: returned }
         };
         let main = GraphFunc {
             params,

@@ -183,11 +183,14 @@ fn clean(mut tensor: Tensor) -> Tensor {
 /// A tensor whose elements are in a typed list.
 fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> {
     let count = shape.iter().product::<usize>();
-    let check = |field: &str, found: usize| match found == count {
-        true => Ok(()),
-        false => Err(Error::model(format!(
-            "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
-        ))),
+    let check = |field: &str, found: usize| {
+        if found == count {
+            Ok(())
+        } else {
+            Err(Error::model(format!(
+                "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
+            )))
+        }
     };
     let out_of_range = |v: String| Error::model(format!("the element {v} does not fit {dtype}"));
     macro_rules! same {

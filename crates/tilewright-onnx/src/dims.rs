@@ -228,9 +228,10 @@ fn named(dim: &Dim) -> Option<&str> {
 }
 
 fn same(what: &str, a: &Given, b: &Given) -> Result<()> {
-    match a.1 == b.1 {
-        true => Ok(()),
-        false => Err(Error::input(format!("two sizes for `{what}`: {} and {}", a.0, b.0))),
+    if a.1 == b.1 {
+        Ok(())
+    } else {
+        Err(Error::input(format!("two sizes for `{what}`: {} and {}", a.0, b.0)))
     }
 }
 
@@ -258,9 +259,10 @@ fn unknown_key(inputs: &[ValueType], key: &str) -> Error {
             known.push(format!("{}.AXIS", input.name));
         }
     }
-    let note = match known.is_empty() {
-        true => "the model leaves no size open".to_owned(),
-        false => format!("open sizes of the model: {}", listed(known)),
+    let note = if known.is_empty() {
+        "the model leaves no size open".to_owned()
+    } else {
+        format!("open sizes of the model: {}", listed(known))
     };
     Error::input(format!("no dimension of the model is called `{key}`")).note(note)
 }

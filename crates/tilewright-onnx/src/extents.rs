@@ -13,19 +13,21 @@ const MAX_ELEMENTS: usize = 1 << 48;
 pub(crate) fn check_extents(shape: &[Dim]) -> Result<()> {
     let mut known = shape.iter().filter_map(|d| d.known());
     let total = known.try_fold(1usize, |n, d| n.checked_mul(d.max(1)));
-    match total.is_some_and(|n| n <= MAX_ELEMENTS) {
-        true => Ok(()),
-        false => Err(Error::unsupported(format!("a tensor of shape {shape:?} is too large"))),
+    if total.is_some_and(|n| n <= MAX_ELEMENTS) {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!("a tensor of shape {shape:?} is too large")))
     }
 }
 
 /// Refuses a tensor of too many dimensions.
 pub(crate) fn check_rank(rank: usize) -> Result<()> {
-    match rank <= MAX_RANK {
-        true => Ok(()),
-        false => Err(Error::unsupported(format!(
+    if rank <= MAX_RANK {
+        Ok(())
+    } else {
+        Err(Error::unsupported(format!(
             "a tensor of {rank} dimensions is not supported; at most {MAX_RANK} are"
-        ))),
+        )))
     }
 }
 

@@ -29,9 +29,10 @@ pub(crate) fn run(program: &Program, args: &[Tensor], outs: &[Operand]) -> Resul
     })?;
     let results: Vec<Tensor> =
         outcome.outputs.into_iter().map(Output::into_tensor).collect::<Result<_>>()?;
-    match results.len() == outs.len() {
-        true => Ok(results),
-        false => Err(Error::internal("a function writes another number of results")),
+    if results.len() == outs.len() {
+        Ok(results)
+    } else {
+        Err(Error::internal("a function writes another number of results"))
     }
 }
 
@@ -271,12 +272,11 @@ mod tests {
                         interpreted(elementwise::cast(&of, to), t, &Operand::new(&[257], to))?;
                     let got = cast(t, to)?;
                     for i in 0..257 {
-                        let same = match to.is_float() {
-                            true => {
-                                let (a, b) = (got.get_f64(i), expected.get_f64(i));
-                                a == b || (a.is_nan() && b.is_nan())
-                            }
-                            false => got.get_i128(i) == expected.get_i128(i),
+                        let same = if to.is_float() {
+                            let (a, b) = (got.get_f64(i), expected.get_f64(i));
+                            a == b || (a.is_nan() && b.is_nan())
+                        } else {
+                            got.get_i128(i) == expected.get_i128(i)
                         };
                         assert!(
                             same,

@@ -747,9 +747,10 @@ impl<'a> Importer<'a> {
                 return Ok(Some(value));
             }
             if let Some(&proto) = scope.initializers.get(name) {
-                let read = match Texts::is_in(proto) {
-                    true => Texts::read(proto).map(Imported::Text),
-                    false => data::tensor(proto, folder).map(Imported::Const),
+                let read = if Texts::is_in(proto) {
+                    Texts::read(proto).map(Imported::Text)
+                } else {
+                    data::tensor(proto, folder).map(Imported::Const)
                 };
                 let value = read.map_err(|e| e.context(format!("constant `{name}`")))?;
                 if left > 0 {

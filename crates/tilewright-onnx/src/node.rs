@@ -350,10 +350,7 @@ impl<'a> Node<'a> {
     /// A tensor of numbers; nothing where the attribute holds strings.
     pub(crate) fn number_tensor(&self, name: &'static str) -> Result<Option<Tensor>> {
         let proto = self.attribute(name, AttributeType::Tensor)?.and_then(|a| a.t.as_deref());
-        match proto.is_some_and(Texts::is_in) {
-            true => Ok(None),
-            false => self.tensor(name),
-        }
+        if proto.is_some_and(Texts::is_in) { Ok(None) } else { self.tensor(name) }
     }
 
     /// A subgraph, if there is one.

@@ -140,12 +140,13 @@ pub(crate) fn find(domain: &str, name: &str, opset: i64) -> Result<&'static Oper
             .help("`tilewright ops` lists those that are"));
     };
     let found = &table[at];
-    match (found.versions.0..=found.versions.1).contains(&opset) {
-        true => Ok(found),
-        false => Err(Error::unsupported(format!(
+    if (found.versions.0..=found.versions.1).contains(&opset) {
+        Ok(found)
+    } else {
+        Err(Error::unsupported(format!(
             "the operator is not supported in this opset; it is in opsets {} to {}",
             found.versions.0, found.versions.1
-        ))),
+        )))
     }
 }
 

@@ -25,12 +25,13 @@ impl Texts {
     /// [`Error::Model`] for another number of them.
     pub(crate) fn new(shape: &[usize], values: Vec<String>) -> Result<Texts> {
         let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-        match count == Some(values.len()) {
-            true => Ok(Texts { shape: shape.to_vec(), values: values.into() }),
-            false => Err(Error::model(format!(
+        if count == Some(values.len()) {
+            Ok(Texts { shape: shape.to_vec(), values: values.into() })
+        } else {
+            Err(Error::model(format!(
                 "a tensor of shape {shape:?} is given {} strings",
                 values.len()
-            ))),
+            )))
         }
     }
 

@@ -81,7 +81,11 @@ impl Weights {
             let what = format!("{name}: weights of {} bits", self.bits);
             return Err(Error::unsupported(what).help("there are weights of 2, 4 and 8 bits"));
         }
-        if self.n == 0 || self.k == 0 || self.block == 0 || self.block % self.per_byte() != 0 {
+        if self.n == 0
+            || self.k == 0
+            || self.block == 0
+            || !self.block.is_multiple_of(self.per_byte())
+        {
             return Err(Error::input(format!(
                 "{name}: blocks of {} weights in {} rows of {}",
                 self.block, self.n, self.k

@@ -158,13 +158,13 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
         let yv = if p.trans_b { y.at([&col, &k]) } else { y.at([&k, &col]) };
         te::reduce(Reducer::Sum, xv.cast(work) * yv.cast(work), [&kaxis])
     });
-    let scaled = |value: Expr, factor: f64| match factor == 1.0 {
-        true => value,
-        false => value * Expr::constant(factor, work),
+    let scaled = |value: Expr, factor: f64| {
+        if factor == 1.0 { value } else { value * Expr::constant(factor, work) }
     };
-    let out = match plain {
-        true => acc,
-        false => te::compute_over(name, [te::axis(m, "i"), te::axis(n, "j")], |i| {
+    let out = if plain {
+        acc
+    } else {
+        te::compute_over(name, [te::axis(m, "i"), te::axis(n, "j")], |i| {
             let value = scaled(acc.at(i), p.alpha);
             let value = match addend {
                 Some(c) => {
@@ -174,7 +174,7 @@ pub fn gemm(p: &Gemm) -> Result<TensorFunc> {
                 None => value,
             };
             value.cast(dtype)
-        }),
+        })
     };
     te::func([x, y].into_iter().chain(z), [&out])
 }

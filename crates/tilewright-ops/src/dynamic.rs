@@ -35,12 +35,11 @@ fn flat(name: &str, x: &Operand) -> Result<Dim> {
 /// Whether an element counts: whether it is not zero.
 fn counts(x: &Buffer, at: &Expr) -> Expr {
     let value = Expr::load(x, vec![at.clone()]);
-    match value.dtype().is_bool() {
-        true => value,
-        false => {
-            let none = Scalar::Int(0).expr(value.dtype());
-            value.not_equal(none)
-        }
+    if value.dtype().is_bool() {
+        value
+    } else {
+        let none = Scalar::Int(0).expr(value.dtype());
+        value.not_equal(none)
     }
 }
 
@@ -188,24 +187,21 @@ pub fn range_count(dtype: DType) -> Result<TensorFunc> {
     let at = |b: &Buffer| Expr::load(b, Vec::new());
     let none = Scalar::Int(0).expr(dtype);
     let zero_step = at(&delta).equal(none.clone());
-    let count = match dtype.is_float() {
-        true => {
-            let work = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-            let wide = |b: &Buffer| at(b).cast(work);
-            let count = (wide(&limit) - wide(&start)) / wide(&delta);
-            let count = Expr::intrin(tilewright_ir::Intrin::Ceil, vec![count]);
-            count.max(Expr::float(0.0, work)).min(Expr::float(2f64.powi(31), work)).cast(DType::I64)
-        }
-        false => {
-            let wide = |b: &Buffer| at(b).cast(DType::I64);
-            let one = Expr::int(1, DType::I64);
-            let up = wide(&delta).greater(Expr::int(0, DType::I64));
-            // Never zero, so that the quotient exists; what it gives for zero is not used.
-            let step = Expr::select(zero_step.clone(), one.clone(), wide(&delta));
-            let edge = Expr::select(up, Expr::int(-1, DType::I64), one);
-            let span = wide(&limit) - wide(&start);
-            (span + step.clone() + edge).floordiv(step).max(Expr::int(0, DType::I64))
-        }
+    let count = if dtype.is_float() {
+        let work = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let wide = |b: &Buffer| at(b).cast(work);
+        let count = (wide(&limit) - wide(&start)) / wide(&delta);
+        let count = Expr::intrin(tilewright_ir::Intrin::Ceil, vec![count]);
+        count.max(Expr::float(0.0, work)).min(Expr::float(2f64.powi(31), work)).cast(DType::I64)
+    } else {
+        let wide = |b: &Buffer| at(b).cast(DType::I64);
+        let one = Expr::int(1, DType::I64);
+        let up = wide(&delta).greater(Expr::int(0, DType::I64));
+        // Never zero, so that the quotient exists; what it gives for zero is not used.
+        let step = Expr::select(zero_step.clone(), one.clone(), wide(&delta));
+        let edge = Expr::select(up, Expr::int(-1, DType::I64), one);
+        let span = wide(&limit) - wide(&start);
+        (span + step.clone() + edge).floordiv(step).max(Expr::int(0, DType::I64))
     };
     let store = |e: Expr| set(&out, e);
     let body = Stmt::if_else(zero_step, store(Expr::int(0, DType::I64)), store(count));
@@ -298,12 +294,13 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
 fn shared(a: &dyn Fn(i64) -> Expr, b: &dyn Fn(i64) -> Expr, centred: bool) -> Expr {
     let half = || Expr::float(0.5, DType::F32);
     // Along the first and the second axis of the corners: low and high.
-    let ends = |of: &dyn Fn(i64) -> Expr, axis: i64| match centred {
-        true => {
+    let ends = |of: &dyn Fn(i64) -> Expr, axis: i64| {
+        if centred {
             let (middle, extent) = (of(axis), of(axis + 2) * half());
             (middle.clone() - extent.clone(), middle + extent)
+        } else {
+            (of(axis).min(of(axis + 2)), of(axis).max(of(axis + 2)))
         }
-        false => (of(axis).min(of(axis + 2)), of(axis).max(of(axis + 2))),
     };
     let none = || Expr::float(0.0, DType::F32);
     let area = |of: &dyn Fn(i64) -> Expr| {

@@ -94,10 +94,10 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
             outer.or_else(inner).unwrap_or_else(|| Expr::i32(0))
         };
         let factors = inputs.iter().zip(&labels).map(|(x, labels)| {
-            let at = labels.iter().zip(x.shape()).map(|(l, &d)| match d == extents[l] {
-                true => position(l),
-                false => Expr::i32(0),
-            });
+            let at = labels
+                .iter()
+                .zip(x.shape())
+                .map(|(l, &d)| if d == extents[l] { position(l) } else { Expr::i32(0) });
             x.at(at).cast(work)
         });
         let product = factors.reduce(|a, b| a * b);

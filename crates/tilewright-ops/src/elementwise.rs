@@ -157,9 +157,12 @@ pub fn unary(op: Unary, x: &Operand) -> Result<TensorFunc> {
 
 fn check_unary(op: Unary, dtype: DType) -> Result<()> {
     let name = snake(op);
-    let signed = || match dtype.kind == TypeKind::UInt {
-        true => Err(unsupported_type(&name, dtype, "signed numbers")),
-        false => require_number(&name, dtype),
+    let signed = || {
+        if dtype.kind == TypeKind::UInt {
+            Err(unsupported_type(&name, dtype, "signed numbers"))
+        } else {
+            require_number(&name, dtype)
+        }
     };
     match op {
         Unary::Identity => Ok(()),
@@ -265,10 +268,8 @@ pub(crate) fn apply_unary(op: Unary, value: Expr) -> Expr {
         Unary::IsNan => return call(Intrin::IsNan, x),
         Unary::IsInf { negative: true, positive: true } => return call(Intrin::IsInf, x),
         Unary::IsInf { negative, positive } => {
-            let of = |wanted: bool, v: f64| match wanted {
-                true => x.clone().equal(v),
-                false => Expr::bool(false),
-            };
+            let of =
+                |wanted: bool, v: f64| if wanted { x.clone().equal(v) } else { Expr::bool(false) };
             return of(negative, f64::NEG_INFINITY).or(of(positive, f64::INFINITY));
         }
     };
@@ -391,9 +392,8 @@ fn check_binary(op: Binary, name: &str, a: DType, b: DType) -> Result<()> {
         return require_number(name, b);
     }
     require_same(name, a, b)?;
-    let only = |holds: bool, takes: &str| match holds {
-        true => Ok(()),
-        false => Err(unsupported_type(name, a, takes)),
+    let only = |holds: bool, takes: &str| {
+        if holds { Ok(()) } else { Err(unsupported_type(name, a, takes)) }
     };
     match op {
         Equal => only(a.is_bool() || a.is_int() || a.is_float(), "numbers and bool"),
@@ -417,10 +417,8 @@ fn apply_binary(op: Binary, a: Expr, b: Expr) -> Expr {
         Binary::Div => node(BinOp::TruncDiv),
         Binary::Pow => {
             // An integer to a fractional power is computed in floating point.
-            let work = match dtype.is_int() && b.dtype().is_float() {
-                true => DType::F64,
-                false => working(dtype),
-            };
+            let work =
+                if dtype.is_int() && b.dtype().is_float() { DType::F64 } else { working(dtype) };
             Expr::intrin(Intrin::Pow, vec![a.cast(work), b.cast(work)]).cast(dtype)
         }
         Binary::Min => node(BinOp::Min),

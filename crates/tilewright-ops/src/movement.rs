@@ -199,10 +199,8 @@ pub fn slice<I: Into<Integer> + Copy>(
 ) -> Result<TensorFunc> {
     let name = "slice";
     let n = starts.len();
-    let list = |given: &[i64], default: Vec<i64>| match given.is_empty() {
-        true => default,
-        false => given.to_vec(),
-    };
+    let list =
+        |given: &[i64], default: Vec<i64>| if given.is_empty() { default } else { given.to_vec() };
     let axes = list(axes, (0..n as i64).collect());
     let steps = list(steps, vec![1; n]);
     if ends.len() != n || axes.len() != n || steps.len() != n {
@@ -353,9 +351,10 @@ pub fn gather(data: &Operand, indices: &Operand, axis: i64) -> Result<TensorFunc
 }
 
 fn check_indices(op: &str, indices: &Operand) -> Result<()> {
-    match indices.dtype.is_int() {
-        true => Ok(()),
-        false => Err(unsupported_type(op, indices.dtype, "indices that are integers")),
+    if indices.dtype.is_int() {
+        Ok(())
+    } else {
+        Err(unsupported_type(op, indices.dtype, "indices that are integers"))
     }
 }
 
@@ -627,9 +626,10 @@ pub fn trilu(x: &Operand, k: i64, upper: bool) -> Result<TensorFunc> {
     let t = x.placeholder("x");
     let out = te::compute("trilu", &x.shape, |i| {
         let (row, col) = (&i[i.len() - 2], &i[i.len() - 1]);
-        let kept = match upper {
-            true => col.clone().greater_equal(row + k),
-            false => col.clone().less_equal(row + k),
+        let kept = if upper {
+            col.clone().greater_equal(row + k)
+        } else {
+            col.clone().less_equal(row + k)
         };
         Expr::select(kept, t.at(i), Scalar::Int(0).expr(x.dtype))
     });

@@ -241,12 +241,11 @@ pub fn encode_scale(x: &Operand, rounding: ScaleRounding, saturate: bool) -> Res
         };
         let code = exponent.clone() + Expr::select(above, int(1), int(0));
         let nan = magnitude.clone().greater(int(0xff << 23));
-        let code = match saturate {
-            true => Expr::select(nan, int(255), code.min(int(254))),
-            false => {
-                let below = magnitude.clone().less(int(1 << 22));
-                Expr::select(nan.or(below), int(255), code.min(int(255)))
-            }
+        let code = if saturate {
+            Expr::select(nan, int(255), code.min(int(254)))
+        } else {
+            let below = magnitude.clone().less(int(1 << 22));
+            Expr::select(nan.or(below), int(255), code.min(int(255)))
         };
         code.cast(DType::U8)
     })
@@ -261,12 +260,11 @@ pub fn low_bits(x: &Operand, bits: u32, signed: bool) -> Result<TensorFunc> {
     pointwise("low_bits", x, |x| {
         let range = 1i64 << bits;
         let low = x.cast(DType::I32).floormod(range);
-        match signed {
-            true => {
-                let high = low.clone().greater_equal(range / 2);
-                Expr::select(high, low.clone() - range, low).cast(DType::I8)
-            }
-            false => low.cast(DType::U8),
+        if signed {
+            let high = low.clone().greater_equal(range / 2);
+            Expr::select(high, low.clone() - range, low).cast(DType::I8)
+        } else {
+            low.cast(DType::U8)
         }
     })
 }

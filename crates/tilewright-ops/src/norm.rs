@@ -55,25 +55,17 @@ fn soft(x: &Operand, axes: &[usize], log: bool) -> Result<TensorFunc> {
     let (shape, work) = (t.shape(), working(x.dtype));
     let top = fold(format!("{name}_max"), shape, axes, false, Reducer::Max, |i| t.at(i));
     let below = |i: &[Expr]| t.at(i).cast(work) - top.at(kept_index(i, axes, false)).cast(work);
-    let out = match log {
-        false => {
-            let exp = te::compute(format!("{name}_exp"), shape, |i| call(Intrin::Exp, below(i)));
-            let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| exp.at(i));
-            te::compute(name, shape, |i| {
-                (exp.at(i) / sum.at(kept_index(i, axes, false))).cast(x.dtype)
-            })
-        }
-        true => {
-            let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| {
-                call(Intrin::Exp, below(i))
-            });
-            // The logarithm once a sum, not once an element.
-            let log =
-                te::compute(format!("{name}_log"), sum.shape(), |i| call(Intrin::Log, sum.at(i)));
-            te::compute(name, shape, |i| {
-                (below(i) - log.at(kept_index(i, axes, false))).cast(x.dtype)
-            })
-        }
+    let out = if log {
+        let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| {
+            call(Intrin::Exp, below(i))
+        });
+        // The logarithm once a sum, not once an element.
+        let log = te::compute(format!("{name}_log"), sum.shape(), |i| call(Intrin::Log, sum.at(i)));
+        te::compute(name, shape, |i| (below(i) - log.at(kept_index(i, axes, false))).cast(x.dtype))
+    } else {
+        let exp = te::compute(format!("{name}_exp"), shape, |i| call(Intrin::Exp, below(i)));
+        let sum = fold(format!("{name}_sum"), shape, axes, false, Reducer::Sum, |i| exp.at(i));
+        te::compute(name, shape, |i| (exp.at(i) / sum.at(kept_index(i, axes, false))).cast(x.dtype))
     };
     te::func([&t], [&out])
 }
@@ -377,9 +369,10 @@ pub fn lp_norm(x: &Operand, axis: i64, p: u32) -> Result<TensorFunc> {
     };
     let t = x.placeholder("x");
     let work = working(x.dtype);
-    let wide = match work == x.dtype {
-        true => t.clone(),
-        false => te::compute("x_wide", &x.shape, |i| t.at(i).cast(work)),
+    let wide = if work == x.dtype {
+        t.clone()
+    } else {
+        te::compute("x_wide", &x.shape, |i| t.at(i).cast(work))
     };
     let size = reduced("size", op, &wide, &[axis], false);
     let out = te::compute(name, &x.shape, |i| {

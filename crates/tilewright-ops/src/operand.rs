@@ -185,9 +185,8 @@ where
     E: Into<Dim> + Copy,
 {
     let skip = out.len() - shape.len();
-    let index = |(k, &d): (usize, &D)| match d.into() == out[skip + k].into() {
-        true => i[skip + k].clone(),
-        false => Expr::i32(0),
+    let index = |(k, &d): (usize, &D)| {
+        if d.into() == out[skip + k].into() { i[skip + k].clone() } else { Expr::i32(0) }
     };
     shape.iter().enumerate().map(index).collect()
 }
@@ -207,27 +206,18 @@ pub(crate) fn float_size(d: Dim, dtype: DType) -> Expr {
 
 /// The type in which an operator computes on `dtype`: `float32` for narrower floats.
 pub(crate) fn working(dtype: DType) -> DType {
-    match dtype.is_float() && dtype.bits < 32 {
-        true => DType::F32,
-        false => dtype,
-    }
+    if dtype.is_float() && dtype.bits < 32 { DType::F32 } else { dtype }
 }
 
 /// Name of the tensor in which a result of a type accumulates: the result itself, unless its type
 /// is too narrow.
 pub(crate) fn accumulator(name: &str, dtype: DType) -> String {
-    match working(dtype) == dtype {
-        true => name.to_owned(),
-        false => format!("{name}_acc"),
-    }
+    if working(dtype) == dtype { name.to_owned() } else { format!("{name}_acc") }
 }
 
 /// The tensor in the type of the result: itself, or rounded by a stage of its own.
 pub(crate) fn rounded(name: &str, t: Tensor, dtype: DType) -> Tensor {
-    match t.dtype() == dtype {
-        true => t,
-        false => te::compute(name, t.shape(), |i| t.at(i).cast(dtype)),
-    }
+    if t.dtype() == dtype { t } else { te::compute(name, t.shape(), |i| t.at(i).cast(dtype)) }
 }
 
 /// Refuses a type, naming the operator and what it takes.
@@ -313,34 +303,34 @@ pub(crate) fn centred(value: Expr, zero: &Option<Tensor>, at: &Expr, count: Dim)
 /// all numbers.
 pub(crate) fn before(a: Expr, b: Expr) -> Expr {
     let less = a.clone().less(b.clone());
-    match a.dtype().is_float() {
-        false => less,
-        true => less.or(call(Intrin::IsNan, b).and(!call(Intrin::IsNan, a))),
+    if a.dtype().is_float() {
+        less.or(call(Intrin::IsNan, b).and(!call(Intrin::IsNan, a)))
+    } else {
+        less
     }
 }
 
 /// Requires a floating-point type.
 pub(crate) fn require_float(op: &str, dtype: DType) -> Result<()> {
-    match dtype.is_float() {
-        true => Ok(()),
-        false => Err(unsupported_type(op, dtype, "floating-point numbers")),
+    if dtype.is_float() {
+        Ok(())
+    } else {
+        Err(unsupported_type(op, dtype, "floating-point numbers"))
     }
 }
 
 /// Requires a number: integer or floating point.
 pub(crate) fn require_number(op: &str, dtype: DType) -> Result<()> {
-    match dtype.is_float() || dtype.is_int() {
-        true => Ok(()),
-        false => Err(unsupported_type(op, dtype, "integers and floating-point numbers")),
+    if dtype.is_float() || dtype.is_int() {
+        Ok(())
+    } else {
+        Err(unsupported_type(op, dtype, "integers and floating-point numbers"))
     }
 }
 
 /// Requires equal types.
 pub(crate) fn require_same(op: &str, a: DType, b: DType) -> Result<()> {
-    match a == b {
-        true => Ok(()),
-        false => Err(Error::input(format!("{op}: the types {a} and {b} differ"))),
-    }
+    if a == b { Ok(()) } else { Err(Error::input(format!("{op}: the types {a} and {b} differ"))) }
 }
 
 /// The name of an operator from an enum's `Debug` text: `LeakyRelu { .. }` is `leaky_relu`.

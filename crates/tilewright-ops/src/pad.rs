@@ -93,10 +93,7 @@ fn filled(t: &Tensor, axes: &[Padding], fill: impl Fn() -> Expr) -> Tensor {
     te::compute("pad", &shape, |i| {
         let inside = i.iter().zip(axes).fold(Expr::bool(true), |c, (e, p)| c.and(p.inside(e)));
         let at: Vec<Expr> = i.iter().zip(axes).map(|(e, p)| p.shifted(e)).collect();
-        match inside.is_true() {
-            true => t.at(at),
-            false => Expr::if_then_else(inside, t.at(at), fill()),
-        }
+        if inside.is_true() { t.at(at) } else { Expr::if_then_else(inside, t.at(at), fill()) }
     })
 }
 

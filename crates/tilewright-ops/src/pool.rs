@@ -217,9 +217,10 @@ struct Count {
 
 impl Count {
     fn new(w: &Window, include_padding: bool) -> Self {
-        let (low, high) = match include_padding {
-            true => (Dim::from(0), w.extent + (w.begin + w.end)),
-            false => (w.begin, w.extent + w.begin),
+        let (low, high) = if include_padding {
+            (Dim::from(0), w.extent + (w.begin + w.end))
+        } else {
+            (w.begin, w.extent + w.begin)
         };
         // Cells of the first window before a position.
         let within = |at: usize| at.div_ceil(w.dilation).min(w.kernel);

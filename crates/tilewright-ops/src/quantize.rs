@@ -24,9 +24,10 @@ pub struct Quantization {
 }
 
 fn require_integer(op: &str, dtype: DType) -> Result<()> {
-    match dtype.is_int() && dtype.bits <= 32 {
-        true => Ok(()),
-        false => Err(unsupported_type(op, dtype, "integers of up to 32 bits")),
+    if dtype.is_int() && dtype.bits <= 32 {
+        Ok(())
+    } else {
+        Err(unsupported_type(op, dtype, "integers of up to 32 bits"))
     }
 }
 
@@ -64,9 +65,10 @@ pub fn divide_by_scale(x: &Operand, q: &Quantization) -> Result<TensorFunc> {
     scaled(name, x, q, None, |value, scale, _| {
         let ratio = value.cast(work) / scale.cast(work);
         let zero = Expr::constant(0.0, work);
-        let ratio = match q.zero_point {
-            true => Expr::select(ratio.clone().equal(zero.clone()), zero, ratio),
-            false => ratio,
+        let ratio = if q.zero_point {
+            Expr::select(ratio.clone().equal(zero.clone()), zero, ratio)
+        } else {
+            ratio
         };
         ratio.cast(x.dtype)
     })

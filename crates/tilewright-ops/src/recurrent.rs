@@ -201,10 +201,7 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let rows = p.steps * p.batch;
     let columns = directions.saturating_mul(width);
     let [each, hidden, width, columns] = [directions, p.hidden, width, columns].map(Dim::from);
-    let state = match p.batch_first {
-        true => [p.batch, each, hidden],
-        false => [each, p.batch, hidden],
-    };
+    let state = if p.batch_first { [p.batch, each, hidden] } else { [each, p.batch, hidden] };
     let per_direction = |n: usize| [each, n.into()];
     let input_sums = input(true, "x", &[rows, columns], p.dtype);
     let weights = input(true, "r", &[each, hidden, width], p.dtype);
@@ -214,9 +211,10 @@ pub fn recurrent(p: &Recurrent) -> Result<TensorFunc> {
     let peepholes = input(p.peepholes, "p", &per_direction(3 * p.hidden), p.dtype);
     let lengths =
         input(p.lengths.is_some(), "lengths", &[p.batch], p.lengths.unwrap_or(DType::I32));
-    let all = match p.batch_first {
-        true => [p.batch, p.steps, each, hidden],
-        false => [p.steps, each, p.batch, hidden],
+    let all = if p.batch_first {
+        [p.batch, p.steps, each, hidden]
+    } else {
+        [p.steps, each, p.batch, hidden]
     };
     let output = |name: &str, shape: &[Dim]| te::placeholder(name, shape, p.dtype);
     let (y, y_h) = (output("y", &all), output("y_h", &state));
@@ -276,9 +274,10 @@ struct State {
 impl Net<'_> {
     /// The index into a state of the graph, of one direction.
     fn state_index(&self, d: usize, b: &Expr, j: &Expr) -> Vec<Expr> {
-        match self.p.batch_first {
-            true => vec![b.clone(), int(d), j.clone()],
-            false => vec![int(d), b.clone(), j.clone()],
+        if self.p.batch_first {
+            vec![b.clone(), int(d), j.clone()]
+        } else {
+            vec![int(d), b.clone(), j.clone()]
         }
     }
 
@@ -311,10 +310,7 @@ impl Net<'_> {
             }))
         });
         let steps = each("step", p.steps, |step| {
-            let t = match p.directions[d].backward {
-                true => int(p.steps) - 1 - step,
-                false => step.clone(),
-            };
+            let t = if p.directions[d].backward { int(p.steps) - 1 - step } else { step.clone() };
             self.step(&state, &t)
         });
         let end = self.elements(|b, j| {
@@ -336,10 +332,8 @@ impl Net<'_> {
     /// What the inputs contribute to a column of the gates.
     fn input_sum(&self, s: &State, t: &Expr, b: &Expr, column: Expr) -> Expr {
         let p = self.p;
-        let row = match p.batch_first {
-            true => b.clone() * int(p.steps) + t,
-            false => t.clone() * int(p.batch) + b,
-        };
+        let row =
+            if p.batch_first { b.clone() * int(p.steps) + t } else { t.clone() * int(p.batch) + b };
         let skip = int(s.at * p.cell.gates() * p.hidden);
         Expr::load(&self.input_sums, vec![row, skip + column])
     }
@@ -453,9 +447,10 @@ impl Net<'_> {
     /// Stores the new state and the result, unless the sequence of the example has ended.
     fn put(&self, s: &State, t: &Expr, b: &Expr, j: &Expr, h: &Expr, c: Option<&Expr>) -> Stmt {
         let p = self.p;
-        let index = match p.batch_first {
-            true => vec![b.clone(), t.clone(), int(s.at), j.clone()],
-            false => vec![t.clone(), int(s.at), b.clone(), j.clone()],
+        let index = if p.batch_first {
+            vec![b.clone(), t.clone(), int(s.at), j.clone()]
+        } else {
+            vec![t.clone(), int(s.at), b.clone(), j.clone()]
         };
         let at = || vec![b.clone(), j.clone()];
         let cell = c.map(|c| Stmt::store(&s.c, at(), c.clone()));
@@ -502,10 +497,8 @@ impl Net<'_> {
         let sum = |gate| self.z(s, b, gate, j);
         with("old", old, |old| {
             with("in_gate", self.gate(s, 0, seen(0, old, sum(0))), |i| {
-                let forget = match coupled {
-                    true => one() - i,
-                    false => self.gate(s, 0, seen(2, old, sum(2))),
-                };
+                let forget =
+                    if coupled { one() - i } else { self.gate(s, 0, seen(2, old, sum(2))) };
                 let cell = forget * old + i.clone() * self.gate(s, 1, sum(3));
                 with("cell", cell, |c| {
                     let out = self.gate(s, 0, seen(1, c, sum(1)));

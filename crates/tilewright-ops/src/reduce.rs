@@ -98,11 +98,10 @@ pub(crate) fn reduced(
         }
         Reduction::Mean => {
             let acc = run(with_suffix(), Reducer::Sum, &value);
-            match dtype.is_float() {
-                true => then(acc, &|e| shared(e, count)),
-                false => then(acc, &|e| {
-                    Expr::binary(BinOp::TruncDiv, e, count.max(1).long().cast(dtype))
-                }),
+            if dtype.is_float() {
+                then(acc, &|e| shared(e, count))
+            } else {
+                then(acc, &|e| Expr::binary(BinOp::TruncDiv, e, count.max(1).long().cast(dtype)))
             }
         }
         Reduction::SumSquare => rounded(name, run(acc_name(), Reducer::Sum, &square), dtype),
@@ -273,15 +272,12 @@ fn cumulative(
         }
         let nothing = reducer.identity(work);
         let so_far = out.load(before.clone());
-        let value = match exclusive {
-            true => {
-                let all = reducer.combine(so_far, t.at(before).cast(work));
-                Expr::if_then_else(step.greater(0), all, nothing)
-            }
-            false => {
-                let so_far = Expr::if_then_else(step.greater(0), so_far, nothing);
-                reducer.combine(so_far, t.at(&at).cast(work))
-            }
+        let value = if exclusive {
+            let all = reducer.combine(so_far, t.at(before).cast(work));
+            Expr::if_then_else(step.greater(0), all, nothing)
+        } else {
+            let so_far = Expr::if_then_else(step.greater(0), so_far, nothing);
+            reducer.combine(so_far, t.at(&at).cast(work))
         };
         vec![Stage::new(out, axes, at, value)]
     });

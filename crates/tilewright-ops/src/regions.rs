@@ -129,9 +129,10 @@ pub fn roi_align(p: &RoiAlign) -> Result<TensorFunc> {
         let start = if p.max { float(f64::NEG_INFINITY) } else { float(0.0) };
         let all = get(&acc);
         let samples = sy * sx;
-        let result = match p.max {
-            true => Expr::select(samples.greater(0), all, float(0.0)),
-            false => all / samples.max(1).cast(work),
+        let result = if p.max {
+            Expr::select(samples.greater(0), all, float(0.0))
+        } else {
+            all / samples.max(1).cast(work)
         };
         lets.around(Stmt::seq([
             set(&acc, start),

@@ -137,10 +137,8 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
             _ => continue,
         };
         left -= 1;
-        let stage = match left == 0 && work == p.x.dtype {
-            true => name.to_owned(),
-            false => format!("resize_{a}"),
-        };
+        let stage =
+            if left == 0 && work == p.x.dtype { name.to_owned() } else { format!("resize_{a}") };
         shape[a] = p.sizes[a];
         let tap: Axis = te::reduce_axis(count, "tap");
         value = te::compute(stage, &shape, |i| {

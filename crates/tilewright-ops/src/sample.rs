@@ -207,16 +207,14 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     let taps: Vec<Taps> = (0..r)
         .map(|a| {
             let (d, last) = (float_size(extents[a], place), float_size(extents[a] - 1, place));
-            let edges = match p.align_corners {
-                true => (0.0, last.clone()),
-                false => (-0.5, d.clone() - 0.5),
-            };
+            let edges = if p.align_corners { (0.0, last.clone()) } else { (-0.5, d.clone() - 0.5) };
             let position = te::compute(format!("position_{a}"), &lead, |i| {
                 let g = grid.at(i.iter().cloned().chain([int(r - 1 - a)]));
                 let g = g.cast(place);
-                let at = match p.align_corners {
-                    true => (g + 1.0) * 0.5 * &last,
-                    false => ((g + 1.0) * &d - 1.0) * 0.5,
+                let at = if p.align_corners {
+                    (g + 1.0) * 0.5 * &last
+                } else {
+                    ((g + 1.0) * &d - 1.0) * 0.5
                 };
                 match p.outside {
                     // The cells of the taps move to the border, not the position: a cubic has other

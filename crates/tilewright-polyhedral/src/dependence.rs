@@ -93,12 +93,11 @@ impl Reached {
     /// A bound of a loop: what is read from memory is some number.
     fn end(&mut self, e: &Expr) -> Expr {
         let e = self.bound.expr(e);
-        match e.effects().constant() {
-            true => e,
-            false => {
-                self.certain = false;
-                Var::new("bound", e.dtype()).expr()
-            }
+        if e.effects().constant() {
+            e
+        } else {
+            self.certain = false;
+            Var::new("bound", e.dtype()).expr()
         }
     }
 }
@@ -117,9 +116,10 @@ impl Place for Reached {
     /// What a condition reads from memory may change.
     fn learn(&mut self, cond: &Expr, holds: bool) {
         for (part, holds) in parts(&self.bound.expr(cond), holds) {
-            match part.effects().constant() {
-                true => self.domain = self.domain.with_guard(&part.being(holds)),
-                false => self.certain = false,
+            if part.effects().constant() {
+                self.domain = self.domain.with_guard(&part.being(holds))
+            } else {
+                self.certain = false
             }
         }
     }
@@ -252,10 +252,7 @@ pub fn before(a: &[Expr], b: &[Expr]) -> Expr {
     let mut less = Expr::bool(false);
     for (x, y) in a.iter().zip(b).rev() {
         let here = x.clone().less(y.clone());
-        less = match less.is_false() {
-            true => here,
-            false => here.or(x.clone().equal(y.clone()).and(less)),
-        };
+        less = if less.is_false() { here } else { here.or(x.clone().equal(y.clone()).and(less)) };
     }
     less
 }
@@ -303,10 +300,7 @@ pub fn keeps_order(
         // Asked last: most orders differ, and to find two iterations takes long.
         let everywhere = AccessRelation::new(nest, &[]);
         let (other, names) = everywhere.elsewhere_in(vars);
-        match everywhere.is_apart(&other, &swapped(&names)) {
-            true => Ok(()),
-            false => Err(e),
-        }
+        if everywhere.is_apart(&other, &swapped(&names)) { Ok(()) } else { Err(e) }
     })
 }
 
@@ -320,12 +314,13 @@ pub fn exchange(a: &PlacedAccess, b: &PlacedAccess) -> bool {
 /// # Errors
 /// `Refused` with the names of both.
 pub fn one_view(a: &PlacedAccess, b: &PlacedAccess) -> Result<()> {
-    match a.buffer == b.buffer {
-        true => Ok(()),
-        false => Err(Error::refused(format!(
+    if a.buffer == b.buffer {
+        Ok(())
+    } else {
+        Err(Error::refused(format!(
             "`{}` and `{}` are views of one memory",
             a.buffer.name, b.buffer.name
-        ))),
+        )))
     }
 }
 

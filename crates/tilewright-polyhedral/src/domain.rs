@@ -436,10 +436,7 @@ impl Domain {
         let set = self.space.embed(self.set()?, &space)?;
         let points = Points::Made(self.given_in(&space, &self.space, set)?);
         let out = Domain { space, points, vague: self.vague(), ..self.clone() };
-        match plain {
-            true => Ok(out),
-            false => Ok(out.within(out.learn(&out.space.atoms)?)),
-        }
+        if plain { Ok(out) } else { Ok(out.within(out.learn(&out.space.atoms)?)) }
     }
 
     /// [`Domain::reach`] as a question of its own.

@@ -213,10 +213,8 @@ impl<'a> MemoryFlow<'a> {
         let (at_write, at_read) = e.witness().ok()?;
         let writer = self.stmt(e.writer)?;
         let cell = cell(self.scop, writer.accesses.get(self.access(e.writer)?)?, &at_write);
-        let mut text = match at_write.values.is_empty() {
-            true => String::new(),
-            false => format!("at {at_write}: "),
-        };
+        let mut text =
+            if at_write.values.is_empty() { String::new() } else { format!("at {at_write}: ") };
         match self.stmt(e.reader) {
             None => text += &format!("{cell} is seen by the caller"),
             Some(reader) => {

@@ -165,10 +165,7 @@ impl Atom {
     pub fn narrow_range(&self) -> Option<(i128, i128)> {
         let t = self.0.expr.dtype();
         let narrow = t.is_bool() || t.bits < 32 || t.kind == TypeKind::UInt;
-        match narrow {
-            true => Some((t.min_int()?, t.max_int()?)),
-            false => None,
-        }
+        if narrow { Some((t.min_int()?, t.max_int()?)) } else { None }
     }
 
     /// Smallest and largest value by type alone: of narrow types, and of data. A product is that of

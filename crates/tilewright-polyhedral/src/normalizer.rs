@@ -82,17 +82,15 @@ impl Normalizer {
     /// What a type makes of the result of arithmetic.
     fn in_type(&self, value: Sum, t: DType) -> Known<Sum> {
         let narrow = t.kind == TypeKind::UInt || t.bits < 32;
-        match narrow || !value.stays_in(t) {
-            true => value.wrapped(t),
-            false => Ok(value),
-        }
+        if narrow || !value.stays_in(t) { value.wrapped(t) } else { Ok(value) }
     }
 
     fn enter(&mut self, e: &Expr) -> Known<()> {
         self.depth += 1;
-        match e.size() as usize > MAX_NODES || self.depth > MAX_DEPTH {
-            true => Err(Reason::TooLarge.into()),
-            false => Ok(()),
+        if e.size() as usize > MAX_NODES || self.depth > MAX_DEPTH {
+            Err(Reason::TooLarge.into())
+        } else {
+            Ok(())
         }
     }
 
@@ -234,10 +232,8 @@ impl Normalizer {
                             return Ok(Some(self.opaque(e)));
                         }
                         let expr = e.clone();
-                        let nature = match modulo {
-                            true => Nature::Remainder(a, b),
-                            false => Nature::Quotient(a, b),
-                        };
+                        let nature =
+                            if modulo { Nature::Remainder(a, b) } else { Nature::Quotient(a, b) };
                         Sum::atom(Atom::term(expr, nature))
                     }
                 }

@@ -250,9 +250,12 @@ pub fn walk_stmt_placed<V: Placed>(v: &mut V, s: &Stmt) {
         StmtKind::Block { bindings, predicate, block } => {
             bindings.iter().for_each(|b| v.expr(b));
             v.condition(predicate);
-            v.within(Step::Block(bindings, block), |v| match predicate.is_true() {
-                true => v.inside(block),
-                false => v.under(predicate, true, |v| v.inside(block)),
+            v.within(Step::Block(bindings, block), |v| {
+                if predicate.is_true() {
+                    v.inside(block)
+                } else {
+                    v.under(predicate, true, |v| v.inside(block))
+                }
             });
         }
         _ => walk_stmt(v, s),

@@ -59,9 +59,10 @@ impl Intervals {
             let most = if sign > 0 { high } else { low.and_then(i128::checked_neg) };
             let (Some(most), c) = (most, c * sign) else { continue };
             // c * atom >= -most
-            let ends = match c > 0 {
-                true => (most.div_euclid(c).checked_neg(), None),
-                false => (None, Some(most.div_euclid(-c))),
+            let ends = if c > 0 {
+                (most.div_euclid(c).checked_neg(), None)
+            } else {
+                (None, Some(most.div_euclid(-c)))
             };
             self.meet(atom, ends);
         }

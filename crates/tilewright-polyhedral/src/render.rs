@@ -84,10 +84,7 @@ pub(crate) fn sum(s: &Sum, t: DType) -> Option<Expr> {
     // What a narrower type holds is the sum, and not each of the wider values that it is made of.
     let mut wider = false;
     s.atoms(&mut |a| wider |= a.expr().dtype() == DType::I64);
-    match wider && t == DType::I32 {
-        true => Some(exact(s, DType::I64)?.cast(t)),
-        false => exact(s, t),
-    }
+    if wider && t == DType::I32 { Some(exact(s, DType::I64)?.cast(t)) } else { exact(s, t) }
 }
 
 /// The sum with all of its parts in one type.
@@ -140,10 +137,7 @@ fn term(which: &Term, t: DType) -> Option<Expr> {
         Term::Select(c, a, b) => {
             let c = pred(c)?;
             let flag = a.as_constant() == Some(1) && b.as_constant() == Some(0);
-            match flag {
-                true => Some(c.cast(t)),
-                false => Some(Expr::select(c, exact(a, t)?, exact(b, t)?)),
-            }
+            if flag { Some(c.cast(t)) } else { Some(Expr::select(c, exact(a, t)?, exact(b, t)?)) }
         }
     }
 }
@@ -222,9 +216,10 @@ mod tests {
 
     fn shown(e: &Expr) -> String {
         let mut normalizer = Normalizer::default();
-        let text = match e.dtype().is_bool() {
-            true => normalizer.pred(e).ok().and_then(|p| pred(&p)),
-            false => normalizer.sum(e).ok().and_then(|s| sum(&s, e.dtype())),
+        let text = if e.dtype().is_bool() {
+            normalizer.pred(e).ok().and_then(|p| pred(&p))
+        } else {
+            normalizer.sum(e).ok().and_then(|s| sum(&s, e.dtype()))
         };
         text.map_or("none".into(), |e| e.to_string())
     }

@@ -265,9 +265,8 @@ impl Set {
 
     /// Some point, with values for the symbolic sizes; `None` for the empty set.
     pub fn point(&self) -> Known<Option<Witness>> {
-        self.ask(|points| match points.set()?.is_empty()? {
-            true => Ok(None),
-            false => points.friendly_point(&points.set()?),
+        self.ask(|points| {
+            if points.set()?.is_empty()? { Ok(None) } else { points.friendly_point(&points.set()?) }
         })
     }
 

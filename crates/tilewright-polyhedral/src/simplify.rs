@@ -464,9 +464,10 @@ impl Domain {
 
     /// Whether two conditions hold at the same points.
     pub fn same_condition(&self, a: &Expr, b: &Expr) -> Proof {
-        match a.dtype().is_bool() && b.dtype().is_bool() {
-            true => self.equal(a, b),
-            false => Proof::Unknown(Reason::Mismatch("not conditions".into()).into()),
+        if a.dtype().is_bool() && b.dtype().is_bool() {
+            self.equal(a, b)
+        } else {
+            Proof::Unknown(Reason::Mismatch("not conditions".into()).into())
         }
     }
 }

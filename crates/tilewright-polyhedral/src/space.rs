@@ -160,10 +160,7 @@ impl Space {
                 p => others.push(p),
             }
         }
-        let all = match rows.is_empty() {
-            true => self.universe()?,
-            false => self.rows(&rows)?.set()?,
-        };
+        let all = if rows.is_empty() { self.universe()? } else { self.rows(&rows)?.set()? };
         let others = others.into_iter().chain(unions);
         others.into_iter().try_fold(all, |all, p| all.intersect(self.pred(p)?))
     }

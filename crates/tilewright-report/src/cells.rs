@@ -180,11 +180,10 @@ impl<'a> Memory<'a> {
         for (r, row) in rows.iter().zip(&cells) {
             let _ = write!(text, "<tr><th>{}", r * self.row);
             for index in row {
-                match self.is_data(index) {
-                    true => {
-                        let _ = write!(text, "<td>{}", label(&open, index));
-                    }
-                    false => text += "<td class=p>",
+                if self.is_data(index) {
+                    let _ = write!(text, "<td>{}", label(&open, index));
+                } else {
+                    text += "<td class=p>"
                 }
             }
             text += if has_more { "<td class=g>…" } else { "" };
@@ -251,16 +250,15 @@ fn changing(all: &[&[i64]]) -> (Vec<usize>, String) {
     let Some(first) = all.first() else { return (Vec::new(), String::new()) };
     let (mut open, mut fixed) = (Vec::new(), Vec::new());
     for d in 0..first.len() {
-        match all.iter().all(|index| index[d] == first[d]) {
-            true => fixed.push(format!("i{d} = {}", first[d])),
-            false => open.push(d),
+        if all.iter().all(|index| index[d] == first[d]) {
+            fixed.push(format!("i{d} = {}", first[d]))
+        } else {
+            open.push(d)
         }
     }
     let names: Vec<String> = open.iter().map(|d| format!("i{d}")).collect();
-    let mut note = match names.is_empty() {
-        true => String::new(),
-        false => format!("Cells hold {}", names.join(",")),
-    };
+    let mut note =
+        if names.is_empty() { String::new() } else { format!("Cells hold {}", names.join(",")) };
     if !fixed.is_empty() {
         let sep = if note.is_empty() { "" } else { " at " };
         let _ = write!(note, "{sep}{}", fixed.join(", "));
@@ -269,9 +267,10 @@ fn changing(all: &[&[i64]]) -> (Vec<usize>, String) {
 }
 
 fn label(open: &[usize], index: &[i64]) -> String {
-    match open.is_empty() {
-        true => "0".to_owned(),
-        false => open.iter().map(|d| index[*d].to_string()).collect::<Vec<_>>().join(","),
+    if open.is_empty() {
+        "0".to_owned()
+    } else {
+        open.iter().map(|d| index[*d].to_string()).collect::<Vec<_>>().join(",")
     }
 }
 
@@ -289,12 +288,11 @@ mod tests {
         let size: i64 = numbers.physical().iter().product();
         for address in 0..size {
             let index = memory.index(address);
-            match memory.is_data(&index) {
-                true => {
-                    assert_eq!(memory.address(&index), address, "{layout} at {index:?}");
-                    elements += 1;
-                }
-                false => padding = padding.or(Some(address)),
+            if memory.is_data(&index) {
+                assert_eq!(memory.address(&index), address, "{layout} at {index:?}");
+                elements += 1;
+            } else {
+                padding = padding.or(Some(address))
             }
         }
         assert_eq!(elements, numbers.logical.iter().product::<i64>());

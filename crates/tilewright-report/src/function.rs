@@ -124,9 +124,10 @@ impl Kinds {
     }
 
     pub(crate) fn number(&self, layout: &TiledLayout) -> usize {
-        match layout.is_identity() {
-            true => 0,
-            false => self.numbers.get(&layout.to_string()).copied().unwrap_or(0),
+        if layout.is_identity() {
+            0
+        } else {
+            self.numbers.get(&layout.to_string()).copied().unwrap_or(0)
         }
     }
 

@@ -262,14 +262,15 @@ impl<'a> Graph<'a> {
         for Line { from, to, goes_on } in lines {
             let middle = (from.1 + to.1) / 2.0;
             let _ = write!(path, "M{:.0} {:.0}", from.0, from.1);
-            match (from.0 - to.0).abs() < 1.0 {
-                true => write!(path, "V{:.0}", to.1),
-                false => write!(
+            (if (from.0 - to.0).abs() < 1.0 {
+                write!(path, "V{:.0}", to.1)
+            } else {
+                write!(
                     path,
                     "C{:.0} {middle:.0} {:.0} {middle:.0} {:.0} {:.0}",
                     from.0, to.0, to.0, to.1
-                ),
-            }
+                )
+            })
             .unwrap_or_default();
             if *goes_on {
                 let _ = write!(path, "V{:.0}", to.1 + HEIGHT);
@@ -354,8 +355,9 @@ fn colour(kind: usize) -> usize {
 /// A name that fits into a box: its end says more than its start.
 fn short(name: &str) -> String {
     let count = name.chars().count();
-    match count > LETTERS {
-        false => name.to_owned(),
-        true => "…".chars().chain(name.chars().skip(count + 1 - LETTERS)).collect(),
+    if count > LETTERS {
+        "…".chars().chain(name.chars().skip(count + 1 - LETTERS)).collect()
+    } else {
+        name.to_owned()
     }
 }

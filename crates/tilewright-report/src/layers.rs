@@ -148,9 +148,10 @@ fn order(rows: &mut Vec<Vec<usize>>, items: &[Item]) {
             let row = &mut rows[if down { step } else { count - 1 - step }];
             let mean = |n: usize| {
                 let near = if down { &items[n].up } else { &items[n].down };
-                match near.is_empty() {
-                    true => position[n],
-                    false => near.iter().map(|m| position[*m]).sum::<f64>() / near.len() as f64,
+                if near.is_empty() {
+                    position[n]
+                } else {
+                    near.iter().map(|m| position[*m]).sum::<f64>() / near.len() as f64
                 }
             };
             let mut keyed: Vec<(f64, usize)> = row.iter().map(|n| (mean(*n), *n)).collect();

@@ -130,9 +130,10 @@ impl FunctionReport<'_> {
         let (g, plan, unit) = (self.number, &self.plan.plan, self.unit);
         let calls = plan.calls.len();
         let paid = plan.conversions.iter().filter(|c| self.plan.moves(c)).count();
-        let proven = match plan.is_optimal() {
-            true => "It is proven that no choice costs less.".to_owned(),
-            false => format!("At most {} of it could be saved.", share(plan.gap)),
+        let proven = if plan.is_optimal() {
+            "It is proven that no choice costs less.".to_owned()
+        } else {
+            format!("At most {} of it could be saved.", share(plan.gap))
         };
         let mut text = format!(
             "<section aria-labelledby=g{g}>\n<h2 id=g{g}>Graph function <code>{}</code></h2>\n\

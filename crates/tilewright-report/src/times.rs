@@ -222,9 +222,10 @@ impl Times {
                 // Several are one movement, and so is elementwise work between them.
                 let most = kernel.conversions.iter().map(|c| plan.conversions[*c].cost).max();
                 let is_between = is_moving(kernel) && kernel.conversions.len() > 1;
-                kernel.predicted = match is_between {
-                    true => kernel.own.max(most.unwrap_or(0)),
-                    false => kernel.own + most.unwrap_or(0),
+                kernel.predicted = if is_between {
+                    kernel.own.max(most.unwrap_or(0))
+                } else {
+                    kernel.own + most.unwrap_or(0)
                 };
             }
         }

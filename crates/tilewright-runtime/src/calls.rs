@@ -208,20 +208,19 @@ pub(crate) fn check(what: &str, ports: &[OpenPort], tensors: &[Tensor]) -> Resul
 
 /// Whether a tensor has the shape of a port; `what` the port is is for the message.
 fn check_shape(what: &str, port: &Port, tensor: &Tensor) -> Result<()> {
-    match tensor.shape() == port.shape {
-        true => Ok(()),
-        false => {
-            let text = format!(
-                "{what} `{}` has the shape {:?}, and was given {:?}",
-                port.name,
-                port.shape,
-                tensor.shape()
-            );
-            let error = Error::input(text);
-            Err(match &port.stored {
-                None => error,
-                Some(stored) => error.note(stored.note()),
-            })
-        }
+    if tensor.shape() == port.shape {
+        Ok(())
+    } else {
+        let text = format!(
+            "{what} `{}` has the shape {:?}, and was given {:?}",
+            port.name,
+            port.shape,
+            tensor.shape()
+        );
+        let error = Error::input(text);
+        Err(match &port.stored {
+            None => error,
+            Some(stored) => error.note(stored.note()),
+        })
     }
 }

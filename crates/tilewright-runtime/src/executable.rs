@@ -144,12 +144,15 @@ impl Executable {
         }
         if self.machine.is_some() {
             let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
-            let tensor = |(item, port): (Item, &OpenPort)| match port.is_item() {
-                false => item.tensor().map_err(|e| e.context(format!("output `{}`", port.name))),
-                true => Err(Error::unsupported(format!(
-                    "the output `{}` is a sequence or optional, and a tensor is asked for",
-                    port.name
-                ))),
+            let tensor = |(item, port): (Item, &OpenPort)| {
+                if port.is_item() {
+                    Err(Error::unsupported(format!(
+                        "the output `{}` is a sequence or optional, and a tensor is asked for",
+                        port.name
+                    )))
+                } else {
+                    item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
+                }
             };
             return outputs.map(tensor).collect();
         }

@@ -75,10 +75,7 @@ impl Machine {
                 What::Constant(..) | What::Copy(..) | What::List { .. } => {}
             }
         }
-        match block.results.iter().all(below) {
-            true => Ok(()),
-            false => broken("a result".to_owned()),
-        }
+        if block.results.iter().all(below) { Ok(()) } else { broken("a result".to_owned()) }
     }
 
     /// Runs on inputs, of the types that the program's signature says.

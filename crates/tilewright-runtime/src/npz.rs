@@ -250,9 +250,10 @@ impl<R: Read + Seek> Archive<R> {
         let Some(&index) = self.members.get(name) else {
             let there: Vec<_> = self.names().map(|n| format!("`{n}`")).collect();
             let error = Error::input(format!("{}: no array `{name}`", self.path.display()));
-            return Err(error.note(match there.is_empty() {
-                true => "there are no arrays in the file".to_owned(),
-                false => format!("it holds {}", there.join(", ")),
+            return Err(error.note(if there.is_empty() {
+                "there are no arrays in the file".to_owned()
+            } else {
+                format!("it holds {}", there.join(", "))
             }));
         };
         let content = self.zip.by_index(index).map_err(|e| match e {
@@ -323,9 +324,10 @@ mod tests {
         struct Full(Cursor<Vec<u8>>, usize);
         impl Write for Full {
             fn write(&mut self, content: &[u8]) -> std::io::Result<usize> {
-                match self.0.position() as usize + content.len() <= self.1 {
-                    true => self.0.write(content),
-                    false => Err(std::io::ErrorKind::StorageFull.into()),
+                if self.0.position() as usize + content.len() <= self.1 {
+                    self.0.write(content)
+                } else {
+                    Err(std::io::ErrorKind::StorageFull.into())
                 }
             }
             fn flush(&mut self) -> std::io::Result<()> {

@@ -240,15 +240,16 @@ pub(crate) fn read_place(
         earlier || (repeats(&q.around) && q.elements[q.at..].iter().any(writes))
     });
     let body = scope_body(func, scope.as_ref());
-    let wanted: Vec<Cursor> = match listed.is_empty() {
-        true => in_scope
+    let wanted: Vec<Cursor> = if listed.is_empty() {
+        in_scope
             .into_iter()
             .filter(|s| {
                 let (r, w) = touches(&s.stmt, &buffer);
                 r && !w
             })
-            .collect(),
-        false => listed.clone(),
+            .collect()
+    } else {
+        listed.clone()
     };
     // Elements from `first` on may read the copy.
     let (elements, first, around, writers) = match &found {

@@ -67,12 +67,11 @@ impl Redirect<'_> {
     }
 
     fn region(&self, r: &Region) -> Region {
-        match r.buffer == *self.from {
-            true => {
-                let ranges = self.moved(r.ranges.iter().cloned());
-                Region { buffer: self.to.clone(), ranges }
-            }
-            false => r.clone(),
+        if r.buffer == *self.from {
+            let ranges = self.moved(r.ranges.iter().cloned());
+            Region { buffer: self.to.clone(), ranges }
+        } else {
+            r.clone()
         }
     }
 }
@@ -149,9 +148,10 @@ impl Fold for Change<'_> {
             out = with_block(&out, b);
         }
         for (place, copy) in self.insert.iter().filter(|(p, _)| p.node.ptr_eq(s)) {
-            out = match place.before {
-                true => Stmt::seq([copy.clone(), out]),
-                false => Stmt::seq([out, copy.clone()]),
+            out = if place.before {
+                Stmt::seq([copy.clone(), out])
+            } else {
+                Stmt::seq([out, copy.clone()])
             };
         }
         out
@@ -252,16 +252,14 @@ pub(crate) fn name_in(buffer: &Buffer, storage_scope: &str) -> String {
 impl Copying {
     pub fn new(region: &Region, storage_scope: &str, cropped: bool, known: &[Expr]) -> Copying {
         let (region, bounds) = fit(region, known);
-        let shape = match cropped {
-            true => region.ranges.iter().map(|r| r.extent.clone()).collect(),
-            false => region.buffer.shape.clone(),
+        let shape = if cropped {
+            region.ranges.iter().map(|r| r.extent.clone()).collect()
+        } else {
+            region.buffer.shape.clone()
         };
         let name = name_in(&region.buffer, storage_scope);
         let cache = compact_in(&region.buffer, &name, storage_scope, shape);
-        let offset = |r: &Range| match cropped {
-            true => r.min.clone(),
-            false => Expr::int(0, r.min.dtype()),
-        };
+        let offset = |r: &Range| if cropped { r.min.clone() } else { Expr::int(0, r.min.dtype()) };
         let offsets = region.ranges.iter().map(offset).collect();
         Copying { cache, offsets, region, bounds, cropped }
     }

@@ -123,12 +123,11 @@ impl Stage {
 
     /// Refuses a block that reads what it writes.
     fn reads_others(&self) -> Result<()> {
-        match self.value.loads_from(|b| *b == self.buffer) {
-            false => Ok(()),
-            true => {
-                let name = &self.buffer.name;
-                Err(self.at.refuse(format!("reads `{name}`, which it writes")))
-            }
+        if self.value.loads_from(|b| *b == self.buffer) {
+            let name = &self.buffer.name;
+            Err(self.at.refuse(format!("reads `{name}`, which it writes")))
+        } else {
+            Ok(())
         }
     }
 }
@@ -140,13 +139,14 @@ const MAX_INLINED: u64 = 1 << 16;
 /// the one before twice double it each time.
 fn check_size(value: &Expr, places: u64, block: &str) -> Result<()> {
     let nodes = places.saturating_mul(u64::from(value.size()));
-    match nodes <= MAX_INLINED {
-        true => Ok(()),
-        false => Err(Error::refused(format!(
+    if nodes <= MAX_INLINED {
+        Ok(())
+    } else {
+        Err(Error::refused(format!(
             "the value of the block `{block}` has {} nodes and would stand in {places} places of \
              one statement, which may get {MAX_INLINED} nodes",
             value.size()
-        ))),
+        )))
     }
 }
 

@@ -112,9 +112,10 @@ fn transform_loops(
         .map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype()))))
         .collect();
     let known = [ranges_around(&outer), cell_ranges.clone()].concat();
-    let guard = match image.padding.is_false() {
-        true => Expr::bool(true),
-        false => guard(&engine, &ranges, &inverse, &known, &image)?,
+    let guard = if image.padding.is_false() {
+        Expr::bool(true)
+    } else {
+        guard(&engine, &ranges, &inverse, &known, &image)?
     };
     let back = |(v, e): (&Var, Expr)| (v.clone(), e.cast(v.dtype()));
     let subst: Vec<(Var, Expr)> = vars.iter().zip(inverse).map(back).collect();
@@ -158,10 +159,9 @@ fn guard(
         Some(all) if domain.equal(&all, &reached).is_yes() => {
             // Of one part, the simplest form; of several, each as it is.
             let single = parts.len() == 1;
-            let simple = parts.iter().map(|p| match single {
-                true => p.clone(),
-                false => simplify_part(engine, known, p),
-            });
+            let simple = parts
+                .iter()
+                .map(|p| if single { p.clone() } else { simplify_part(engine, known, p) });
             Ok(simple.reduce(|a, b| a.and(b)).unwrap_or(reached))
         }
         _ => Ok(reached),
@@ -236,9 +236,10 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         };
         let (var, range, body) = serial(stmt, "joined with others")?;
         let zero = Expr::int(0, range.extent.dtype());
-        let count = match outside.proves(&range.extent.clone().greater_equal(zero.clone())) {
-            true => range.extent.clone(),
-            false => range.extent.clone().max(zero),
+        let count = if outside.proves(&range.extent.clone().greater_equal(zero.clone())) {
+            range.extent.clone()
+        } else {
+            range.extent.clone().max(zero)
         };
         // One iteration has a constant place.
         let value = match range.extent.as_int() {

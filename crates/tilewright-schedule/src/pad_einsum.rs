@@ -370,9 +370,10 @@ fn is_zero(e: &Expr, v: &Var, out: &Buffer) -> bool {
         ExprKind::Cast(a) => is_zero(a, v, out),
         ExprKind::Binary(BinOp::Mul, a, b) => {
             let exact = matches!(e.dtype().kind, TypeKind::Int | TypeKind::UInt);
-            match exact {
-                true => is_zero(a, v, out) || is_zero(b, v, out),
-                false => is_zero(a, v, out) && is_zero(b, v, out),
+            if exact {
+                is_zero(a, v, out) || is_zero(b, v, out)
+            } else {
+                is_zero(a, v, out) && is_zero(b, v, out)
             }
         }
         ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Min | BinOp::Max, a, b)

@@ -122,11 +122,9 @@ fn changed(
 ) -> Result<TensorFunc> {
     let mut why = Remarks::new();
     let new = pass(&mut why)?;
-    match new.body.ptr_eq(&func.body) {
-        false => Ok(new),
-        true => Err(why
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| Error::refused("there is nothing to change"))),
+    if new.body.ptr_eq(&func.body) {
+        Err(why.into_iter().next().unwrap_or_else(|| Error::refused("there is nothing to change")))
+    } else {
+        Ok(new)
     }
 }

@@ -197,12 +197,11 @@ impl Visit for Seen<'_> {
 fn bind(b: &Block, map: &Lambda) -> Result<Vec<Expr>> {
     let types: Vec<DType> = b.iters.iter().map(|i| i.var.dtype()).collect();
     let map = IndexMap::bind(map, &types)?;
-    match map.separators.is_empty() {
-        true => {
-            let vars: Vec<Expr> = b.iters.iter().map(|i| i.var.expr()).collect();
-            Ok(map.apply(&vars))
-        }
-        false => Err(Error::refused("the cache has no axis separators")),
+    if map.separators.is_empty() {
+        let vars: Vec<Expr> = b.iters.iter().map(|i| i.var.expr()).collect();
+        Ok(map.apply(&vars))
+    } else {
+        Err(Error::refused("the cache has no axis separators"))
     }
 }
 
@@ -235,9 +234,10 @@ fn cache_shape(
             at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()
         };
         let differ = value(&c.first).iter().zip(&value(&c.second)).any(|(a, b)| !same_expr(a, b));
-        let why = match differ {
-            true => "the map sends two cells of the buffer to one of the cache",
-            false => "the map is not known to tell the cells of the buffer apart",
+        let why = if differ {
+            "the map sends two cells of the buffer to one of the cache"
+        } else {
+            "the map is not known to tell the cells of the buffer apart"
         };
         return Err(Error::refused(why).note(c.to_string()));
     }

@@ -418,10 +418,8 @@ impl<'a> Moving<'a> {
                     let mut rename = dependence::renaming(names);
                     let other: Vec<Expr> = outer.iter().map(|e| rename.expr(e)).collect();
                     // A statement behind the block runs later in the same iteration, too.
-                    let later = match j < split {
-                        true => before(&outer, &other),
-                        false => !before(&other, &outer),
-                    };
+                    let later =
+                        if j < split { before(&outer, &other) } else { !before(&other, &outer) };
                     let differ = at_once.iter().map(|v| v.expr().not_equal(rename.expr(&v.expr())));
                     vec![differ.fold(later, |all, e| all.or(e))]
                 })?;

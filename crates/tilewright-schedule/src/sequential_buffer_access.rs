@@ -54,10 +54,8 @@ fn sequential(sch: &mut Schedule, block: &BlockRef, buffer: &BufferArg) -> Resul
     }
     // The trace names loops by what returned them.
     let inside = plan.inside;
-    let name_loops = |sch: &mut Schedule| match inside {
-        true => sch.get_inner_loops(block),
-        false => sch.get_loops(block),
-    };
+    let name_loops =
+        |sch: &mut Schedule| if inside { sch.get_inner_loops(block) } else { sch.get_loops(block) };
     name_loops(sch)?;
     while let Some((outer, at)) = plan.stray(sch.func(&block.func)?, block)? {
         let (before, _) = sch.fission(&as_ref(&outer), at.max(1))?;

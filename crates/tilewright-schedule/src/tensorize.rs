@@ -126,12 +126,13 @@ fn check_pair(name: &str, i: &Intrinsic) -> Result<()> {
     let plain = a.len() == desc.params.len()
         && b.len() == implementation.params.len()
         && implementation.root().is_none_or(|r| r.matches.is_empty() && r.init.is_none());
-    match plain && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)) {
-        true => Ok(()),
-        false => Err(Error::refused(format!(
+    if plain && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)) {
+        Ok(())
+    } else {
+        Err(Error::refused(format!(
             "the description and the implementation of `{name}` do not have the same parameters, \
              buffers of fixed shapes, or the implementation begins with views"
-        ))),
+        )))
     }
 }
 

@@ -123,9 +123,10 @@ fn fits(scopes: &[MemoryScope], buffer: &Buffer) -> Result<()> {
         .filter(|s| s.ranks.contains(&rank))
         .map(|s| format!("`{}`", s.name))
         .collect();
-    Err(error.help(match others.is_empty() {
-        true => "remove the axis separators, or compile for a target with such memory".to_owned(),
-        false => format!("such a buffer can live in {}", others.join(", ")),
+    Err(error.help(if others.is_empty() {
+        "remove the axis separators, or compile for a target with such memory".to_owned()
+    } else {
+        format!("such a buffer can live in {}", others.join(", "))
     }))
 }
 

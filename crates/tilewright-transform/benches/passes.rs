@@ -40,10 +40,7 @@ fn function(stages: i64, chain: bool) -> TensorFunc {
     let mut locals = Vec::new();
     let mut from = input.clone();
     for k in 0..stages {
-        let to = match chain && k + 1 < stages {
-            true => buffer(format!("B{k}")),
-            false => output.clone(),
-        };
+        let to = if chain && k + 1 < stages { buffer(format!("B{k}")) } else { output.clone() };
         let row = |v: &Var| if chain { v.expr() } else { v.expr() + 16 * k };
         body.push(block(format!("stage{k}"), &[16, 16], |v| {
             let at = vec![row(&v[0]), v[1].expr()];

@@ -132,9 +132,10 @@ impl BlockCursor {
         let StmtKind::Store { buffer, indices, value } = self.block.body.kind() else {
             return Err(self.refuse("does not consist of one store"));
         };
-        match self.block.allocs.is_empty() && self.block.matches.is_empty() {
-            true => Ok((buffer, indices, value)),
-            false => Err(self.refuse("allocates or views buffers")),
+        if self.block.allocs.is_empty() && self.block.matches.is_empty() {
+            Ok((buffer, indices, value))
+        } else {
+            Err(self.refuse("allocates or views buffers"))
         }
     }
 

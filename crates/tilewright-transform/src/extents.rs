@@ -123,30 +123,29 @@ impl Tightener<'_> {
         let end = |r: &Range| &r.min + &r.extent;
         let inside = new.min.clone().greater_equal(&old.min).and(end(&new).less_equal(end(&old)));
         let tidy = |e: Expr| self.scope.domain().simplify(&e);
-        let new = match self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
-            true => match tidy(end(&new)) {
+        let new = if self.scope.proves(&new.extent.clone().less_equal(0).or(inside)) {
+            match tidy(end(&new)) {
                 // Its end is the simpler bound.
                 end if cost(&end) < cost(&new.extent) => {
                     Range { extent: &end - &new.min, min: new.min }
                 }
                 _ => new,
-            },
-            false => {
-                // Of data the end may be beyond its type where the last value is not.
-                let empty = new.extent.clone().less_equal(0);
-                let above = |e: &Expr| e.clone().greater_equal(&new.min).or(empty.clone());
-                let last = |r: &Range| tidy(end(r) - 1);
-                let end = if self.scope.proves(&above(&end(&new))) {
-                    tidy(end(&new).min(end(&old)))
-                } else if self.scope.proves(&above(&last(&new))) {
-                    last(&new).min(last(&old)) + 1
-                } else {
-                    self.remark(s, var, "its new end may be beyond its type".to_owned());
-                    return None;
-                };
-                let min = tidy(new.min.max(&old.min));
-                Range { extent: &end - &min, min }
             }
+        } else {
+            // Of data the end may be beyond its type where the last value is not.
+            let empty = new.extent.clone().less_equal(0);
+            let above = |e: &Expr| e.clone().greater_equal(&new.min).or(empty.clone());
+            let last = |r: &Range| tidy(end(r) - 1);
+            let end = if self.scope.proves(&above(&end(&new))) {
+                tidy(end(&new).min(end(&old)))
+            } else if self.scope.proves(&above(&last(&new))) {
+                last(&new).min(last(&old)) + 1
+            } else {
+                self.remark(s, var, "its new end may be beyond its type".to_owned());
+                return None;
+            };
+            let min = tidy(new.min.max(&old.min));
+            Range { extent: &end - &min, min }
         };
         let single = annotations.is_empty() && self.scope.proves(&new.extent.clone().equal(1));
         let mut scope = self.scope.clone();

@@ -254,11 +254,10 @@ impl Hoister<'_> {
             found => {
                 if let Some(Found::Condition(cond)) = found {
                     let text = format!("`{cond}` stays inside of the loop {}", name(s));
-                    let note = match self.depth < MAX_CONDITIONS {
-                        true => format!("its copies would have more than {MAX_COPIED} nodes"),
-                        false => {
-                            format!("the loop was already copied for {MAX_CONDITIONS} conditions")
-                        }
+                    let note = if self.depth < MAX_CONDITIONS {
+                        format!("its copies would have more than {MAX_COPIED} nodes")
+                    } else {
+                        format!("the loop was already copied for {MAX_CONDITIONS} conditions")
                     };
                     self.why.push(Error::refused(text).at(s.span()).note(note));
                 }
@@ -303,9 +302,10 @@ struct Decide<'a> {
 
 impl Fold for Decide<'_> {
     fn expr(&mut self, e: &Expr) -> Expr {
-        match e.dtype() == self.cond.dtype() && same_expr(e, self.cond) {
-            true => Expr::bool(self.holds),
-            false => fold_expr_children(self, e),
+        if e.dtype() == self.cond.dtype() && same_expr(e, self.cond) {
+            Expr::bool(self.holds)
+        } else {
+            fold_expr_children(self, e)
         }
     }
     fn stmt(&mut self, s: &Stmt) -> Stmt {

@@ -54,12 +54,13 @@ pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<Ten
     let mut why = Remarks::new();
     let mut merger = Merger::new(func, Some((first, second)), &mut why)?;
     let body = merger.stmt(&func.body);
-    match merger.merged {
-        true => Ok(TensorFunc { body, ..func.clone() }),
-        false => Err(why.into_iter().next().unwrap_or_else(|| {
+    if merger.merged {
+        Ok(TensorFunc { body, ..func.clone() })
+    } else {
+        Err(why.into_iter().next().unwrap_or_else(|| {
             Error::refused("the loops are not one after the other in one sequence")
                 .at(second.span())
-        })),
+        }))
     }
 }
 
@@ -96,9 +97,10 @@ impl Fold for Merger<'_> {
             }
             parts
         });
-        match parts.len() == stmts.len() {
-            true => fold_scoped(self, s),
-            false => fold_scoped(self, &Stmt::seq(parts.into_iter().map(|p| p.stmt))),
+        if parts.len() == stmts.len() {
+            fold_scoped(self, s)
+        } else {
+            fold_scoped(self, &Stmt::seq(parts.into_iter().map(|p| p.stmt)))
         }
     }
 }

@@ -58,10 +58,7 @@ pub fn unique_blocks(func: &TensorFunc) -> TensorFunc {
         fn block(&mut self, b: &Arc<Block>) -> Arc<Block> {
             let name = self.0.take(&b.name);
             let b = fold_block_children(self, b);
-            match name == b.name {
-                true => b,
-                false => Arc::new(Block { name, ..(*b).clone() }),
-            }
+            if name == b.name { b } else { Arc::new(Block { name, ..(*b).clone() }) }
         }
     }
     TensorFunc { body: Rename(UniqueNames::default()).stmt(&func.body), ..func.clone() }

@@ -470,18 +470,17 @@ struct Cuts<'a> {
 impl Cuts<'_> {
     /// Cuts a part until nothing more is decided by that.
     fn part(&mut self, bounds: Bounds) {
-        let cut = match self.ends.len() + 1 < MAX_PARTS {
-            true => self.conditions.iter().find_map(|c| match self.cut(c, &bounds) {
+        let cut = if self.ends.len() + 1 < MAX_PARTS {
+            self.conditions.iter().find_map(|c| match self.cut(c, &bounds) {
                 Ok(cut) => cut,
                 Err(unknown) => {
                     self.unknown = Some(unknown.to_string());
                     None
                 }
-            }),
-            false => {
-                self.full = true;
-                None
-            }
+            })
+        } else {
+            self.full = true;
+            None
         };
         match cut {
             Some(at) => {
@@ -543,14 +542,9 @@ impl Cuts<'_> {
         if d.with_guard(&runs).proves(&within) && d.with_guard(&!runs).proves(&empty) {
             return Some(d.simplify(&at));
         }
-        let at = match beyond(at.clone().greater_equal(&bounds.min)) {
-            true => at,
-            false => at.max(&bounds.min),
-        };
-        let at = match beyond(at.clone().less_equal(&bounds.end)) {
-            true => at,
-            false => at.min(&bounds.end),
-        };
+        let at =
+            if beyond(at.clone().greater_equal(&bounds.min)) { at } else { at.max(&bounds.min) };
+        let at = if beyond(at.clone().less_equal(&bounds.end)) { at } else { at.min(&bounds.end) };
         Some(d.simplify(&at))
     }
 }

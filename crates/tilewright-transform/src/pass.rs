@@ -423,9 +423,10 @@ pub fn check(config: &Config, running: &[&Pass], all: &[&Pass]) -> Result<()> {
         let short = running.iter().flat_map(|p| p.options.iter().map(|o| o.name()));
         let error = Error::input(format!("none of the passes has an option `{key}`"))
             .note(format!("the passes are: {}", names.join(", ")))
-            .note(match keys.is_empty() {
-                true => "they have no options".to_owned(),
-                false => format!("their options are: {}", keys.join(", ")),
+            .note(if keys.is_empty() {
+                "they have no options".to_owned()
+            } else {
+                format!("their options are: {}", keys.join(", "))
             });
         return Err(error.did_you_mean(key, short.chain(keys.iter().map(String::as_str))));
     }

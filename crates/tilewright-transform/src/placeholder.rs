@@ -67,9 +67,12 @@ fn is_zero_times(e: &Expr) -> bool {
 /// When a value is arbitrary. A pure expression of an arbitrary value is one, but for zero times
 /// anything.
 fn arbitrary(e: &Expr) -> When {
-    let any = |parts: &[&Expr]| match parts.iter().any(|e| matches!(arbitrary(e), When::Always)) {
-        true => When::Always,
-        false => When::Never,
+    let any = |parts: &[&Expr]| {
+        if parts.iter().any(|e| matches!(arbitrary(e), When::Always)) {
+            When::Always
+        } else {
+            When::Never
+        }
     };
     match e.kind() {
         ExprKind::Undef => When::Always,
@@ -102,13 +105,12 @@ impl Fold for Stores {
             StmtKind::Let { var, value, body } if matches!(arbitrary(value), When::Always) => {
                 let mut uses = Uses { var, count: 0, repeated: 1 };
                 uses.stmt(body);
-                match uses.count <= 1 {
-                    true => {
-                        let value = Expr::new(ExprKind::Undef, var.dtype());
-                        let mut put = tilewright_ir::visit::Subst::vars([(var.clone(), value)]);
-                        self.stmt(&put.stmt(body))
-                    }
-                    false => fold_stmt_children(self, s),
+                if uses.count <= 1 {
+                    let value = Expr::new(ExprKind::Undef, var.dtype());
+                    let mut put = tilewright_ir::visit::Subst::vars([(var.clone(), value)]);
+                    self.stmt(&put.stmt(body))
+                } else {
+                    fold_stmt_children(self, s)
                 }
             }
             StmtKind::Store { buffer, indices, value } => match arbitrary(value) {

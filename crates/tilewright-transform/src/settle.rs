@@ -85,9 +85,10 @@ impl Fold for Settle {
                 }
                 let x = under(self, &new, true, |s| s.expr(a));
                 let y = under(self, &new, false, |s| s.expr(b));
-                match new.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) {
-                    true => e.clone(),
-                    false => Expr::if_then_else(new, x, y),
+                if new.ptr_eq(cond) && x.ptr_eq(a) && y.ptr_eq(b) {
+                    e.clone()
+                } else {
+                    Expr::if_then_else(new, x, y)
                 }
             }
             ExprKind::Select(cond, a, b) if cond.dtype().lanes == 1 => {

@@ -94,9 +94,10 @@ pub(crate) fn print(t: &Tensor, table: Option<&mut ConstTable>) -> String {
 /// The elements of a constant of a tensor function, with their type and their extents.
 pub(crate) fn print_elements(t: &Tensor) -> String {
     let (dtype, extents) = (t.dtype(), t.shape());
-    match t.len() <= LISTED && can_be_listed(t) {
-        true => format!("{}, \"{dtype}\", {extents:?}", list(t, &[t.len()])),
-        false => format!("{}, dtype=\"{dtype}\", extents={extents:?}", encoded(t)),
+    if t.len() <= LISTED && can_be_listed(t) {
+        format!("{}, \"{dtype}\", {extents:?}", list(t, &[t.len()]))
+    } else {
+        format!("{}, dtype=\"{dtype}\", extents={extents:?}", encoded(t))
     }
 }
 

@@ -141,9 +141,10 @@ impl ExprParser {
     /// An integer, such as an index or an extent.
     pub(crate) fn integer(&mut self, e: &ast::Expr) -> Result<Expr> {
         let x = self.expr(e)?;
-        match x.dtype().is_int() {
-            true => Ok(x),
-            false => Err(self.error(e, format!("expected an integer, found {}", x.dtype()))),
+        if x.dtype().is_int() {
+            Ok(x)
+        } else {
+            Err(self.error(e, format!("expected an integer, found {}", x.dtype())))
         }
     }
 
@@ -396,9 +397,10 @@ impl ExprParser {
                 ast::CmpOp::GtE => BinOp::Ge,
                 _ => return Err(Error::syntax("`is` and `in` do not compare values")),
             };
-            let right = match chained && i + 1 < c.ops.len() {
-                true => self.copied(|p| p.value(e))?,
-                false => self.value(e)?,
+            let right = if chained && i + 1 < c.ops.len() {
+                self.copied(|p| p.value(e))?
+            } else {
+                self.value(e)?
             };
             let term = self.binary(op, left, right.clone())?;
             result = Some(match result {
@@ -413,9 +415,10 @@ impl ExprParser {
     /// Reads a part of the text that will stand in the tree twice.
     fn copied<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.copies += 1;
-        let result = match self.copies <= MAX_COPIES {
-            true => read(self),
-            false => Err(Error::syntax("chained comparisons are nested too deeply")),
+        let result = if self.copies <= MAX_COPIES {
+            read(self)
+        } else {
+            Err(Error::syntax("chained comparisons are nested too deeply"))
         };
         self.copies -= 1;
         result
@@ -679,8 +682,9 @@ pub(crate) fn special_float(text: &str) -> Option<f64> {
 fn cast(e: Expr, dtype: DType) -> Result<Expr> {
     let bare = |d: DType| matches!(d.kind, TypeKind::Void | TypeKind::Handle);
     let from = e.dtype();
-    match (bare(from) || bare(dtype)) && from != dtype || from.lanes != dtype.lanes {
-        true => Err(Error::syntax(format!("{from} cannot be converted to {dtype}"))),
-        false => Ok(Expr::cast_node(e, dtype)),
+    if (bare(from) || bare(dtype)) && from != dtype || from.lanes != dtype.lanes {
+        Err(Error::syntax(format!("{from} cannot be converted to {dtype}")))
+    } else {
+        Ok(Expr::cast_node(e, dtype))
     }
 }

@@ -379,9 +379,10 @@ impl GraphParser<'_> {
     fn opaque(&self, e: &ast::Expr) -> GraphType {
         let span = self.x.span(e);
         let text = self.text.get(span.start as usize..span.end as usize).unwrap_or("");
-        match text.contains(['\n', '\r']) {
-            true => GraphType::Opaque(text.lines().map(str::trim).collect::<String>().into()),
-            false => GraphType::Opaque(text.into()),
+        if text.contains(['\n', '\r']) {
+            GraphType::Opaque(text.lines().map(str::trim).collect::<String>().into())
+        } else {
+            GraphType::Opaque(text.into())
         }
     }
 
@@ -536,12 +537,11 @@ impl GraphParser<'_> {
         let mut args = Vec::new();
         let mut attrs = Attrs::new();
         for (i, e) in c.arguments.args.iter().enumerate().skip(skip) {
-            match self.is_tensor(e) {
-                true => args.push(self.value(e)?),
-                false => {
-                    let attr = self.attr(e)?;
-                    attrs.insert(format!("_{}", i - skip).into(), attr);
-                }
+            if self.is_tensor(e) {
+                args.push(self.value(e)?)
+            } else {
+                let attr = self.attr(e)?;
+                attrs.insert(format!("_{}", i - skip).into(), attr);
             }
         }
         for k in &c.arguments.keywords {

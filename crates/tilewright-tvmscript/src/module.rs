@@ -54,9 +54,10 @@ fn read(source: &Arc<Source>, table: &ConstTable) -> Result<Module> {
     let metadata = metadata.map(|e| crate::metadata::read(&x, e)).transpose()?;
     let constants = crate::graph::Constants { table, metadata: metadata.as_deref() };
     for entry in functions.iter() {
-        let f: Function = match entry.head.graph {
-            true => graph_func(&mut x, text, &functions, &constants, entry)?.into(),
-            false => tensor_func(&mut x, text, newer, &entry.head, entry.def)?.into(),
+        let f: Function = if entry.head.graph {
+            graph_func(&mut x, text, &functions, &constants, entry)?.into()
+        } else {
+            tensor_func(&mut x, text, newer, &entry.head, entry.def)?.into()
         };
         module.functions.insert(entry.key.clone(), f);
     }
@@ -111,11 +112,12 @@ fn check_class(x: &ExprParser, c: &ast::StmtClassDef) -> Result<()> {
         };
         matches!(x.path(e), Some((Space::I | Space::Bare, n)) if n == "ir_module")
     };
-    match c.decorator_list.iter().any(|d| module(&d.expression)) {
-        true => Ok(()),
-        false => Err(x
+    if c.decorator_list.iter().any(|d| module(&d.expression)) {
+        Ok(())
+    } else {
+        Err(x
             .error(&c.name, format!("the class `{}` is not a module", c.name))
-            .help("write `@I.ir_module` above it")),
+            .help("write `@I.ir_module` above it"))
     }
 }
 

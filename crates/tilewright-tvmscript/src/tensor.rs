@@ -178,11 +178,12 @@ impl TensorParser<'_> {
     /// Goes one level deeper.
     fn deeper(&mut self, at: Span) -> Result<()> {
         self.depth += 1;
-        match self.depth > MAX_NESTING {
-            true => Err(Error::syntax("statements are nested too deeply").at(at).note(format!(
+        if self.depth > MAX_NESTING {
+            Err(Error::syntax("statements are nested too deeply").at(at).note(format!(
                 "at most {MAX_NESTING} loops, conditions, blocks and bindings may be around each other"
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

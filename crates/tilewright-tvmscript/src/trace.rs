@@ -242,9 +242,10 @@ impl Reader<'_> {
                 let items: Vec<Target> =
                     elements(e).iter().map(|e| self.target(e)).collect::<Result<_>>()?;
                 let rests = items.iter().filter(|t| matches!(t, Target::Rest(_))).count();
-                match rests > 1 {
-                    true => Err(syntax::error(e, "only one name may have a star")),
-                    false => Ok(Target::List(items)),
+                if rests > 1 {
+                    Err(syntax::error(e, "only one name may have a star"))
+                } else {
+                    Ok(Target::List(items))
                 }
             }
             other => wrong(other),
@@ -373,9 +374,10 @@ impl Reader<'_> {
                 }
             };
         }
-        match self.is_primitive(c) {
-            true => Ok(Some(ArgumentKind::Call(Box::new(self.call(c, syntax::span(c))?)))),
-            false => Ok(None),
+        if self.is_primitive(c) {
+            Ok(Some(ArgumentKind::Call(Box::new(self.call(c, syntax::span(c))?))))
+        } else {
+            Ok(None)
         }
     }
 
@@ -391,9 +393,10 @@ impl Reader<'_> {
         };
         let (left, right) = (self.argument(&b.left)?, self.argument(&b.right)?);
         let plain = |a: &Argument| matches!(a.kind, ArgumentKind::Constant(_));
-        match plain(&left) && plain(&right) {
-            true => self.plain(e),
-            false => Ok(ArgumentKind::Binary(op, Box::new(left), Box::new(right))),
+        if plain(&left) && plain(&right) {
+            self.plain(e)
+        } else {
+            Ok(ArgumentKind::Binary(op, Box::new(left), Box::new(right)))
         }
     }
 }

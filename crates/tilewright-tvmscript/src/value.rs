@@ -136,10 +136,11 @@ impl TextValue {
             TextValue::Undef => Expr::undef(DType::BOOL),
             other => other.typed(int)?,
         };
-        match e.dtype().is_bool() {
-            true => Ok(e),
-            false => Err(Error::syntax(format!("expected a condition, found {}", e.dtype()))
-                .help("write a comparison, such as `x != 0`")),
+        if e.dtype().is_bool() {
+            Ok(e)
+        } else {
+            Err(Error::syntax(format!("expected a condition, found {}", e.dtype()))
+                .help("write a comparison, such as `x != 0`"))
         }
     }
 }
@@ -155,9 +156,10 @@ pub(crate) fn constant_value(e: &Expr) -> Option<i128> {
 
 /// A constant of an integer type, checked to fit.
 pub(crate) fn int_literal(v: i128, dtype: DType) -> Result<Expr> {
-    match extent::holds(dtype, v) {
-        true => Ok(Expr::int(v as i64, dtype)),
-        false => Err(Error::syntax(format!("{v} does not fit in {dtype}"))),
+    if extent::holds(dtype, v) {
+        Ok(Expr::int(v as i64, dtype))
+    } else {
+        Err(Error::syntax(format!("{v} does not fit in {dtype}")))
     }
 }
 
@@ -309,9 +311,12 @@ fn fold(op: BinOp, a: &TextValue, b: &TextValue) -> Result<Option<TextValue>> {
             Some((_, 0.0)) if op == BinOp::Div => Err(Error::syntax("division by zero")),
             Some((x, y)) => {
                 let value = Scalar::binary(op, x.into(), y.into()).ok();
-                Ok(value.map(|v| match v.dtype().is_bool() {
-                    true => TextValue::Bool(v.bits() != 0),
-                    false => TextValue::Float(v.as_f64()),
+                Ok(value.map(|v| {
+                    if v.dtype().is_bool() {
+                        TextValue::Bool(v.bits() != 0)
+                    } else {
+                        TextValue::Float(v.as_f64())
+                    }
                 }))
             }
             None => Ok(None),

@@ -208,9 +208,8 @@ impl<'t> Canon<'t> {
         }
         let mut keep = constant;
         if let Some(Val::Known(bits)) = constant {
-            let is = |n: u64| match dtype.is_float() {
-                true => scalar::to_f64(bits, dtype) == n as f64,
-                false => bits == n,
+            let is = |n: u64| {
+                if dtype.is_float() { scalar::to_f64(bits, dtype) == n as f64 } else { bits == n }
             };
             if (op == BinOp::And && is(0)) || (op == BinOp::Or && is(1)) {
                 return Ok(Val::Known(bits));

@@ -290,9 +290,10 @@ impl Forms {
     fn condition(&mut self, terms: &Terms, t: Term, depth: usize) -> Option<Expr> {
         if let Some((op, of, operands)) = terms.operator(t) {
             let compares = op.is_compare() && (of.is_int() || (of.is_bool() && op == BinOp::Eq));
-            return match (compares || op.is_logic()) && operands.len() <= OPERANDS {
-                true => self.chain(terms, op, operands, depth),
-                false => self.symbol(terms, t),
+            return if (compares || op.is_logic()) && operands.len() <= OPERANDS {
+                self.chain(terms, op, operands, depth)
+            } else {
+                self.symbol(terms, t)
             };
         }
         match terms.node(t) {

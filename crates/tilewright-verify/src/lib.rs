@@ -143,9 +143,10 @@ pub fn functions(
     if let Some(found) = sample::find(sides[0], sides[1], &left, options) {
         return Ok(Verdict::Differ(Box::new(found)));
     }
-    match options.steps > steps || options.terms > terms {
-        true => on_symbols(sides, &left, options),
-        false => Ok(verdict),
+    if options.steps > steps || options.terms > terms {
+        on_symbols(sides, &left, options)
+    } else {
+        Ok(verdict)
     }
 }
 

@@ -166,9 +166,10 @@ impl Path {
             }
             Some((op @ (BinOp::Lt | BinOp::Le), dtype, &[a, b])) if dtype.is_int() => {
                 // `low + gap <= high`
-                let (low, high, gap) = match truth {
-                    true => (a, b, i128::from(op == BinOp::Lt)),
-                    false => (b, a, i128::from(op == BinOp::Le)),
+                let (low, high, gap) = if truth {
+                    (a, b, i128::from(op == BinOp::Lt))
+                } else {
+                    (b, a, i128::from(op == BinOp::Le))
                 };
                 let (Some(l), Some(h)) = (self.ranges.of(terms, low), self.ranges.of(terms, high))
                 else {

@@ -104,15 +104,14 @@ impl<'t> Prover<'t> {
             let before = (self.orders.len(), self.unequal.len());
             self.suppose(condition, truth);
             self.path.enter(self.terms, condition, truth);
-            let proven = match self.path.is_void(self.integers, self.terms) {
-                true => true,
-                false => {
-                    let known = self.known(&below, condition, truth);
-                    let mut canon = Canon::new(self.terms, self.reassociate, &known);
-                    canon.prepare(&roots)?;
-                    let (x, y) = (canon.get(a), canon.get(b));
-                    self.cases(x, y, depth - usize::from(decided.is_none()))?
-                }
+            let proven = if self.path.is_void(self.integers, self.terms) {
+                true
+            } else {
+                let known = self.known(&below, condition, truth);
+                let mut canon = Canon::new(self.terms, self.reassociate, &known);
+                canon.prepare(&roots)?;
+                let (x, y) = (canon.get(a), canon.get(b));
+                self.cases(x, y, depth - usize::from(decided.is_none()))?
             };
             self.path.leave();
             self.orders.truncate(before.0);
@@ -275,15 +274,17 @@ impl<'t> Prover<'t> {
         while let Some(&(t, strict)) = reached.get(at) {
             at += 1;
             for o in &self.orders {
-                let step = match o.low == t {
-                    true => Some(o.strict),
-                    false => self.constants(t, o.low).map(|less| less || o.strict),
+                let step = if o.low == t {
+                    Some(o.strict)
+                } else {
+                    self.constants(t, o.low).map(|less| less || o.strict)
                 };
                 let Some(step) = step else { continue };
                 let next = (o.high, strict || step);
-                let end = match o.high == to {
-                    true => Some(next.1),
-                    false => self.constants(o.high, to).map(|less| less || next.1),
+                let end = if o.high == to {
+                    Some(next.1)
+                } else {
+                    self.constants(o.high, to).map(|less| less || next.1)
                 };
                 found = found.max(end);
                 if !reached.contains(&next) {

@@ -225,12 +225,11 @@ impl Pair<'_> {
             let value = Scalar::from_bits(*bits, p.dtype).to_string();
             Some((format!("{}{index}", p.name), value))
         };
-        let inputs = match kept.len() <= LISTED {
-            true => {
-                let rest = ("all else".to_owned(), "0".to_owned());
-                kept.iter().filter_map(listed).chain([rest]).collect()
-            }
-            false => vec![("all inputs".to_owned(), "small random numbers".to_owned())],
+        let inputs = if kept.len() <= LISTED {
+            let rest = ("all else".to_owned(), "0".to_owned());
+            kept.iter().filter_map(listed).chain([rest]).collect()
+        } else {
+            vec![("all inputs".to_owned(), "small random numbers".to_owned())]
         };
         let text = |v: Option<u64>| match v {
             Some(bits) => Scalar::from_bits(bits, found.dtype).to_string(),

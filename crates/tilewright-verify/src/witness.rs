@@ -293,9 +293,10 @@ fn write(
 }
 
 fn binary_text(op: BinOp, parts: &[String]) -> String {
-    match op.is_infix() {
-        true => format!("({})", parts.join(&format!(" {} ", op.symbol()))),
-        false => format!("{}({})", op.symbol(), parts.join(", ")),
+    if op.is_infix() {
+        format!("({})", parts.join(&format!(" {} ", op.symbol())))
+    } else {
+        format!("{}({})", op.symbol(), parts.join(", "))
     }
 }
 

@@ -389,9 +389,10 @@ impl Compare {
             let mut values = values;
             values[k] = &value;
             // Of two loads the other one goes back, too: both advance before they are compared.
-            match both && !value.given && k == 0 {
-                true => self.back(1, values, &points, depth)?,
-                false => self.same(values, &points, depth)?,
+            if both && !value.given && k == 0 {
+                self.back(1, values, &points, depth)?
+            } else {
+                self.same(values, &points, depth)?
             }
         }
         Ok(())
@@ -454,10 +455,7 @@ impl Compare {
                 rest = rest.subtract(&seen)?;
             }
         }
-        match rest.is_void() {
-            true => Ok(parts),
-            false => Err(Stop::Unknown),
-        }
+        if rest.is_void() { Ok(parts) } else { Err(Stop::Unknown) }
     }
 
     /// Two values that are no loads of what the functions wrote: the same operator on the same.

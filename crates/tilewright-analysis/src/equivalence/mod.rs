@@ -277,10 +277,7 @@ fn same_blocks(
 
 /// The part of a domain where a condition holds, if that is the same from beginning to end.
 fn under(domain: &Domain, cond: &Expr) -> Domain {
-    match cond.effects().constant() {
-        true => domain.with_guard(cond),
-        false => domain.clone(),
-    }
+    if cond.effects().constant() { domain.with_guard(cond) } else { domain.clone() }
 }
 
 /// Whether two expressions have one value at every point, and read the same cells. In a stored

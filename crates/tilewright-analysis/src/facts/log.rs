@@ -175,10 +175,13 @@ impl Log {
             match event {
                 Event::Changed(change) if change.leaves(read) => {}
                 // It may have stored what was there.
-                Event::Changed(change) => match change.may_be_known() {
-                    true => same.push(&change.write),
-                    false => return None,
-                },
+                Event::Changed(change) => {
+                    if change.may_be_known() {
+                        same.push(&change.write)
+                    } else {
+                        return None;
+                    }
+                }
                 Event::Learned(fact) => {
                     let stands = same.iter().all(|w| changes_nothing(w, fact));
                     if stands
@@ -229,12 +232,11 @@ impl Fact {
             !by_index && !changes_nothing(&c.write, self)
         };
         let without: Vec<_> = changes.into_iter().filter(matters).collect();
-        match without.is_empty() {
-            true => self.clone(),
-            false => {
-                let without = [self.without.clone(), without].concat();
-                Rc::new(Fact { without, form: RefCell::default(), ..self.as_ref().clone() })
-            }
+        if without.is_empty() {
+            self.clone()
+        } else {
+            let without = [self.without.clone(), without].concat();
+            Rc::new(Fact { without, form: RefCell::default(), ..self.as_ref().clone() })
         }
     }
 

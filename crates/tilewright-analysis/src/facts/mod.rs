@@ -471,10 +471,7 @@ impl Facts {
                 self.0.value(buffer, indices).filter(|v| v.effects().constant()).unwrap_or(e)
             }
         }
-        match self.logs.is_empty() {
-            true => value.clone(),
-            false => Resolve(self).expr(value),
-        }
+        if self.logs.is_empty() { value.clone() } else { Resolve(self).expr(value) }
     }
 
     /// Indices in terms of loops, and of the lane where they are vectors.

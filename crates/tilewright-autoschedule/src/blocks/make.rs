@@ -57,12 +57,11 @@ impl Made {
             .collect();
         let at: Vec<Expr> = iters.iter().map(|i| i.0.expr()).collect();
         let (indices, value) = make(&at);
-        let (value, init) = match axes.iter().any(|a| a.reduced) {
-            true => {
-                let zero = Expr::constant(0.0, to.dtype());
-                (to.load(indices.clone()) + value, Some(zero))
-            }
-            false => (value, None),
+        let (value, init) = if axes.iter().any(|a| a.reduced) {
+            let zero = Expr::constant(0.0, to.dtype());
+            (to.load(indices.clone()) + value, Some(zero))
+        } else {
+            (value, None)
         };
         Stage::build(name, &iters, to, indices, value, init)
     }
@@ -137,12 +136,13 @@ impl Made {
             self.stmts.push(stage.stmt.clone());
         }
         for stage in &after[1..] {
-            let value = match is_param {
-                true => stage.value.clone(),
-                false => stage.value.replace(|e| match e.kind() {
+            let value = if is_param {
+                stage.value.clone()
+            } else {
+                stage.value.replace(|e| match e.kind() {
                     ExprKind::Load(b, at) if *b == result => Some(read(at)),
                     _ => None,
-                }),
+                })
             };
             self.stmts.push(stage.with_value(value).stmt);
         }
@@ -263,15 +263,14 @@ impl Made {
             });
             (zero, all)
         });
-        let wide = match instruction.a.dtype == DType::I8 {
-            true => None,
-            false => {
-                let [m, b] = row_axes();
-                let axes = [m, b, along("i", size(inner))];
-                let dtype = instruction.a.dtype;
-                let make = |at: &[Expr]| other(&at[0], &at[1], at[2].clone()).cast(dtype);
-                Some(self.computed("integers_wide".to_owned(), &axes, dtype, make))
-            }
+        let wide = if instruction.a.dtype == DType::I8 {
+            None
+        } else {
+            let [m, b] = row_axes();
+            let axes = [m, b, along("i", size(inner))];
+            let dtype = instruction.a.dtype;
+            let make = |at: &[Expr]| other(&at[0], &at[1], at[2].clone()).cast(dtype);
+            Some(self.computed("integers_wide".to_owned(), &axes, dtype, make))
         };
         let other = |m: &Expr, b: &Expr, i: Expr| match &wide {
             None => other(m, b, i),
@@ -279,12 +278,11 @@ impl Made {
         };
         let out = self.sums(form, tiles);
         for (p, part) in tiles.parts(rows).iter().enumerate() {
-            let apart = match tiles.per_byte == 1 && weights == DType::U8 {
-                true => packed.clone(),
-                false => {
-                    let make = |w: Expr, _: [&Expr; 4]| w.cast(weights);
-                    self.taken_apart(form, tiles, format!("taken_apart_{p}"), weights, make, packed)
-                }
+            let apart = if tiles.per_byte == 1 && weights == DType::U8 {
+                packed.clone()
+            } else {
+                let make = |w: Expr, _: [&Expr; 4]| w.cast(weights);
+                self.taken_apart(form, tiles, format!("taken_apart_{p}"), weights, make, packed)
             };
             let row = part.row();
             let axes = [

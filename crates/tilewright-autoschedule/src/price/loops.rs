@@ -111,10 +111,8 @@ impl<'a> Loops<'a> {
             None => [self.elementwise(&far, operands), self.accesses.len() as f64 * costs.element],
         };
         // A step of a sum waits for the one before, unless vectors run along it.
-        let chain = match is_product && self.op.is_some() {
-            true => steps_of_sum * costs.latency,
-            false => 0.0,
-        };
+        let chain =
+            if is_product && self.op.is_some() { steps_of_sum * costs.latency } else { 0.0 };
         let cost = |v: Vectors| {
             let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
             (all * v.each * (vector + work)).max(least)

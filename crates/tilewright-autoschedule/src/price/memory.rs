@@ -34,9 +34,10 @@ fn between(near: f64, far: f64, part: f64) -> f64 {
 /// run reads.
 pub(super) fn call(bytes: f64, constants: u64, target: &Target) -> f64 {
     let costs = &target.costs;
-    let most = match constants <= target.caches.l2 as u64 {
-        true => costs.call_near,
-        false => between(costs.call_far, costs.call_memory, from_memory(constants, target)),
+    let most = if constants <= target.caches.l2 as u64 {
+        costs.call_near
+    } else {
+        between(costs.call_far, costs.call_memory, from_memory(constants, target))
     };
     // What is small is there after a few misses.
     most.min(costs.call_near + bytes / LINE_BYTES * costs.call_line)

@@ -300,9 +300,10 @@ impl Reduction<'_> {
             let count = self.count(near.iter().copied()).saturating_mul(tiles);
             count.saturating_mul(self.footprint(inside, |k| self.len(k)))
         };
-        match read((v, width), &near_v, u) <= read((u, rows), &near_u, v) {
-            true => order.extend(along_v.into_iter().chain(along_u)),
-            false => order.extend(along_u.into_iter().chain(along_v)),
+        if read((v, width), &near_v, u) <= read((u, rows), &near_u, v) {
+            order.extend(along_v.into_iter().chain(along_u))
+        } else {
+            order.extend(along_u.into_iter().chain(along_v))
         }
         order
     }

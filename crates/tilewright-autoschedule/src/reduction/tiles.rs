@@ -244,9 +244,10 @@ impl Reduction<'_> {
         let blocks = vec![init, update, one.finish.clone()];
         for (k, block) in blocks.iter().enumerate() {
             let width = (wide > 0).then_some(one.width);
-            match shared && k == 1 {
-                true => self.rows_of_vectors(sch, block, one.width)?,
-                false => self.in_registers(sch, block, width, rows.is_some())?,
+            if shared && k == 1 {
+                self.rows_of_vectors(sch, block, one.width)?
+            } else {
+                self.in_registers(sch, block, width, rows.is_some())?
             }
         }
         Ok(blocks)

@@ -30,9 +30,8 @@ fn windows([c, h, w]: [i64; 3], last: bool, [a, b]: [Along; 2], kind: Kind) -> T
     let (oh, ow) = (a.results(h), b.results(w));
     let ([top, bottom], [left, right]) = (a.3, b.3);
     let (ph, pw) = (h + top + bottom, w + left + right);
-    let order = |c: &str, h: &str, w: &str| match last {
-        true => format!("{h}, {w}, {c}"),
-        false => format!("{c}, {h}, {w}"),
+    let order = |c: &str, h: &str, w: &str| {
+        if last { format!("{h}, {w}, {c}") } else { format!("{c}, {h}, {w}") }
     };
     let shape = |h: i64, w: i64| order(&c.to_string(), &h.to_string(), &w.to_string());
     let (start, outside) = match kind {

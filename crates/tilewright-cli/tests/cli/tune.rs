@@ -151,9 +151,10 @@ fn a_machine_is_calibrated_and_plans_say_so() {
         };
         kernels.iter().filter(is_near).count()
     };
-    let [kept, other] = match found["fitted"].as_bool().expect("an answer") {
-        true => ["fitted", "before"],
-        false => ["before", "fitted"],
+    let [kept, other] = if found["fitted"].as_bool().expect("an answer") {
+        ["fitted", "before"]
+    } else {
+        ["before", "fitted"]
     };
     assert!(near(kept) >= near(other), "{found}");
     #[cfg(target_os = "linux")]

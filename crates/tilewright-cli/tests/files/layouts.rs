@@ -73,9 +73,10 @@ impl Layout {
         let state = |k: usize| found.states.as_ref().map_or(State::Value, |s| s[k]);
         let at = |k: usize| (state(k) == State::Value).then(|| found.tensor.get_f64(k) as usize);
         let places: Places = (0..found.tensor.len()).map(at).collect();
-        match places.iter().flatten().count() == old.iter().product::<usize>() {
-            true => Ok(places),
-            false => Err(format!("layout of `{}`: two elements are at one place", self.name)),
+        if places.iter().flatten().count() == old.iter().product::<usize>() {
+            Ok(places)
+        } else {
+            Err(format!("layout of `{}`: two elements are at one place", self.name))
         }
     }
 
@@ -126,9 +127,10 @@ impl Layout {
                     Padding::Undef => state != State::Unwritten,
                     Padding::Is(v) => state == State::Value && new.tensor.get_f64(k) == v,
                 };
-                match good {
-                    true => continue,
-                    false => return Err(format!("the padding of `{}` at {k} is wrong", old.name)),
+                if good {
+                    continue;
+                } else {
+                    return Err(format!("the padding of `{}` at {k} is wrong", old.name));
                 }
             };
             states[*i] = state;

@@ -230,10 +230,7 @@ fn output(old: &Output, new: &Output) -> Result<(), String> {
         }
     }
     let comparison = compare(&got, &old.tensor, TOLERANCE);
-    match comparison.agrees() {
-        true => Ok(()),
-        false => Err(format!("`{}` {comparison}", old.name)),
-    }
+    if comparison.agrees() { Ok(()) } else { Err(format!("`{}` {comparison}", old.name)) }
 }
 
 fn graph(

@@ -83,17 +83,16 @@ fn extent_in_bytes(b: &Buffer) -> Option<(i64, i64)> {
         None => 0,
     };
     let shape = b.const_shape()?;
-    let count = match b.strides.is_empty() {
-        true => shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d))?,
-        false => {
-            let strides: Option<Vec<i64>> = b.strides.iter().map(Expr::as_int).collect();
-            shape.iter().zip(strides?).try_fold(1i64, |n, (d, s)| {
-                if s < 0 {
-                    return None;
-                }
-                n.checked_add(d.checked_sub(1)?.checked_mul(s)?)
-            })?
-        }
+    let count = if b.strides.is_empty() {
+        shape.iter().try_fold(1i64, |n, d| n.checked_mul(*d))?
+    } else {
+        let strides: Option<Vec<i64>> = b.strides.iter().map(Expr::as_int).collect();
+        shape.iter().zip(strides?).try_fold(1i64, |n, (d, s)| {
+            if s < 0 {
+                return None;
+            }
+            n.checked_add(d.checked_sub(1)?.checked_mul(s)?)
+        })?
     };
     let start = offset.checked_mul(element)?;
     Some((start, start.checked_add(count.checked_mul(element)?)?))

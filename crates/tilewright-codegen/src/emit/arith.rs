@@ -110,9 +110,10 @@ fn divide(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
     }
     if floor && constant && rb.lo > 0 && rb.lo & (rb.lo - 1) == 0 {
         let shift = i64::from(rb.lo.trailing_zeros());
-        return match quotient {
-            true => c.bin("ashr", a, &Val::int(ty, shift)),
-            false => c.bin("and", a, &Val::int(ty, (rb.lo - 1) as i64)),
+        return if quotient {
+            c.bin("ashr", a, &Val::int(ty, shift))
+        } else {
+            c.bin("and", a, &Val::int(ty, (rb.lo - 1) as i64))
         };
     }
     let q = match constant {
@@ -146,9 +147,10 @@ fn divide(c: &mut Code<'_>, op: BinOp, x: &Operands<'_>) -> Val {
 /// `int32`, since LLVM takes vectors apart that it converts to such integers directly.
 fn narrowed(c: &mut Code<'_>, v: &Val, to: DType, ty: Ty) -> Val {
     let bits = ty.scalar.bits();
-    let (least, most) = match is_signed(to) {
-        true => (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1),
-        false => (0, (1i64 << bits) - 1),
+    let (least, most) = if is_signed(to) {
+        (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1)
+    } else {
+        (0, (1i64 << bits) - 1)
     };
     let [least, most] = [least, most].map(|limit| Val::float(v.ty, limit as f64));
     let zero = Val::zero(v.ty);
@@ -200,10 +202,7 @@ fn variable_quotient(c: &mut Code<'_>, x: &Operands<'_>, unsigned: bool) -> Val 
         return c.call(&name, ty, &[a, b]);
     }
     let b = nonzero(c, b, rb);
-    let (to, from) = match is_signed(x.dtype) {
-        true => ("sitofp", "fptosi"),
-        false => ("uitofp", "fptoui"),
-    };
+    let (to, from) = if is_signed(x.dtype) { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
     let (p, q) = (c.convert(to, a, Scalar::F64), c.convert(to, &b, Scalar::F64));
     let value = c.bin("fdiv", &p, &q);
     if is_signed(x.dtype) && ra.contains(i32::MIN.into()) && rb.contains(-1) {
@@ -223,15 +222,14 @@ fn quotient_function(shared: &Shared, name: &str, ty: Ty, unsigned: bool) -> Str
     });
     let all = Interval { lo: i128::MIN, hi: i128::MAX };
     let mut divisor = nonzero(&mut c, &b, all);
-    let q = match unsigned {
-        true => c.bin("udiv", &a, &divisor),
-        false => {
-            let minus_one = c.cmp("icmp eq", &b, &Val::int(ty, -1));
-            divisor = c.select(&minus_one, &Val::int(ty, 1), &divisor);
-            let q = c.bin("sdiv", &a, &divisor);
-            let negated = c.bin("sub", &Val::zero(ty), &a);
-            c.select(&minus_one, &negated, &q)
-        }
+    let q = if unsigned {
+        c.bin("udiv", &a, &divisor)
+    } else {
+        let minus_one = c.cmp("icmp eq", &b, &Val::int(ty, -1));
+        divisor = c.select(&minus_one, &Val::int(ty, 1), &divisor);
+        let q = c.bin("sdiv", &a, &divisor);
+        let negated = c.bin("sub", &Val::zero(ty), &a);
+        c.select(&minus_one, &negated, &q)
     };
     c.line(format_args!("ret {q}"));
     c.finish(&format!("define internal {ty} @{name}({ty} %a, {ty} %b) #3"))
@@ -355,10 +353,7 @@ fn sticky(c: &mut Code<'_>, v: &Val, dtype: DType) -> Val {
     let high = c.bin("and", v, &Val::int(ty, -0x1000));
     let folded = c.bin("or", &high, &inexact);
     let limit = 1i64 << 53;
-    let shifted = match is_signed(dtype) {
-        true => c.bin("add", v, &Val::int(ty, limit)),
-        false => v.clone(),
-    };
+    let shifted = if is_signed(dtype) { c.bin("add", v, &Val::int(ty, limit)) } else { v.clone() };
     let bound = if is_signed(dtype) { 2 * limit } else { limit };
     c.select_cmp("icmp ult", &shifted, &Val::int(ty, bound), v, &folded)
 }

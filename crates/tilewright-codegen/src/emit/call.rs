@@ -56,10 +56,7 @@ impl Func<'_> {
             Some(value) => value,
             None => intrinsic::of_floats(c, op, values)?,
         };
-        Some(match op.is_exact() || op.is_predicate() {
-            true => value,
-            false => self.rounded(&value, dtype),
-        })
+        Some(if op.is_exact() || op.is_predicate() { value } else { self.rounded(&value, dtype) })
     }
 
     fn int_intrinsic(

@@ -104,9 +104,12 @@ impl Func<'_> {
         let (x, y) = if swapped { (lanes_value, one_value) } else { (one_value, lanes_value) };
         let each = (4 / dot.operand.bytes()) as u16;
         let operand = Ty { scalar: dot.operand, lanes: dtype.lanes * each };
-        let [x, y] = [x, y].map(|v| match v.ty == operand {
-            true => v,
-            false => self.code.emit(operand, format_args!("bitcast {v} to {operand}")),
+        let [x, y] = [x, y].map(|v| {
+            if v.ty == operand {
+                v
+            } else {
+                self.code.emit(operand, format_args!("bitcast {v} to {operand}"))
+            }
         });
         Ok(match dot.operand {
             Scalar::I16 => {

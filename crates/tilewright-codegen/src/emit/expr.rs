@@ -80,20 +80,22 @@ impl Func<'_> {
         match e.kind() {
             ExprKind::Int(v) => {
                 let ty = register(dtype)?;
-                match ty.is_float() || ty.scalar == Scalar::Ptr {
-                    true => Err(Error::malformed(format!(
+                if ty.is_float() || ty.scalar == Scalar::Ptr {
+                    Err(Error::malformed(format!(
                         "the integer constant `{e}` cannot have the type {dtype}"
-                    ))),
-                    false => Ok(Val::int(ty, *v)),
+                    )))
+                } else {
+                    Ok(Val::int(ty, *v))
                 }
             }
             ExprKind::Float(v) => {
                 let ty = register(dtype)?;
-                match ty.is_float() {
-                    true => Ok(Val::float(ty, tilewright_ir::scalar::round_to(*v, dtype))),
-                    false => Err(Error::malformed(format!(
+                if ty.is_float() {
+                    Ok(Val::float(ty, tilewright_ir::scalar::round_to(*v, dtype)))
+                } else {
+                    Err(Error::malformed(format!(
                         "the float constant `{e}` cannot have the type {dtype}"
-                    ))),
+                    )))
                 }
             }
             ExprKind::Str(text) => Ok(self.string(text)),
@@ -210,9 +212,10 @@ impl Func<'_> {
 
     fn choose(&mut self, e: &Expr, cond: &Val, t: &Val, f: &Val) -> Result<Val> {
         let lanes_fit = cond.lanes() == 1 || cond.lanes() == t.lanes();
-        match cond.ty.scalar == Scalar::I1 && t.ty == f.ty && lanes_fit {
-            true => Ok(self.code.select(cond, t, f)),
-            false => Err(Error::malformed(format!("the types in `{e}` do not fit together"))),
+        if cond.ty.scalar == Scalar::I1 && t.ty == f.ty && lanes_fit {
+            Ok(self.code.select(cond, t, f))
+        } else {
+            Err(Error::malformed(format!("the types in `{e}` do not fit together")))
         }
     }
 
@@ -276,9 +279,10 @@ impl Func<'_> {
         let y_from = self.code.label();
         self.code.jump(&end);
         self.code.begin(&end);
-        match x.ty == y.ty {
-            true => Ok(self.code.phi(&[(&x, &x_from), (&y, &y_from)])),
-            false => Err(Error::malformed("the two sides of a choice have different types")),
+        if x.ty == y.ty {
+            Ok(self.code.phi(&[(&x, &x_from), (&y, &y_from)]))
+        } else {
+            Err(Error::malformed("the two sides of a choice have different types"))
         }
     }
 

@@ -16,10 +16,7 @@ pub fn symbol(prefix: &str, name: &str) -> String {
     let bytes = name.as_bytes();
     for (i, &b) in bytes.iter().enumerate() {
         let plain = b.is_ascii_alphanumeric() || (b == b'_' && bytes.get(i + 1) != Some(&b'x'));
-        match plain {
-            true => out.push(char::from(b)),
-            false => out.push_str(&format!("_x{b:02x}")),
-        }
+        if plain { out.push(char::from(b)) } else { out.push_str(&format!("_x{b:02x}")) }
     }
     out
 }
@@ -29,10 +26,11 @@ pub fn symbol(prefix: &str, name: &str) -> String {
 /// # Errors
 /// [`Error::Input`] if it is not one.
 pub(crate) fn check_prefix(prefix: &str) -> Result<()> {
-    match is_identifier(prefix) {
-        true => Ok(()),
-        false => Err(Error::input(format!("the symbol prefix `{prefix}` is not a C identifier"))
-            .help("use letters, digits and `_`, and begin with a letter")),
+    if is_identifier(prefix) {
+        Ok(())
+    } else {
+        Err(Error::input(format!("the symbol prefix `{prefix}` is not a C identifier"))
+            .help("use letters, digits and `_`, and begin with a letter"))
     }
 }
 

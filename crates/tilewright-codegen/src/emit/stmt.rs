@@ -143,10 +143,8 @@ impl Func<'_> {
             .help("allocate large buffers outside the loops"));
         }
         // Lanes that a mask leaves out are read and written as they are.
-        let behind = match &*buffer.scope == "local" {
-            true => MASKED / element.bytes().max(1) - 1,
-            false => 0,
-        };
+        let behind =
+            if &*buffer.scope == "local" { MASKED / element.bytes().max(1) - 1 } else { 0 };
         if behind > 0 {
             self.padded.insert(buffer.data.clone());
         }
@@ -219,13 +217,12 @@ impl Func<'_> {
         let mut failed = self.code.not(&ok);
         if let Some(mask) = self.mask.clone() {
             let failed_lanes = self.code.splat(&failed, mask.lanes());
-            failed = match failed_lanes.ty == mask.ty {
-                true => self.code.bin("and", &failed_lanes, &mask),
-                false => {
-                    return Err(Error::unsupported(
-                        "an assertion cannot stand under a condition of other lanes",
-                    ));
-                }
+            failed = if failed_lanes.ty == mask.ty {
+                self.code.bin("and", &failed_lanes, &mask)
+            } else {
+                return Err(Error::unsupported(
+                    "an assertion cannot stand under a condition of other lanes",
+                ));
             };
         }
         let failed = self.code.any(&failed);
@@ -295,10 +292,7 @@ impl Func<'_> {
             let op = if is_signed(dtype) { "icmp sgt" } else { "icmp ugt" };
             self.code.cmp(op, &extent, &Val::zero(extent.ty))
         });
-        let end = match min.is_int(0) {
-            true => extent,
-            false => self.code.bin("add", &min, &extent),
-        };
+        let end = if min.is_int(0) { extent } else { self.code.bin("add", &min, &extent) };
         self.counted(l, min, &end, some)
     }
 

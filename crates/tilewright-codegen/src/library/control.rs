@@ -35,10 +35,7 @@ pub fn signature(program: &program::Program) -> Result<Planned> {
         ))
         .help("join its tensors in the model, or run it in this process or as a saved model"));
     }
-    let outputs = match is_decided(program) {
-        true => Vec::new(),
-        false => program.signature.outputs.clone(),
-    };
+    let outputs = if is_decided(program) { Vec::new() } else { program.signature.outputs.clone() };
     Planned::new(&MemoryPlan { outputs, ..program.signature.clone() })
 }
 
@@ -182,9 +179,10 @@ fn number(dtype: DType) -> usize {
 /// An array of numbers.
 fn array(numbers: impl IntoIterator<Item = String>) -> String {
     let numbers: Vec<String> = numbers.into_iter().collect();
-    match numbers.is_empty() {
-        true => "NULL".to_owned(),
-        false => format!("(const int64_t[]){{{}}}", numbers.join(", ")),
+    if numbers.is_empty() {
+        "NULL".to_owned()
+    } else {
+        format!("(const int64_t[]){{{}}}", numbers.join(", "))
     }
 }
 
@@ -411,9 +409,10 @@ impl<'a> Writer<'a> {
         let (call, reason) = match op {
             ListOp::Of => {
                 let items: Vec<String> = (0..args.len()).map(arg).collect();
-                let items = match items.is_empty() {
-                    true => "NULL".to_owned(),
-                    false => format!("(value *[]){{{}}}", items.join(", ")),
+                let items = if items.is_empty() {
+                    "NULL".to_owned()
+                } else {
+                    format!("(value *[]){{{}}}", items.join(", "))
                 };
                 (format!("list_of({}, {items}, 0, &made)", args.len()), "")
             }
@@ -438,9 +437,10 @@ impl<'a> Writer<'a> {
             ListOp::Has => (format!("scalar({}, {a} != NULL, &made)", type_of(DType::BOOL)), ""),
             ListOp::Get => (format!("optional_get({a}, &made)"), "the optional has no value"),
         };
-        let site = match reason.is_empty() {
-            true => "0".to_owned(),
-            false => self.site(format!("{}: {reason}", op.name())),
+        let site = if reason.is_empty() {
+            "0".to_owned()
+        } else {
+            self.site(format!("{}: {reason}", op.name()))
         };
         Self::make(&call, &site, to, out);
     }

@@ -249,9 +249,10 @@ impl<'a> Machine<'a> {
         let f = llvm.functions();
         let triple = c_string("the target triple", &target.triple)?;
         let cpu = c_string("the name of the CPU", &target.cpu)?;
-        let features = match target.triple.starts_with("x86_64") {
-            true => format!("{},{}", target.features, llvm.avoided_features()),
-            false => target.features.clone(),
+        let features = if target.triple.starts_with("x86_64") {
+            format!("{},{}", target.features, llvm.avoided_features())
+        } else {
+            target.features.clone()
         };
         let features = c_string("the list of CPU features", features.trim_matches(','))?;
         llvm.check_target(target)?;

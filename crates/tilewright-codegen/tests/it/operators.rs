@@ -99,14 +99,13 @@ fn tensor(values: &[Scalar], dtype: DType) -> Tensor {
 
 /// The bits of an element as the interpreter holds them.
 fn bits(t: &Tensor, i: usize) -> u64 {
-    match t.dtype().is_float() {
-        false => t.get_i128(i) as u64,
-        true => {
-            let n = t.dtype().bytes();
-            let mut bits = [0; 8];
-            bits[..n].copy_from_slice(&t.bytes()[i * n..(i + 1) * n]);
-            u64::from_le_bytes(bits)
-        }
+    if t.dtype().is_float() {
+        let n = t.dtype().bytes();
+        let mut bits = [0; 8];
+        bits[..n].copy_from_slice(&t.bytes()[i * n..(i + 1) * n]);
+        u64::from_le_bytes(bits)
+    } else {
+        t.get_i128(i) as u64
     }
 }
 
@@ -269,11 +268,10 @@ fn operators_with_a_constant() {
             }
             false => &[1.0, 2.0, 7.0, 16.0, 200.0],
         };
-        let ops: &[BinOp] = match dtype.is_float() {
-            true => &[BinOp::Min, BinOp::Max, BinOp::Mul],
-            false => {
-                &[BinOp::FloorDiv, BinOp::FloorMod, BinOp::TruncDiv, BinOp::TruncMod, BinOp::Min]
-            }
+        let ops: &[BinOp] = if dtype.is_float() {
+            &[BinOp::Min, BinOp::Max, BinOp::Mul]
+        } else {
+            &[BinOp::FloorDiv, BinOp::FloorMod, BinOp::TruncDiv, BinOp::TruncMod, BinOp::Min]
         };
         let mut cases = Vec::new();
         for &op in ops {
@@ -304,9 +302,10 @@ fn operators_with_a_constant() {
                             } else {
                                 Expr::broadcast(constant, lanes)
                             };
-                            match left {
-                                true => Expr::binary(op, k, x[0].clone()),
-                                false => Expr::binary(op, x[0].clone(), k),
+                            if left {
+                                Expr::binary(op, k, x[0].clone())
+                            } else {
+                                Expr::binary(op, x[0].clone(), k)
                             }
                         }),
                         define: Box::new(move |x| {

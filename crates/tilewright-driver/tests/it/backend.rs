@@ -27,9 +27,10 @@ impl Backend for Interpreting {
     }
 
     fn check_target(&self, target: &Target) -> Result<()> {
-        match target.triple == "interpreter" {
-            true => Ok(()),
-            false => Err(Error::input(format!("the interpreter is no {}", target.triple))),
+        if target.triple == "interpreter" {
+            Ok(())
+        } else {
+            Err(Error::input(format!("the interpreter is no {}", target.triple)))
         }
     }
 
@@ -69,13 +70,12 @@ unsafe impl Code for Interpreted {
             let shape = extents(buffer);
             let bytes = shape.iter().product::<usize>() * buffer.dtype().bytes();
             let address = std::ptr::with_exposed_provenance::<u8>(word as usize);
-            given.push(match written {
-                true => Arg::Fresh(Some(shape)),
-                false => {
-                    // SAFETY: by contract there are as many bytes.
-                    let content = unsafe { std::slice::from_raw_parts(address, bytes) };
-                    Arg::Tensor(Tensor::from_bytes(buffer.dtype(), &shape, content)?)
-                }
+            given.push(if written {
+                Arg::Fresh(Some(shape))
+            } else {
+                // SAFETY: by contract there are as many bytes.
+                let content = unsafe { std::slice::from_raw_parts(address, bytes) };
+                Arg::Tensor(Tensor::from_bytes(buffer.dtype(), &shape, content)?)
             });
         }
         let mut run = Interpreter::new(&self.module, tilewright_interp::RunOptions::default())?;

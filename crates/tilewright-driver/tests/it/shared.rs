@@ -112,16 +112,15 @@ impl Shared {
             outputs.iter_mut().map(|t| t.bytes_mut().as_mut_ptr().cast()).collect();
         // SAFETY: inputs and outputs are as large as the header says.
         let result = unsafe {
-            match is_open {
-                true => self.find::<OpenRun>("m_run")(
+            if is_open {
+                self.find::<OpenRun>("m_run")(
                     shapes.as_ptr(),
                     data.as_ptr(),
                     to.as_ptr(),
                     std::ptr::null_mut(),
-                ),
-                false => {
-                    self.find::<Run>("m_run")(data.as_ptr(), to.as_ptr(), std::ptr::null_mut())
-                }
+                )
+            } else {
+                self.find::<Run>("m_run")(data.as_ptr(), to.as_ptr(), std::ptr::null_mut())
             }
         };
         self.said(result).map(|()| outputs)

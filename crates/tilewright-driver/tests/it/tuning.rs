@@ -160,9 +160,10 @@ fn a_candidate_that_fails_is_said_once_and_left_alone() {
     let (module, file) = (convolutions(), file());
     let mut first = true;
     let report = tuned(&module, &file.store, |request| {
-        Ok(match std::mem::replace(&mut first, false) {
-            true => Measured::Failure("it crashed".to_owned()),
-            false => Measured::Nanoseconds(pretended(request)),
+        Ok(if std::mem::replace(&mut first, false) {
+            Measured::Failure("it crashed".to_owned())
+        } else {
+            Measured::Nanoseconds(pretended(request))
         })
     })
     .expect("it is tuned");

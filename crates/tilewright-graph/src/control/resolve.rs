@@ -164,9 +164,10 @@ impl Resolver<'_> {
 
     /// A variable in the place of one that is bound: each expansion of a function has its own.
     fn fresh(&mut self, var: &GraphVar) -> GraphVar {
-        match self.env.is_outermost() {
-            true => var.clone(),
-            false => GraphVar::new(var.name().clone(), self.ty(var.ty())),
+        if self.env.is_outermost() {
+            var.clone()
+        } else {
+            GraphVar::new(var.name().clone(), self.ty(var.ty()))
         }
     }
 

@@ -23,9 +23,10 @@ fn body(resolved: ResolvedBody, ret: impl Fn(Vec<GraphExpr>) -> GraphExpr) -> Bo
     for node in resolved.nodes {
         bind(node.kind, node.span, &mut bindings);
     }
-    let blocks = match bindings.is_empty() {
-        true => Vec::new(),
-        false => vec![BindingBlock { dataflow: false, bindings, outputs: Vec::new() }],
+    let blocks = if bindings.is_empty() {
+        Vec::new()
+    } else {
+        vec![BindingBlock { dataflow: false, bindings, outputs: Vec::new() }]
     };
     Body { blocks, ret: ret(resolved.results) }
 }

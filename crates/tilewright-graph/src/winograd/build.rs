@@ -54,17 +54,14 @@ fn buffer(name: &str, shape: &[Dim]) -> Buffer {
 
 /// The sum of some terms by their coefficients.
 fn combination(row: &[f64], term: impl Fn(usize) -> Expr) -> Expr {
-    let scaled = |c: f64, term: Expr| match c == 1.0 {
-        true => term,
-        false => Expr::float(c, DType::F32) * term,
-    };
+    let scaled =
+        |c: f64, term: Expr| if c == 1.0 { term } else { Expr::float(c, DType::F32) * term };
     let terms = || (0..row.len()).map(|k| (row[k], k)).filter(|t| t.0 != 0.0);
     // One that is added comes first, so that nothing has to be negated.
     let first = terms().find(|t| t.0 > 0.0).or_else(|| terms().next());
     let Some((c, first)) = first else { return Expr::float(0.0, DType::F32) };
-    terms().filter(|t| t.1 != first).fold(scaled(c, term(first)), |sum, (c, k)| match c < 0.0 {
-        true => sum - scaled(-c, term(k)),
-        false => sum + scaled(c, term(k)),
+    terms().filter(|t| t.1 != first).fold(scaled(c, term(first)), |sum, (c, k)| {
+        if c < 0.0 { sum - scaled(-c, term(k)) } else { sum + scaled(c, term(k)) }
     })
 }
 

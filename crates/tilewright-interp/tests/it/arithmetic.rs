@@ -451,10 +451,13 @@ impl Tree {
                 Some(i64::from(a < 3 || b.value(i, j)? < 3))
             }
             Tree::Op(op, a, b) => apply(*op, a.value(i, j)?, b.value(i, j)?),
-            Tree::If(c, a, b) => match c.value(i, j)? < 2 {
-                true => a.value(i, j),
-                false => b.value(i, j),
-            },
+            Tree::If(c, a, b) => {
+                if c.value(i, j)? < 2 {
+                    a.value(i, j)
+                } else {
+                    b.value(i, j)
+                }
+            }
             Tree::Wide(a, wide) => {
                 let to = if *wide { DType::I64 } else { DType::U8 };
                 let bits = scalar::cast(a.value(i, j)? as u64, DType::I32, to);

@@ -48,10 +48,7 @@ impl Nest {
             let factor = self.dice.pick(&[0, 0, 1, 1, 1, 2, 7, -1]);
             e = e + &v * factor;
         }
-        match self.dice.chance(10) {
-            true => e.floormod(SIZE),
-            false => e,
-        }
+        if self.dice.chance(10) { e.floormod(SIZE) } else { e }
     }
 
     /// A single variable mostly, so that spatial and reducing loops come about.
@@ -112,9 +109,10 @@ impl Nest {
             })
             .collect();
         let in_block = dice.chance(80);
-        let vars: Vec<Var> = match in_block {
-            true => (0..count).map(|i| Var::index(format!("v{i}"))).collect(),
-            false => loops.iter().map(|(v, _)| v.clone()).collect(),
+        let vars: Vec<Var> = if in_block {
+            (0..count).map(|i| Var::index(format!("v{i}"))).collect()
+        } else {
+            loops.iter().map(|(v, _)| v.clone()).collect()
         };
         let mut n = Nest { dice, vars, a, t, c, at: Vec::new() };
         n.at = vec![n.store_index(), n.store_index()];
@@ -122,15 +120,15 @@ impl Nest {
         let rest = n.value(3);
         let fold = n.dice.chance(70);
         let own = n.c.load(n.at.clone());
-        let value = match fold {
-            false => rest,
-            true => {
-                let op = n.dice.pick(&[BinOp::Add, BinOp::Mul, BinOp::Min, BinOp::Max]);
-                match n.dice.chance(50) {
-                    true => Expr::binary(op, own, rest),
-                    false => Expr::binary(op, rest, own),
-                }
+        let value = if fold {
+            let op = n.dice.pick(&[BinOp::Add, BinOp::Mul, BinOp::Min, BinOp::Max]);
+            if n.dice.chance(50) {
+                Expr::binary(op, own, rest)
+            } else {
+                Expr::binary(op, rest, own)
             }
+        } else {
+            rest
         };
         let mut body = store(&n, value);
         if in_block {

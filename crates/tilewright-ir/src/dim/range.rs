@@ -40,10 +40,11 @@ impl SizeRange {
     /// [`Error::Input`] for a range without sizes, or beyond [`SizeRange::ALL`].
     pub fn new(least: usize, most: usize) -> Result<SizeRange> {
         let range = SizeRange { least, most };
-        match least <= most && most <= MAX_CELLS && most > 0 {
-            true => Ok(range),
-            false => Err(Error::input(format!("{range} is no range of sizes"))
-                .note(format!("a size is at least 0 and at most {MAX_CELLS}"))),
+        if least <= most && most <= MAX_CELLS && most > 0 {
+            Ok(range)
+        } else {
+            Err(Error::input(format!("{range} is no range of sizes"))
+                .note(format!("a size is at least 0 and at most {MAX_CELLS}")))
         }
     }
 

@@ -140,11 +140,14 @@ impl Visit for Finger {
             }
             StmtKind::If { otherwise, .. } => otherwise.is_some().hash(&mut self.state),
             StmtKind::Seq(stmts) => self.count(stmts.len()),
-            StmtKind::Constant { value, .. } => match value.dtype().is_float() {
-                true => (0..value.len())
-                    .for_each(|i| float_bits(value.get_f64(i)).hash(&mut self.state)),
-                false => value.bytes().hash(&mut self.state),
-            },
+            StmtKind::Constant { value, .. } => {
+                if value.dtype().is_float() {
+                    (0..value.len())
+                        .for_each(|i| float_bits(value.get_f64(i)).hash(&mut self.state))
+                } else {
+                    value.bytes().hash(&mut self.state)
+                }
+            }
             _ => {}
         }
         walk_stmt(self, s);

@@ -178,9 +178,8 @@ pub(super) fn tensors(a: &Tensor, b: &Tensor) -> Check {
         x[bytes.clone()] != y[bytes]
             && !(a.dtype().is_float() && a.get_f64(i).is_nan() && b.get_f64(i).is_nan())
     });
-    let text = |t: &Tensor, i| match t.dtype().is_float() {
-        true => format!("{:?}", t.get_f64(i)),
-        false => t.get_i128(i).to_string(),
+    let text = |t: &Tensor, i| {
+        if t.dtype().is_float() { format!("{:?}", t.get_f64(i)) } else { t.get_i128(i).to_string() }
     };
     at.map_or(Ok(()), |i| {
         differ(text(a, i), text(b, i)).within(format_args!("constant, element {i}"))

@@ -107,9 +107,10 @@ impl Matcher<'_> {
                 let text = |shared| if shared { "a view of other memory" } else { "own memory" };
                 let (x, y) = (&a.data, &b.data);
                 let (x, y) = (self.vars.forth.contains_key(x), self.vars.back.contains_key(y));
-                match x == y {
-                    true => differ("a view of one memory", "a view of another"),
-                    false => differ(text(x), text(y)),
+                if x == y {
+                    differ("a view of one memory", "a view of another")
+                } else {
+                    differ(text(x), text(y))
                 }
             }
         }
@@ -168,11 +169,10 @@ impl Matcher<'_> {
     fn expr_parts(&mut self, a: &Expr, b: &Expr) -> Check {
         let whole = || {
             let (x, y) = (brief(a), brief(b));
-            match x == y && a.dtype() != b.dtype() {
-                true => {
-                    differ(format!("`{x}` of {}", a.dtype()), format!("`{y}` of {}", b.dtype()))
-                }
-                false => differ(quoted(&x), quoted(&y)),
+            if x == y && a.dtype() != b.dtype() {
+                differ(format!("`{x}` of {}", a.dtype()), format!("`{y}` of {}", b.dtype()))
+            } else {
+                differ(quoted(&x), quoted(&y))
             }
         };
         if a.dtype() != b.dtype() {
@@ -262,10 +262,7 @@ impl Matcher<'_> {
                 x.iter().zip(y).try_for_each(|(x, y)| self.stmt(x, y)).and_then(|()| {
                     let text = |s: Option<&Stmt>| s.map_or("nothing more".into(), describe);
                     let n = x.len().min(y.len());
-                    match x.len() == y.len() {
-                        true => Ok(()),
-                        false => differ(text(x.get(n)), text(y.get(n))),
-                    }
+                    if x.len() == y.len() { Ok(()) } else { differ(text(x.get(n)), text(y.get(n))) }
                 })
             }
             _ => self.stmt_parts(a, b),

@@ -157,9 +157,10 @@ impl Ranges {
 
     fn bind_as(&self, var: &Var, values: Interval, tight: bool) {
         let known = &mut *self.0.borrow_mut();
-        let before = match values.is_empty() {
-            true => known.vars.remove(var),
-            false => known.vars.insert(var.clone(), (values, tight)),
+        let before = if values.is_empty() {
+            known.vars.remove(var)
+        } else {
+            known.vars.insert(var.clone(), (values, tight))
         };
         if before.is_some_and(|b| b != (values, tight)) {
             known.memo.clear();

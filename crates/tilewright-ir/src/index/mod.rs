@@ -54,9 +54,10 @@ pub fn simplify_indices(value: &Expr, ranges: &Ranges) -> Expr {
             match e.kind() {
                 ExprKind::Load(b, indices) => {
                     let new: Vec<Expr> = indices.iter().map(|i| simplify(i, self.0)).collect();
-                    match new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
-                        true => e.clone(),
-                        false => Expr::load(b, new),
+                    if new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
+                        e.clone()
+                    } else {
+                        Expr::load(b, new)
                     }
                 }
                 ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
@@ -218,9 +219,10 @@ impl Simplify<'_> {
         let known = x.fits(self.ranges).and(y.fits(self.ranges)).is_some();
         let Interval { lo, hi } = x.clone().plus(&y, -1)?.values(self.ranges)?;
         let (left, right) = if op == BinOp::Min { (hi <= 0, lo >= 0) } else { (lo >= 0, hi <= 0) };
-        match known && (left || right) {
-            true => Some(if left { x } else { y }),
-            false => Some(Linear::atom(Expr::binary(op, x.to_expr()?, y.to_expr()?))),
+        if known && (left || right) {
+            Some(if left { x } else { y })
+        } else {
+            Some(Linear::atom(Expr::binary(op, x.to_expr()?, y.to_expr()?)))
         }
     }
 
@@ -229,10 +231,7 @@ impl Simplify<'_> {
         let mut exact = Linear::constant(x.constant.div_euclid(c), x.dtype);
         let mut rest = Linear::constant(x.constant.rem_euclid(c), x.dtype);
         for (atom, k) in x.terms {
-            match k % c == 0 {
-                true => exact.terms.push((atom, k / c)),
-                false => rest.terms.push((atom, k)),
-            }
+            if k % c == 0 { exact.terms.push((atom, k / c)) } else { rest.terms.push((atom, k)) }
         }
         (exact, rest)
     }
@@ -326,10 +325,7 @@ impl Simplify<'_> {
                     }
                     let same =
                         q.constant == 0 && matches!(&q.terms[..], [(q, 1)] if same_expr(q, other));
-                    let e = match same {
-                        true => Some(f.clone()),
-                        false => self.congruent(other, &f, c)?,
-                    };
+                    let e = if same { Some(f.clone()) } else { self.congruent(other, &f, c)? };
                     let Some(e) = e else { continue };
                     let mut index = 0;
                     sum.terms.retain(|_| {

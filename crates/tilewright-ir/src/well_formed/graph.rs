@@ -189,12 +189,15 @@ impl Checker<'_> {
         match e {
             GraphExpr::Var(v) => {
                 let (known, ever) = (self.known.contains(v), self.ever.contains(v));
-                require(known, || match ever {
-                    true => format!(
-                        "`{}` is used after its dataflow region, of which it is no output",
-                        v.name()
-                    ),
-                    false => format!("variable `{}` is not defined", v.name()),
+                require(known, || {
+                    if ever {
+                        format!(
+                            "`{}` is used after its dataflow region, of which it is no output",
+                            v.name()
+                        )
+                    } else {
+                        format!("variable `{}` is not defined", v.name())
+                    }
                 })?;
                 Ok(match v.ty() {
                     GraphType::Opaque(_) => None,

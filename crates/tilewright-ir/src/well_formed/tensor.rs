@@ -306,9 +306,12 @@ impl Checker {
                 let defined = self.vars.contains(v);
                 let ever = self.ever_vars.contains(v);
                 let free = self.open && !ever && Operands::Bits.admit(v.dtype());
-                self.require(defined || free, || match ever {
-                    true => format!("variable `{}` is used outside of its scope", v.name()),
-                    false => format!("variable `{}` is not defined", v.name()),
+                self.require(defined || free, || {
+                    if ever {
+                        format!("variable `{}` is used outside of its scope", v.name())
+                    } else {
+                        format!("variable `{}` is not defined", v.name())
+                    }
                 });
             }
             ExprKind::Cast(a) => {
@@ -573,14 +576,13 @@ impl Visit for Checker {
         walk_buffer(self, b);
         let ok = b.data.dtype() == DType::HANDLE;
         self.require(ok, || format!("the pointer of buffer `{name}` is no handle"));
-        match self.owns {
-            true => self.define(&b.data),
-            false => {
-                let known = self.vars.contains(&b.data);
-                self.require(known, || {
-                    format!("buffer `{name}` is a view of memory that is not defined")
-                });
-            }
+        if self.owns {
+            self.define(&b.data)
+        } else {
+            let known = self.vars.contains(&b.data);
+            self.require(known, || {
+                format!("buffer `{name}` is a view of memory that is not defined")
+            });
         }
         self.owns = false;
         self.define_buffer(b);
@@ -588,9 +590,12 @@ impl Visit for Checker {
 
     fn buffer_use(&mut self, b: &Buffer) {
         let (known, ever) = (self.buffers.contains(b), self.ever_buffers.contains(b));
-        self.require(known, || match ever {
-            true => format!("buffer `{}` is used outside of its scope", b.name),
-            false => format!("buffer `{}` is not defined", b.name),
+        self.require(known, || {
+            if ever {
+                format!("buffer `{}` is used outside of its scope", b.name)
+            } else {
+                format!("buffer `{}` is not defined", b.name)
+            }
         });
     }
 }

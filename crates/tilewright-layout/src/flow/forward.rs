@@ -167,17 +167,19 @@ impl Flow<'_, '_> {
             for ((arg, layout), pad) in args.iter().zip(&choice.layouts).zip(&pads) {
                 values.push(self.obtain(arg, layout, pad.as_ref(), &why)?);
             }
-            let func = match choice.layouts.iter().all(TiledLayout::is_identity) {
-                true => name.clone(),
-                false => self.functions.add(propagated.func, &format!("{name}_physical")),
+            let func = if choice.layouts.iter().all(TiledLayout::is_identity) {
+                name.clone()
+            } else {
+                self.functions.add(propagated.func, &format!("{name}_physical"))
             };
             let layouts = &choice.layouts[args.len()..];
             let types: Vec<TensorType> =
                 outs.iter().zip(layouts).filter_map(|(v, l)| typed(v, l)).collect();
             let value = self.functions.call(func, values, types)?;
-            let var = match layouts.iter().all(TiledLayout::is_identity) {
-                true => b.var.clone(),
-                false => GraphVar::new(b.var.name().clone(), value.ty()),
+            let var = if layouts.iter().all(TiledLayout::is_identity) {
+                b.var.clone()
+            } else {
+                GraphVar::new(b.var.name().clone(), value.ty())
             };
             self.bind(Binding { var: var.clone(), value, span: b.span });
             let pads = propagated.pads[args.len()..].to_vec();

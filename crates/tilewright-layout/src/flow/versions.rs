@@ -143,23 +143,22 @@ impl Flow<'_, '_> {
         // The data stay, and the padding holds the value.
         let repad = relayout(dtype, &found.layout, &found.layout, Some(pad))?.to_func("pad");
         let new = self.padded_by_maker(at, &found, &repad);
-        let (expr, replaced) = match new {
-            true => (found.expr.clone(), true),
-            false => {
-                let var = GraphVar::tensor(at.name().clone(), typed_as(dtype, &found.layout));
-                let args = vec![found.expr.clone()];
-                let made = self.functions.made((repad, "pad"), args, &var, why.span)?;
-                self.bind(made);
-                self.left.push(Left {
-                    value: root.name().clone(),
-                    cells: cells(&found.layout) * 2,
-                    width: width(root),
-                    from: found.layout.clone(),
-                    to: found.layout.clone(),
-                    reason: format!("{}, with {pad} in the padding", why.reason),
-                });
-                (var.expr(), false)
-            }
+        let (expr, replaced) = if new {
+            (found.expr.clone(), true)
+        } else {
+            let var = GraphVar::tensor(at.name().clone(), typed_as(dtype, &found.layout));
+            let args = vec![found.expr.clone()];
+            let made = self.functions.made((repad, "pad"), args, &var, why.span)?;
+            self.bind(made);
+            self.left.push(Left {
+                value: root.name().clone(),
+                cells: cells(&found.layout) * 2,
+                width: width(root),
+                from: found.layout.clone(),
+                to: found.layout.clone(),
+                reason: format!("{}, with {pad} in the padding", why.reason),
+            });
+            (var.expr(), false)
         };
         let versions = self.versions.entry(root.id()).or_default();
         let (own, layout) = (found.own && replaced, found.layout);
@@ -259,10 +258,7 @@ fn typed_as(dtype: DType, layout: &TiledLayout) -> TensorType {
 /// Bytes that a conversion reads and writes; none where both are the same memory. Estimated where
 /// sizes are open.
 pub(super) fn moved(v: &GraphVar, from: &TiledLayout, to: &TiledLayout) -> u64 {
-    match from.is_row_major() && to.is_row_major() {
-        true => 0,
-        false => touched(v, from, to),
-    }
+    if from.is_row_major() && to.is_row_major() { 0 } else { touched(v, from, to) }
 }
 
 /// Bytes that are read and written where a value is converted by a kernel, even if it moves no cell.

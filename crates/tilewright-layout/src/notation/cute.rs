@@ -522,7 +522,7 @@ fn factored(offsets: &[i64]) -> Option<Mode> {
         let higher = |extent: usize| left.iter().step_by(extent).copied().collect::<Vec<i64>>();
         let fits = |extent: usize| {
             let (digit, rest) = (|i: usize| (i % extent) as i64 * stride, higher(extent));
-            left.len() % extent == 0
+            left.len().is_multiple_of(extent)
                 && left.iter().enumerate().all(|(i, o)| *o == digit(i) + rest[i / extent])
         };
         let extent = (2..=straight).rev().find(|n| fits(*n))?;

@@ -65,9 +65,10 @@ pub(super) fn read(source: &Arc<Source>, rank: Option<usize>) -> Result<Spec> {
     }
     let (tiles, at_tiles) = tiles.unwrap_or_default();
     if tiles.len() != positions.len() || tiles.contains(&0) {
-        let message = match tiles.contains(&0) {
-            true => "a tile has at least one element".to_owned(),
-            false => format!("{} tiles for {} axes", tiles.len(), positions.len()),
+        let message = if tiles.contains(&0) {
+            "a tile has at least one element".to_owned()
+        } else {
+            format!("{} tiles for {} axes", tiles.len(), positions.len())
         };
         return Err(cursor.wrong(at_tiles, list_end(source, at_tiles), message));
     }

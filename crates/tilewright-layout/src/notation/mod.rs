@@ -111,9 +111,10 @@ impl Notation {
         // TVM has one tile an axis; a tag of oneDNN may be all in upper case, too.
         let tiles: Vec<char> = text[outer..].chars().filter(char::is_ascii_lowercase).collect();
         let twice = (1..tiles.len()).any(|k| tiles[..k].contains(&tiles[k]));
-        match upper && !(twice && text.chars().all(is_word)) {
-            true => Notation::Tvm,
-            false => Notation::OneDnn,
+        if upper && !(twice && text.chars().all(is_word)) {
+            Notation::Tvm
+        } else {
+            Notation::OneDnn
         }
     }
 }

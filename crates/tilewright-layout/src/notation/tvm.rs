@@ -98,11 +98,10 @@ pub(super) fn write(map: &IndexMap) -> Result<String> {
         text += "->";
     }
     text.extend(outer.iter().map(|axis| letters[*axis]));
-    for axis in 0..tiles.rank {
-        if tiles.of_axis(axis).len() > 2 {
-            let name = letters[axis];
-            return Err(refused(format!("a layout of TVM has one tile an axis, `{name}` has two")));
-        }
+    let twice = (0..tiles.rank).find(|axis| tiles.of_axis(*axis).len() > 2);
+    if let Some(axis) = twice {
+        let name = letters[axis];
+        return Err(refused(format!("a layout of TVM has one tile an axis, `{name}` has two")));
     }
     for group in inner {
         let parts = group
@@ -129,8 +128,9 @@ fn letters(map: &IndexMap) -> Result<Vec<char>> {
         return Ok(names);
     }
     let counted: Vec<char> = ('A'..='Z').take(map.params.len()).collect();
-    match counted.len() == map.params.len() {
-        true => Ok(counted),
-        false => Err(refused("there are more axes than letters")),
+    if counted.len() == map.params.len() {
+        Ok(counted)
+    } else {
+        Err(refused("there are more axes than letters"))
     }
 }

@@ -57,9 +57,10 @@ pub(crate) fn copies(func: &TensorFunc, may: &[bool]) -> Option<Vec<(usize, Tens
         cells = cells.saturating_add(count);
         let region = within.part(&join.corners[k], &shape, &shape);
         let lies = region.is_some_and(|region| region.pays(&shape, part.dtype()).is_ok());
-        match lies && may.get(k) == Some(&true) {
-            true => placed = placed.saturating_add(count),
-            false => copies.push((k, copy_func(part.dtype(), &shape).ok()?)),
+        if lies && may.get(k) == Some(&true) {
+            placed = placed.saturating_add(count)
+        } else {
+            copies.push((k, copy_func(part.dtype(), &shape).ok()?))
         }
     }
     is_most(placed, cells).then_some(copies)

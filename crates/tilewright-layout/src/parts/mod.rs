@@ -107,9 +107,10 @@ pub fn place_parts(module: &Module, all: bool, why: &mut Remarks) -> Result<Modu
         let bindings = func.bindings().collect();
         let placing = Placing { graph: &graph, bindings, movers: &movers, all };
         let placed = placing.place(why);
-        match placed.joined.is_empty() && placed.sliced.is_empty() {
-            true => Ok(func.clone()),
-            false => placed.rewrite(&placing, functions),
+        if placed.joined.is_empty() && placed.sliced.is_empty() {
+            Ok(func.clone())
+        } else {
+            placed.rewrite(&placing, functions)
         }
     })
 }

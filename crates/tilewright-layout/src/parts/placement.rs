@@ -161,11 +161,12 @@ impl Placing<'_> {
             cells = cells.saturating_add(count);
             let GraphExpr::Var(v) = &part.value else { continue };
             let origin = graph.origins.of(v);
-            let region = self.part(placed, &within, &part.corner, v).and_then(|region| match found
-                .contains_key(&origin.id())
-            {
-                true => Err(format!("`{}` is joined twice", v.name())),
-                false => Ok(region),
+            let region = self.part(placed, &within, &part.corner, v).and_then(|region| {
+                if found.contains_key(&origin.id()) {
+                    Err(format!("`{}` is joined twice", v.name()))
+                } else {
+                    Ok(region)
+                }
             });
             let region = region.and_then(|region| {
                 self.pays(&region, &origin, dtype)?;
@@ -377,11 +378,12 @@ impl Placing<'_> {
         let shares = axes.any(|((extent, compact), stride)| {
             extent.estimate() > SET_LINES && far(stride) && !far(compact)
         });
-        match shares && !self.all && !self.reads_along_rows(result) {
-            true => Err(format!(
+        if shares && !self.all && !self.reads_along_rows(result) {
+            Err(format!(
                 "rows would lie at multiples of {SET_BYTES} bytes, which share a set of the cache"
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -448,9 +450,10 @@ impl Region {
             steps.fold(VECTOR_BYTES as i128, |n, s| gcd(n, s.saturating_mul(bytes)))
         };
         let (there, alone) = (even(self.offset, &self.strides), even(Dim::from(0), &compact));
-        match there >= alone {
-            true => Ok(()),
-            false => Err(format!("vectors would lie at multiples of {there} bytes, not {alone}")),
+        if there >= alone {
+            Ok(())
+        } else {
+            Err(format!("vectors would lie at multiples of {there} bytes, not {alone}"))
         }
     }
 }

@@ -111,19 +111,19 @@ impl Rewrite<'_, '_> {
             let ty = part.value.ty().as_tensor().cloned().ok_or_else(unknown)?;
             let strides = part_strides(&ty, &whole);
             shapes.push(dim::of_shape(&ty.shape).ok_or_else(unknown)?);
-            args.push(match part.placed {
-                true => part.value.clone(),
-                false => {
-                    let lies = [self.strides(&part.value), strides.clone()];
-                    self.copied(&part.value, b.var.name(), ty, &lies)?
-                }
+            args.push(if part.placed {
+                part.value.clone()
+            } else {
+                let lies = [self.strides(&part.value), strides.clone()];
+                self.copied(&part.value, b.var.name(), ty, &lies)?
             });
             given.push(strides);
         }
         given.push(own);
-        let joins = match parts.len() + 1 == func.buffers().count() {
-            true => func.clone(),
-            false => join_func(dtype, &shape, &shapes, parts),
+        let joins = if parts.len() + 1 == func.buffers().count() {
+            func.clone()
+        } else {
+            join_func(dtype, &shape, &shapes, parts)
         };
         let mut new = strided(&joins, &given)?;
         let corners = parts.iter().map(|part| list(&part.corner)).collect();

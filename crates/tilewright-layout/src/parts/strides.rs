@@ -43,9 +43,8 @@ pub(crate) fn strides_of(b: &Buffer) -> Result<Option<Strides>> {
         ))
     };
     let shape = dim::of_shape(&b.shape).ok_or_else(refuse)?;
-    let size = |(stride, extent): (&Expr, &Dim)| match *extent == 1 {
-        true => Some(Dim::from(0)),
-        false => Dim::of(stride),
+    let size = |(stride, extent): (&Expr, &Dim)| {
+        if *extent == 1 { Some(Dim::from(0)) } else { Dim::of(stride) }
     };
     let starts = b.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
     let strides = b.strides.iter().zip(&shape).map(size).collect::<Option<Strides>>();

@@ -462,9 +462,10 @@ impl Run<'_> {
                     machine.dominated(*variable, *value, *by)?;
                 }
                 Step::Exclude { variable, value } => {
-                    let cost = match machine.is_live(*variable, *value) {
-                        true => machine.bound(Some((*variable, *value))),
-                        false => FORBIDDEN,
+                    let cost = if machine.is_live(*variable, *value) {
+                        machine.bound(Some((*variable, *value)))
+                    } else {
+                        FORBIDDEN
                     };
                     if cost < target {
                         return proof(format!(

@@ -297,10 +297,7 @@ fn graph(random: &mut Random) -> String {
         let args = format!("({},)", args.join(", "));
         let _ =
             writeln!(body, "            {var} = R.call_tir(cls.{func}, {args}, out_sinfo={ty})");
-        match to == [1] {
-            true => totals.push(var),
-            false => values.push((var, to)),
-        }
+        if to == [1] { totals.push(var) } else { values.push((var, to)) }
     }
     let mut outputs = totals;
     outputs.push(values[values.len() - 1].0.clone());

@@ -171,9 +171,10 @@ impl<'b> Emit<'b> {
 
     fn body(&mut self, body: &Nested, tuple: bool) -> Result<Body> {
         let bindings = self.bindings(&body.steps, &body.results)?;
-        let blocks = match bindings.is_empty() {
-            true => Vec::new(),
-            false => vec![BindingBlock { dataflow: false, bindings, outputs: Vec::new() }],
+        let blocks = if bindings.is_empty() {
+            Vec::new()
+        } else {
+            vec![BindingBlock { dataflow: false, bindings, outputs: Vec::new() }]
         };
         let values: Vec<GraphExpr> = body.results.iter().map(expr).collect::<Result<_>>()?;
         let ret = match values.as_slice() {

@@ -298,9 +298,10 @@ pub(crate) fn division(
 }
 
 pub(crate) fn modulo(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
-    match node.switch("fmod")? {
-        false => division(node, b, "mod", Binary::Mod),
-        true => division(node, b, "fmod", Binary::Fmod),
+    if node.switch("fmod")? {
+        division(node, b, "fmod", Binary::Fmod)
+    } else {
+        division(node, b, "mod", Binary::Mod)
     }
 }
 

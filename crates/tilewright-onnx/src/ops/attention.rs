@@ -193,9 +193,8 @@ fn padded_mask(c: &mut Compose, mask: &Imported, keys: Dim) -> Result<Imported> 
 fn rows_count(mask: &Imported) -> bool {
     let Some(t) = mask.constant() else { return false };
     let width = t.shape().last().copied().unwrap_or(1).max(1);
-    let counts = |i: usize| match t.dtype().is_bool() {
-        true => t.bytes()[i] != 0,
-        false => t.get_f64(i) != f64::NEG_INFINITY,
+    let counts = |i: usize| {
+        if t.dtype().is_bool() { t.bytes()[i] != 0 } else { t.get_f64(i) != f64::NEG_INFINITY }
     };
     (0..t.len() / width).all(|row| (row * width..(row + 1) * width).any(counts))
 }
@@ -370,16 +369,15 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let (cos, sin) = (angle(c, cos)?, angle(c, sin)?);
     let rotated = c.slice(&heads, 3, 0, turned)?;
     let interleaved = node.flag("interleaved", false)?;
-    let (x1, x2) = match interleaved {
-        true => {
-            let list = |v| value::list(&[v]);
-            let mut every = |from: i64| {
-                let inputs = [&rotated, &list(from)?, &list(turned as i64)?, &list(3)?, &list(2)?];
-                c.op("Slice", &inputs)
-            };
-            (every(0)?, every(1)?)
-        }
-        false => (c.slice(&rotated, 3, 0, half)?, c.slice(&rotated, 3, half, turned)?),
+    let (x1, x2) = if interleaved {
+        let list = |v| value::list(&[v]);
+        let mut every = |from: i64| {
+            let inputs = [&rotated, &list(from)?, &list(turned as i64)?, &list(3)?, &list(2)?];
+            c.op("Slice", &inputs)
+        };
+        (every(0)?, every(1)?)
+    } else {
+        (c.slice(&rotated, 3, 0, half)?, c.slice(&rotated, 3, half, turned)?)
     };
     let mut pair = |x: &Imported, y: &Imported, op: &str| {
         let x = c.op("Mul", &[&cos, x])?;
@@ -387,22 +385,20 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         c.op(op, &[&x, &y])
     };
     let (real, imaginary) = (pair(&x1, &x2, "Sub")?, pair(&x2, &x1, "Add")?);
-    let joined = match interleaved {
-        true => {
-            let mut single = real.shape();
-            single.push(Dim::from(1));
-            let (real, imaginary) = (c.reshape(&real, &single)?, c.reshape(&imaginary, &single)?);
-            let pairs = c.concat(&[&real, &imaginary], 4)?;
-            c.reshape(&pairs, &rotated.shape())?
-        }
-        false => c.concat(&[&real, &imaginary], 3)?,
+    let joined = if interleaved {
+        let mut single = real.shape();
+        single.push(Dim::from(1));
+        let (real, imaginary) = (c.reshape(&real, &single)?, c.reshape(&imaginary, &single)?);
+        let pairs = c.concat(&[&real, &imaginary], 4)?;
+        c.reshape(&pairs, &rotated.shape())?
+    } else {
+        c.concat(&[&real, &imaginary], 3)?
     };
-    let y = match turned == size {
-        true => joined,
-        false => {
-            let rest = c.slice(&heads, 3, turned, size)?;
-            c.concat(&[&joined, &rest], 3)?
-        }
+    let y = if turned == size {
+        joined
+    } else {
+        let rest = c.slice(&heads, 3, turned, size)?;
+        c.concat(&[&joined, &rest], 3)?
     };
     one(if flat { without_heads(c, &y)? } else { y })
 }

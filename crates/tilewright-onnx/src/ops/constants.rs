@@ -106,19 +106,16 @@ pub(crate) fn range(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     if limit.dtype() != dtype || delta.dtype() != dtype {
         return Err(Error::model("start, limit and delta must have one type"));
     }
-    let count = match dtype.is_float() {
-        true => {
-            let count = ((limit.get_f64(0) - start.get_f64(0)) / delta.get_f64(0)).ceil();
-            (count < 2f64.powi(31)).then_some(count.max(0.0) as usize)
-        }
-        false => {
-            let [start, limit, delta] = [start, limit, delta].map(|t| t.get_i128(0));
-            let span = limit - start;
-            match delta {
-                0 => None,
-                _ if (span < 0) != (delta < 0) => Some(0),
-                _ => usize::try_from((span.abs() + delta.abs() - 1) / delta.abs()).ok(),
-            }
+    let count = if dtype.is_float() {
+        let count = ((limit.get_f64(0) - start.get_f64(0)) / delta.get_f64(0)).ceil();
+        (count < 2f64.powi(31)).then_some(count.max(0.0) as usize)
+    } else {
+        let [start, limit, delta] = [start, limit, delta].map(|t| t.get_i128(0));
+        let span = limit - start;
+        match delta {
+            0 => None,
+            _ if (span < 0) != (delta < 0) => Some(0),
+            _ => usize::try_from((span.abs() + delta.abs() - 1) / delta.abs()).ok(),
         }
     };
     let count = count.filter(|&c| c < 1 << 31).ok_or_else(|| {

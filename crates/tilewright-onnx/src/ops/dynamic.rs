@@ -118,10 +118,8 @@ pub(crate) fn unique(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             (x.clone(), value::reshape_to(b, &moved, &[shape[0], m])?)
         }
     };
-    let rows = match rows.dtype().is_bool() {
-        true => Compose::new(node, b).cast(&rows, DType::U8)?,
-        false => rows,
-    };
+    let rows =
+        if rows.dtype().is_bool() { Compose::new(node, b).cast(&rows, DType::U8)? } else { rows };
     let of = operand(&rows);
     let make = || dynamic::unique_kinds(&of, sorted);
     let kinds = b.call_many("unique", &(&of, sorted), [&rows], make)?;

@@ -25,12 +25,13 @@ pub(crate) static OPERATORS: &[Operator] = &[
 /// Refuses a list that has neither one number nor one for each feature of the last axis.
 fn fits(x: &Imported, name: &str, count: usize) -> Result<()> {
     let features = x.shape().last().copied().unwrap_or(Dim::from(1));
-    match count == 1 || features == count {
-        true => Ok(()),
-        false => Err(Error::model(format!(
+    if count == 1 || features == count {
+        Ok(())
+    } else {
+        Err(Error::model(format!(
             "attribute `{name}` has {count} numbers for {features} features of {}",
             operand(x)
-        ))),
+        )))
     }
 }
 
@@ -71,25 +72,23 @@ pub(crate) fn imputer(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let (floats, ints) = (node.floats("imputed_value_floats")?, node.ints("imputed_value_int64s")?);
     let (replaced, whole) =
         (node.float_or("replaced_value_float", 0.0)?, node.int_or("replaced_value_int64", 0)?);
-    let (values, old) = match x.dtype().is_float() {
-        true => {
-            let list = required(floats, "the attribute `imputed_value_floats`")?;
-            fits(x, "imputed_value_floats", list.len())?;
-            (row(x.dtype(), &list)?, c.number(x.dtype(), replaced.into())?)
-        }
-        false => {
-            let list = required(ints, "the attribute `imputed_value_int64s`")?;
-            fits(x, "imputed_value_int64s", list.len())?;
-            let list = c.cast(&value::list(&list)?, x.dtype())?;
-            let old = c.cast(&Imported::Const(Tensor::from_slice(&[], &[whole])?), x.dtype())?;
-            (list, old)
-        }
+    let (values, old) = if x.dtype().is_float() {
+        let list = required(floats, "the attribute `imputed_value_floats`")?;
+        fits(x, "imputed_value_floats", list.len())?;
+        (row(x.dtype(), &list)?, c.number(x.dtype(), replaced.into())?)
+    } else {
+        let list = required(ints, "the attribute `imputed_value_int64s`")?;
+        fits(x, "imputed_value_int64s", list.len())?;
+        let list = c.cast(&value::list(&list)?, x.dtype())?;
+        let old = c.cast(&Imported::Const(Tensor::from_slice(&[], &[whole])?), x.dtype())?;
+        (list, old)
     };
     let count = tilewright_ir::dim::product(values.shape());
     let values = c.reshape(&values, &[count])?;
-    let missing = match x.dtype().is_float() && replaced.is_nan() {
-        true => c.op("IsNaN", &[x])?,
-        false => c.op("Equal", &[x, &old])?,
+    let missing = if x.dtype().is_float() && replaced.is_nan() {
+        c.op("IsNaN", &[x])?
+    } else {
+        c.op("Equal", &[x, &old])?
     };
     one(c.op("Where", &[&missing, &values, x])?)
 }
@@ -111,12 +110,11 @@ pub(crate) fn one_hot_encoder(node: &Node, b: &mut Builder) -> Result<Vec<Import
         }
         _ => return Err(Error::model("the categories are strings, or the input is, and not both")),
     };
-    let places = match strict {
-        true => {
-            let all = Need::Within(vec![(1.into(), (categories.len() as i64).into())]);
-            demand(node, b, "place of a category", &places, &all)?
-        }
-        false => places,
+    let places = if strict {
+        let all = Need::Within(vec![(1.into(), (categories.len() as i64).into())]);
+        demand(node, b, "place of a category", &places, &all)?
+    } else {
+        places
     };
     let c = &mut Compose::new(node, b);
     let wide: Vec<Dim> = places.shape().into_iter().chain([Dim::from(1)]).collect();
@@ -146,14 +144,13 @@ pub(crate) fn feature_vectorizer(node: &Node, b: &mut Builder) -> Result<Vec<Imp
                 return Err(Error::model(format!("attribute `inputdimensions` = {widths:?}")));
             }
         };
-        let part = match want == have {
-            true => x,
-            false => {
-                let (want, have) = (want.fixed(node.op())?, have.fixed(node.op())?);
-                let cut = c.slice(&x, 1, 0, want.min(have))?;
-                let more = want.saturating_sub(have) as i64;
-                c.op("Pad", &[&cut, &value::list(&[0, 0, 0, more])?])?
-            }
+        let part = if want == have {
+            x
+        } else {
+            let (want, have) = (want.fixed(node.op())?, have.fixed(node.op())?);
+            let cut = c.slice(&x, 1, 0, want.min(have))?;
+            let more = want.saturating_sub(have) as i64;
+            c.op("Pad", &[&cut, &value::list(&[0, 0, 0, more])?])?
         };
         parts.push(part);
     }

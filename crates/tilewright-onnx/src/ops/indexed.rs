@@ -110,13 +110,14 @@ fn scatter_mode(node: &Node) -> Result<Option<Reducer>> {
 /// The updates must have the type of the data.
 fn scatter_inputs<'a>(node: &'a Node) -> Result<[&'a Imported; 3]> {
     let inputs = [node.input(0)?, node.input(1)?, node.input(2)?];
-    match inputs[2].dtype() == inputs[0].dtype() {
-        true => Ok(inputs),
-        false => Err(Error::model(format!(
+    if inputs[2].dtype() == inputs[0].dtype() {
+        Ok(inputs)
+    } else {
+        Err(Error::model(format!(
             "the data are {}, the updates {}",
             inputs[0].dtype(),
             inputs[2].dtype()
-        ))),
+        )))
     }
 }
 

@@ -141,9 +141,10 @@ impl<'a> Kernel<'a> {
 
 fn rho(node: &Node, count: usize) -> Result<Vec<f32>> {
     let rho = node.floats("rho")?.unwrap_or_else(|| vec![0.0; count]);
-    match rho.len() >= count {
-        true => Ok(rho),
-        false => Err(Error::model(format!("attribute `rho` has {} of {count} numbers", rho.len()))),
+    if rho.len() >= count {
+        Ok(rho)
+    } else {
+        Err(Error::model(format!("attribute `rho` has {} of {count} numbers", rho.len())))
     }
 }
 

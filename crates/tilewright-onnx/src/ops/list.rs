@@ -41,9 +41,10 @@ fn list(node: &Node, at: usize) -> Result<(Imported, Element)> {
 /// A position: one integer.
 fn position(node: &Node, at: usize) -> Result<Option<Imported>> {
     let Some(value) = node.optional(at) else { return Ok(None) };
-    match value.dtype().is_int() && value.shape().iter().all(|d| *d == 1) {
-        true => Ok(Some(value.clone())),
-        false => Err(Error::model(format!("input {at}, a position, is not one integer"))),
+    if value.dtype().is_int() && value.shape().iter().all(|d| *d == 1) {
+        Ok(Some(value.clone()))
+    } else {
+        Err(Error::model(format!("input {at}, a position, is not one integer")))
     }
 }
 
@@ -131,9 +132,10 @@ pub(crate) fn concat_from(node: &Node, b: &mut Builder) -> Result<Vec<Imported>>
         ));
     };
     let along = axis(along, shape.len() + usize::from(new))?;
-    match new {
-        true => shape.insert(along, None),
-        false => shape[along] = None,
+    if new {
+        shape.insert(along, None)
+    } else {
+        shape[along] = None
     }
     let attrs = numbers(&[("axis", along as i64), ("new_axis", i64::from(new))]);
     let element = Element { shape: Some(shape), ..element };

@@ -625,14 +625,13 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     };
     // One number is that of the first position.
     let alone = batch == 1 && length == 1;
-    let positions = match positions.shape() == [1] && !alone {
-        true => {
-            let steps = c.positions(length)?;
-            let first = c.cast(positions, DType::I64)?;
-            let all = c.op("Add", &[&steps, &first])?;
-            c.expand(&all, &[batch, length])?
-        }
-        false => c.reshape(positions, &[batch, length])?,
+    let positions = if positions.shape() == [1] && !alone {
+        let steps = c.positions(length)?;
+        let first = c.cast(positions, DType::I64)?;
+        let all = c.op("Add", &[&steps, &first])?;
+        c.expand(&all, &[batch, length])?
+    } else {
+        c.reshape(positions, &[batch, length])?
     };
     let size = cos.shape().get(1).map_or(Ok(0), |d| d.fixed(node.op()))? * 2;
     let stated = node.int_or("rotary_embedding_dim", 0)?;

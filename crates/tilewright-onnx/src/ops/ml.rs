@@ -393,13 +393,14 @@ impl NGrams {
                 counted.extend(own.clone());
             }
         }
-        match first == self.places.len() {
-            true => Ok((counts, counted)),
-            false => Err(Error::model(format!(
+        if first == self.places.len() {
+            Ok((counts, counted))
+        } else {
+            Err(Error::model(format!(
                 "{} n-grams have {} places in the result",
                 first,
                 self.places.len()
-            ))),
+            )))
         }
     }
 

@@ -253,10 +253,7 @@ fn unequal_parts(extent: Dim, each: Dim, count: usize) -> Result<Vec<Dim>> {
         let before = parts.iter().fold(Dim::from(0), |sum, d| sum + *d);
         let left = Integer::from(extent).minus(before);
         // The last one has the rest; before it, there may be less than a whole one.
-        let part = match k + 1 == count {
-            true => left,
-            false => left.and_then(|left| left.max(0)?.min(each)),
-        };
+        let part = if k + 1 == count { left } else { left.and_then(|left| left.max(0)?.min(each)) };
         parts.push(part.and_then(Integer::dim).ok_or_else(too_long)?);
     }
     Ok(parts)
@@ -476,9 +473,10 @@ fn trilu_at(x: &Operand, upper: bool) -> Result<TensorFunc> {
     let k = te::placeholder::<Dim>("k", &[], DType::I64);
     let out = te::compute("trilu", &x.shape, |i| {
         let [row, column] = [&i[i.len() - 2], &i[i.len() - 1]].map(|e| e.clone().cast(DType::I64));
-        let kept = match upper {
-            true => (column - row).greater_equal(k.scalar()),
-            false => (column - row).less_equal(k.scalar()),
+        let kept = if upper {
+            (column - row).greater_equal(k.scalar())
+        } else {
+            (column - row).less_equal(k.scalar())
         };
         Expr::select(kept, t.at(i), Scalar::Int(0).expr(x.dtype))
     });

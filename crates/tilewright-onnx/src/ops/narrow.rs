@@ -81,10 +81,7 @@ pub(crate) fn cast(
         }
         Narrow::Float(format) => encode(b, &x, format, saturate),
         Narrow::Int { bits, signed } => {
-            let x = match x.dtype().is_int() {
-                true => x,
-                false => convert(b, &x, DType::I32)?,
-            };
+            let x = if x.dtype().is_int() { x } else { convert(b, &x, DType::I32)? };
             low_bits(b, &x, bits, signed)
         }
     }
@@ -119,11 +116,10 @@ pub(crate) fn bit_cast(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     // A `bool` is a byte that is 0 or 1.
     let x = if from.stored().is_bool() { convert(b, x, DType::U8)? } else { x.clone() };
     let number = if to.stored().is_bool() { DType::U8 } else { to.stored() };
-    let y = match x.dtype() == number {
-        true => x,
-        false => {
-            b.call_on("reinterpret", [&x], number, |[x]| elementwise::reinterpret(x, number))?
-        }
+    let y = if x.dtype() == number {
+        x
+    } else {
+        b.call_on("reinterpret", [&x], number, |[x]| elementwise::reinterpret(x, number))?
     };
     one(if to.stored().is_bool() { convert(b, &y, DType::BOOL)? } else { y })
 }

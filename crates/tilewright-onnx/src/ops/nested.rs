@@ -421,11 +421,10 @@ fn first_apart<'a>(
 /// A list of attributes with one number for each of `count` values.
 fn each(node: &Node, name: &'static str, count: usize) -> Result<Vec<i64>> {
     let list = node.ints(name)?.unwrap_or_else(|| vec![0; count]);
-    match list.len() == count {
-        true => Ok(list),
-        false => {
-            Err(Error::model(format!("attribute `{name}` has {} numbers, not {count}", list.len())))
-        }
+    if list.len() == count {
+        Ok(list)
+    } else {
+        Err(Error::model(format!("attribute `{name}` has {} numbers, not {count}", list.len())))
     }
 }
 

@@ -164,13 +164,14 @@ fn batch_statistics(
 /// Scale or bias must have the type of the data and this shape.
 fn check_channels(value: &Imported, x: &Imported, count: impl Into<Dim>) -> Result<()> {
     let count = count.into();
-    match value.dtype() == x.dtype() && value.shape() == [count] {
-        true => Ok(()),
-        false => Err(Error::model(format!(
+    if value.dtype() == x.dtype() && value.shape() == [count] {
+        Ok(())
+    } else {
+        Err(Error::model(format!(
             "scale and bias must be {} of shape [{count}], but there is {}",
             x.dtype(),
             operand(value)
-        ))),
+        )))
     }
 }
 

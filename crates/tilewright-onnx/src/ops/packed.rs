@@ -88,9 +88,10 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 /// A tensor of a packed product in the shape that it has there.
 fn held(c: &mut Compose, x: &Imported, shape: &[usize], what: &str) -> Result<Imported> {
     let count: usize = shape.iter().product();
-    match dim::product(x.shape()) == count {
-        true => c.reshape(x, shape),
-        false => Err(Error::model(format!("{} does not hold the {what} {shape:?}", operand(x)))),
+    if dim::product(x.shape()) == count {
+        c.reshape(x, shape)
+    } else {
+        Err(Error::model(format!("{} does not hold the {what} {shape:?}", operand(x))))
     }
 }
 
@@ -99,10 +100,11 @@ fn require_blocks(node: &Node, k: usize, block: usize) -> Result<()> {
     let Some(groups) = node.optional(4) else { return Ok(()) };
     let in_order =
         |t: &Tensor| t.len() >= k && (0..k).all(|at| t.get_i128(at) == (at / block) as i128);
-    match groups.constant().is_some_and(in_order) {
-        true => Ok(()),
-        false => Err(Error::unsupported("the input `g_idx` is not supported")
-            .help("groups that are blocks of a row, one after the other, need no such input")),
+    if groups.constant().is_some_and(in_order) {
+        Ok(())
+    } else {
+        Err(Error::unsupported("the input `g_idx` is not supported")
+            .help("groups that are blocks of a row, one after the other, need no such input"))
     }
 }
 

@@ -129,9 +129,10 @@ pub(crate) fn qlinear_sigmoid(node: &Node, b: &mut Builder) -> Result<Vec<Import
 pub(crate) fn qlinear_global_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let x = node.input(0)?;
-    let axes: Vec<usize> = match node.flag("channels_last", false)? {
-        true => (1..x.rank().saturating_sub(1)).collect(),
-        false => (2..x.rank()).collect(),
+    let axes: Vec<usize> = if node.flag("channels_last", false)? {
+        (1..x.rank().saturating_sub(1)).collect()
+    } else {
+        (2..x.rank()).collect()
     };
     let [[sx, zx], [sy, zy]] = [parameters(node, c, 1)?, parameters(node, c, 3)?];
     let zero = c.cast(&zx, DType::I32)?;
@@ -230,16 +231,14 @@ const POOL: [&str; 6] = ["auto_pad", "ceil_mode", "dilations", "kernel_shape", "
 pub(crate) fn qlinear_average_pool(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
     let mut x = real(node, c, 0)?;
-    let order = match node.flag("channels_last", false)? {
-        true => Some(channels_second(&x)?),
-        false => None,
-    };
+    let order = if node.flag("channels_last", false)? { Some(channels_second(&x)?) } else { None };
     if let Some([second, _]) = &order {
         x = c.transpose(&x, second)?;
     }
-    let mut y = match node.flag("count_include_pad", false)? {
-        true => average_of_all(node, c, &x)?,
-        false => c.with("AveragePool", &[&x], node.attributes(&POOL))?,
+    let mut y = if node.flag("count_include_pad", false)? {
+        average_of_all(node, c, &x)?
+    } else {
+        c.with("AveragePool", &[&x], node.attributes(&POOL))?
     };
     if let Some([_, last]) = &order {
         y = c.transpose(&y, last)?;
@@ -295,9 +294,12 @@ pub(crate) fn qlinear_conv(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
 /// A product of integers and a sum in `int32` of its scale, as integers of another scale or as floats.
 pub(crate) fn q_gemm(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let c = &mut Compose::new(node, b);
-    let side = |c: &mut Compose, at: usize, turned: &'static str| match node.flag(turned, false)? {
-        true => c.transpose(node.input(at)?, &[1, 0]),
-        false => Ok(node.input(at)?.clone()),
+    let side = |c: &mut Compose, at: usize, turned: &'static str| {
+        if node.flag(turned, false)? {
+            c.transpose(node.input(at)?, &[1, 0])
+        } else {
+            Ok(node.input(at)?.clone())
+        }
     };
     let (x, w) = (side(c, 0, "transA")?, side(c, 3, "transB")?);
     if x.rank() != 2 || w.rank() != 2 {

@@ -79,9 +79,10 @@ pub(super) fn zero_point(
     zero: Option<&Imported>,
 ) -> Result<Option<Imported>> {
     let Some(zero) = nonzero(x, zero)? else { return Ok(None) };
-    match zero.rank() > 1 && dim::product(zero.shape()) == 1 {
-        true => Compose::new(node, b).reshape::<Dim>(zero, &[]).map(Some),
-        false => Ok(Some(zero.clone())),
+    if zero.rank() > 1 && dim::product(zero.shape()) == 1 {
+        Compose::new(node, b).reshape::<Dim>(zero, &[]).map(Some)
+    } else {
+        Ok(Some(zero.clone()))
     }
 }
 
@@ -172,13 +173,12 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     // Operands with one axis, and other zero points, are rare: their products are those of `int32`.
     let listed = |zero: &Imported| zero.rank() < 2 || dim::product(zero.shape()) == 1;
     let plain = x.rank() > 1 && y.rank() > 1 && listed(x_zero) && listed(y_zero);
-    let sum = match plain {
-        true => c.op("MatMulInteger", &[x, y, x_zero, y_zero])?,
-        false => {
-            let left = centred(c, x, Some(x_zero), rows)?;
-            let right = centred(c, y, Some(y_zero), columns)?;
-            c.op("MatMul", &[&left, &right])?
-        }
+    let sum = if plain {
+        c.op("MatMulInteger", &[x, y, x_zero, y_zero])?
+    } else {
+        let left = centred(c, x, Some(x_zero), rows)?;
+        let right = centred(c, y, Some(y_zero), columns)?;
+        c.op("MatMul", &[&left, &right])?
     };
     let x_scale = along(c, x, node.input(1)?, rows)?;
     let y_scale = along(c, y, node.input(4)?, columns)?;

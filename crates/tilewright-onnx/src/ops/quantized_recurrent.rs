@@ -96,13 +96,14 @@ impl<'n> Quantized<'n> {
         let weights = |values, at: usize| -> Result<Weights> {
             let (scale, zero) = (node.input(at)?, node.input(at + 1)?);
             let fits = |v: &Imported| v.shape() == [each] || v.shape() == [each, columns];
-            match fits(scale) && fits(zero) {
-                true => Ok(Weights { values, scale, zero }),
-                false => Err(Error::model(format!(
+            if fits(scale) && fits(zero) {
+                Ok(Weights { values, scale, zero })
+            } else {
+                Err(Error::model(format!(
                     "scale and zero point have the shapes {:?} and {:?}",
                     scale.shape(),
                     zero.shape()
-                ))),
+                )))
             }
         };
         let (of_inputs, of_state) = (weights(network.w, 8)?, weights(network.r, 10)?);
@@ -198,9 +199,10 @@ impl<'n> Quantized<'n> {
         let [h, cell] = carried else {
             return Err(Error::internal("a state has two parts"));
         };
-        let step = match one.backward {
-            false => iteration.clone(),
-            true => c.counted_back(self.network.steps, iteration)?,
+        let step = if one.backward {
+            c.counted_back(self.network.steps, iteration)?
+        } else {
+            iteration.clone()
         };
         let own = c.with("Gather", &[&one.sums, &step], [int("axis", 0)])?;
         let before = c.reshape(h, &[self.network.batch, self.network.hidden.into()])?;

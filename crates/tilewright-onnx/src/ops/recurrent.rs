@@ -84,13 +84,14 @@ fn backward(node: &Node) -> Result<Vec<bool>> {
 
 /// Refuses an operand of another shape or type.
 fn demand(what: &str, value: &Imported, shape: &[Dim], dtype: DType) -> Result<()> {
-    match value.shape() == shape && value.dtype() == dtype {
-        true => Ok(()),
-        false => Err(Error::model(format!(
+    if value.shape() == shape && value.dtype() == dtype {
+        Ok(())
+    } else {
+        Err(Error::model(format!(
             "the input `{what}` must be {dtype}{shape:?}, but is {}{:?}",
             value.dtype(),
             value.shape()
-        ))),
+        )))
     }
 }
 
@@ -188,14 +189,16 @@ impl<'n> Network<'n> {
         let given = self.x.dtype();
         let [each, width, elements] = [self.backward.len(), self.width, self.hidden].map(Dim::from);
         for (what, weights, inner) in [("W", self.w, self.features), ("R", self.r, elements)] {
-            match quantized {
-                true => demand(what, weights, &[each, inner, width], weights.dtype())?,
-                false => demand(what, weights, &[each, width, inner], given)?,
+            if quantized {
+                demand(what, weights, &[each, inner, width], weights.dtype())?
+            } else {
+                demand(what, weights, &[each, width, inner], given)?
             }
         }
-        let state = match self.batch_first {
-            true => vec![self.batch, each, elements],
-            false => vec![each, self.batch, elements],
+        let state = if self.batch_first {
+            vec![self.batch, each, elements]
+        } else {
+            vec![each, self.batch, elements]
         };
         for (what, value, shape) in [
             ("B", self.bias, vec![each, (2 * self.width).into()]),

@@ -124,9 +124,12 @@ pub(crate) fn resize(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
 
 /// The extents of the result, and by what each is scaled: from one of both, given for some axes.
 fn sizes_and_scales(node: &Node, x: &Imported, along: &[usize]) -> Result<(Vec<Dim>, Vec<f64>)> {
-    let fits = |count: usize| match count == along.len() {
-        true => Ok(()),
-        false => Err(Error::model(format!("{count} sizes or scales for {} axes", along.len()))),
+    let fits = |count: usize| {
+        if count == along.len() {
+            Ok(())
+        } else {
+            Err(Error::model(format!("{count} sizes or scales for {} axes", along.len())))
+        }
     };
     let policy = match node.opset {
         18.. => node.text_or("keep_aspect_ratio_policy", "stretch")?,

@@ -194,13 +194,12 @@ pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
             c.op("Pad", &[&flat, &pads])?
         }
     };
-    let y = match to_real {
-        true => real_signal(c, &fitted, points)?,
-        false => {
-            let bins = if onesided { points / 2 + 1 } else { points };
-            let factor = if inverse { 1.0 / points as f64 } else { 1.0 };
-            spectrum(c, &fitted, points, bins, inverse, factor)?
-        }
+    let y = if to_real {
+        real_signal(c, &fitted, points)?
+    } else {
+        let bins = if onesided { points / 2 + 1 } else { points };
+        let factor = if inverse { 1.0 / points as f64 } else { 1.0 };
+        spectrum(c, &fitted, points, bins, inverse, factor)?
     };
     let shape = [&lead[..], &y.shape()[1..]].concat();
     let y = c.reshape(&y, &shape)?;

@@ -152,10 +152,8 @@ pub(crate) fn normalize(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let changes: [(&str, Change); 3] =
         [("NONE", str::to_owned), ("LOWER", str::to_lowercase), ("UPPER", str::to_uppercase)];
     let change = node.choice("case_change_action", "NONE", &changes)?;
-    let key = match node.flag("is_case_sensitive", false)? {
-        true => str::to_owned,
-        false => str::to_lowercase,
-    };
+    let key =
+        if node.flag("is_case_sensitive", false)? { str::to_owned } else { str::to_lowercase };
     let stop = node.texts("stopwords")?.unwrap_or_default();
     let stop: HashSet<String> = stop.iter().map(|word| key(word)).collect();
     let kept = x.values().iter().filter(|word| !stop.contains(&key(word)));

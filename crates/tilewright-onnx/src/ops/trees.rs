@@ -256,9 +256,10 @@ fn places(node: &Node, name: &'static str) -> Result<Vec<usize>> {
 
 /// Refuses a list that is not as long as another one.
 fn same_length(name: &str, have: usize, need: usize) -> Result<()> {
-    match have == need {
-        true => Ok(()),
-        false => Err(Error::model(format!("attribute `{name}` has {have} elements, not {need}"))),
+    if have == need {
+        Ok(())
+    } else {
+        Err(Error::model(format!("attribute `{name}` has {have} elements, not {need}")))
     }
 }
 
@@ -624,9 +625,10 @@ pub(crate) fn tree_ensemble(node: &Node, b: &mut Builder) -> Result<Vec<Imported
     // Leaves stand behind all nodes.
     let child = |k: usize, at: &[usize], leaf: &[usize]| {
         let (what, most) = if leaf[k] != 0 { ("leaf", leaves) } else { ("node", n) };
-        match at[k] < most {
-            true => Ok(if leaf[k] != 0 { n + at[k] } else { at[k] }),
-            false => Err(Error::model(format!("there is no {what} {}", at[k]))),
+        if at[k] < most {
+            Ok(if leaf[k] != 0 { n + at[k] } else { at[k] })
+        } else {
+            Err(Error::model(format!("there is no {what} {}", at[k])))
         }
     };
     let mut nodes = vec![Tree::Leaf(Vec::new()); n];

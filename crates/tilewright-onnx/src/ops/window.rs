@@ -109,12 +109,11 @@ pub(crate) fn windows(node: &Node, axes: usize, kernel: &[usize]) -> Result<Wind
     let dilations = sizes(node, "dilations", axes, 1, 1)?;
     let padding = auto_pad(node)?;
     let explicit = matches!(padding, AutoPad::Explicit);
-    let (begin, end) = match explicit {
-        true => pads(node, axes)?,
-        false => {
-            node.ignore("pads");
-            (vec![0; axes], vec![0; axes])
-        }
+    let (begin, end) = if explicit {
+        pads(node, axes)?
+    } else {
+        node.ignore("pads");
+        (vec![0; axes], vec![0; axes])
     };
     let same = match padding {
         AutoPad::Same(same) => Some(same),

@@ -78,10 +78,7 @@ fn a_branch_that_cannot_be_computed_ends_the_run_that_chooses_it() {
 fn one_element_in_two_ranks_takes_the_rank_that_the_branches_declare() {
     let body = |dims: &[i64], scalar: bool| {
         let m = model().floats("own", dims, &[3.0]).node("Mul", &["sum", "own"], &["b"]);
-        match scalar {
-            true => m.typed_output("b", DataType::Float, [0i64; 0]),
-            false => m.output("b"),
-        }
+        if scalar { m.typed_output("b", DataType::Float, [0i64; 0]) } else { m.output("b") }
     };
     let branches = |is_declared: bool| {
         let then = graph("then_branch", body(&[], is_declared));

@@ -37,12 +37,11 @@ fn inputs(module: &Module) -> Vec<Tensor> {
         let ty = ty.as_tensor().expect("a tensor");
         let shape = ty.const_shape().expect("no open size");
         let t = sample(&shape, k as u32 + 1);
-        match ty.dtype.is_bool() {
-            true => {
-                let bits: Vec<bool> = (0..t.len()).map(|i| t.get_f64(i) > 0.0).collect();
-                Tensor::from_bools(&shape, &bits).expect("a tensor")
-            }
-            false => t,
+        if ty.dtype.is_bool() {
+            let bits: Vec<bool> = (0..t.len()).map(|i| t.get_f64(i) > 0.0).collect();
+            Tensor::from_bools(&shape, &bits).expect("a tensor")
+        } else {
+            t
         }
     };
     main.params.iter().map(|p| p.ty()).enumerate().map(one).collect()

@@ -42,9 +42,10 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
     });
     let shares = p.antialias || p.exclude_outside;
     let work = working(p.x.dtype);
-    let (name, dtype) = match shares {
-        true => (format!("share_{axis}"), DType::F64),
-        false => (format!("weight_{axis}"), work),
+    let (name, dtype) = if shares {
+        (format!("share_{axis}"), DType::F64)
+    } else {
+        (format!("weight_{axis}"), work)
     };
     let mut weight = te::compute(name, &shape, |i| {
         let x = coordinate(p, axis, &i[0]);
@@ -52,11 +53,8 @@ pub(super) fn tables(p: &Resize, axis: usize) -> Result<Tables> {
         let weight = filter(p, (tap(&i[1]) - (x - &base)) * squeeze.clone());
         let at = base + tap(&i[1]);
         let outside = at.clone().less(number(0.0)).or(last.clone().less(at));
-        match p.exclude_outside {
-            true => Expr::select(outside, number(0.0), weight),
-            false => weight,
-        }
-        .cast(dtype)
+        (if p.exclude_outside { Expr::select(outside, number(0.0), weight) } else { weight })
+            .cast(dtype)
     });
     if shares {
         let each = te::reduce_axis(count, "tap");

@@ -65,9 +65,10 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
     let (mut nests, mut allocs) = (Vec::new(), Vec::new());
     for t in in_order(&outputs) {
         let Some(stages) = &t.0.stages else {
-            match params.contains(&t.buffer().id()) {
-                true => continue,
-                false => return Err(invalid(&t, "it is needed, but is not among the inputs")),
+            if params.contains(&t.buffer().id()) {
+                continue;
+            } else {
+                return Err(invalid(&t, "it is needed, but is not among the inputs"));
             }
         };
         check_type(&t)?;
@@ -182,12 +183,11 @@ pub(crate) fn check_type(t: &Tensor) -> Result<()> {
     let mut known = t.shape().iter().filter_map(|d| d.known());
     let count = known.clone().try_fold(1usize, |n, d| n.checked_mul(d));
     let fits = |n: usize| i32::try_from(n).is_ok();
-    match known.all(fits) && count.is_some_and(fits) {
-        true => Ok(()),
-        false => {
-            let what = format!("the shape {:?} has more than 2^31 - 1 elements", t.shape());
-            Err(invalid(t, what))
-        }
+    if known.all(fits) && count.is_some_and(fits) {
+        Ok(())
+    } else {
+        let what = format!("the shape {:?} has more than 2^31 - 1 elements", t.shape());
+        Err(invalid(t, what))
     }
 }
 

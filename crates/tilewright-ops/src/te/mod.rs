@@ -191,9 +191,8 @@ pub fn scan_axis(extent: impl Into<Dim>, name: impl Into<Arc<str>>) -> Axis {
 
 /// Axes along a shape, of which some are scanned.
 pub(crate) fn axes_along(shape: &[Dim], is_scanned: impl Fn(usize) -> bool) -> Vec<Axis> {
-    let along = |(k, &d): (usize, &Dim)| match is_scanned(k) {
-        true => scan_axis(d, format!("i{k}")),
-        false => axis(d, format!("i{k}")),
+    let along = |(k, &d): (usize, &Dim)| {
+        if is_scanned(k) { scan_axis(d, format!("i{k}")) } else { axis(d, format!("i{k}")) }
     };
     shape.iter().enumerate().map(along).collect()
 }
@@ -331,13 +330,12 @@ impl Stage {
             Body::Reduce(r) => {
                 let identity = r.reducer.identity(r.value.dtype());
                 // A loop without iterations initialises nothing.
-                match r.axes.iter().any(|a| a.extent == 0) {
-                    true => (identity, None),
-                    false => {
-                        axes.extend(r.axes);
-                        let acc = Expr::load(out, indices.clone());
-                        (r.reducer.combine(acc, r.value), Some(identity))
-                    }
+                if r.axes.iter().any(|a| a.extent == 0) {
+                    (identity, None)
+                } else {
+                    axes.extend(r.axes);
+                    let acc = Expr::load(out, indices.clone());
+                    (r.reducer.combine(acc, r.value), Some(identity))
                 }
             }
         };

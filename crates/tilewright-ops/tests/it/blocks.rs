@@ -106,9 +106,10 @@ fn numbers_become_integers_with_the_largest_of_a_block_at_127() {
     let scales = Nd::build(&[2, 3], |i| largest(i[1]) / 127.0);
     let integers = Nd::build(&[2, 3, 16], |i| {
         let at = i[1] * 16 + i[2];
-        match at < 40 && largest(i[1]) > 0.0 {
-            true => (x.at(&[i[0], at]) / scales.at(&i[..2])).round_ties_even(),
-            false => 0.0,
+        if at < 40 && largest(i[1]) > 0.0 {
+            (x.at(&[i[0], at]) / scales.at(&i[..2])).round_ties_even()
+        } else {
+            0.0
         }
     });
     let got = run(quantize(&Operand::f32(&[2, 40]), 16), &[x.f32()]);

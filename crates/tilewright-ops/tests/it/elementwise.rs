@@ -407,10 +407,11 @@ fn variadic_operators_combine_all() {
 fn where_chooses() {
     let (c, x, y) =
         (Nd::integers(&[4, 1], 1, 0, 1), Nd::random(&[3, 1, 5], 2), Nd::random(&[5], 3));
-    let expected = Nd::build(&[3, 4, 5], |i| match c.broadcast(i) != 0.0 {
-        true => x.broadcast(i),
-        false => y.broadcast(i),
-    });
+    let expected =
+        Nd::build(
+            &[3, 4, 5],
+            |i| if c.broadcast(i) != 0.0 { x.broadcast(i) } else { y.broadcast(i) },
+        );
     let func = where_(&c.shape, &Operand::f32(&x.shape), &Operand::f32(&y.shape));
     check_f32(func, &[c.tensor(DType::BOOL), x.f32(), y.f32()], &expected);
 }

@@ -38,10 +38,7 @@ impl Operands {
         };
         let (d, width) = (p.directions.len(), gates * p.hidden);
         let (steps, batch) = (p.steps.count(), p.batch.count());
-        let state = match p.batch_first {
-            true => [batch, d, p.hidden],
-            false => [d, batch, p.hidden],
-        };
+        let state = if p.batch_first { [batch, d, p.hidden] } else { [d, batch, p.hidden] };
         let small = |shape: &[usize], seed| Nd::random(shape, seed).map(|v| v / 4.0);
         Operands {
             x: small(&[steps * batch, d * width], 1),
@@ -67,9 +64,10 @@ impl Operands {
 fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
     let (n, d) = (p.hidden, p.directions.len());
     let (count, batch) = (p.steps.count(), p.batch.count());
-    let (all, state) = match p.batch_first {
-        true => (vec![batch, count, d, n], vec![batch, d, n]),
-        false => (vec![count, d, batch, n], vec![d, batch, n]),
+    let (all, state) = if p.batch_first {
+        (vec![batch, count, d, n], vec![batch, d, n])
+    } else {
+        (vec![count, d, batch, n], vec![d, batch, n])
     };
     let mut y = Nd::build(&all, |_| 0.0);
     let (mut y_h, mut y_c) = (Nd::build(&state, |_| 0.0), Nd::build(&state, |_| 0.0));
@@ -79,18 +77,16 @@ fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
             activate(direction.activations[which], x)
         };
         for b in 0..batch {
-            let of_state = |j: usize| match p.batch_first {
-                true => [b, at, j],
-                false => [at, b, j],
-            };
+            let of_state = |j: usize| if p.batch_first { [b, at, j] } else { [at, b, j] };
             let start = |v: &Option<Nd>, j| v.as_ref().map_or(0.0, |v| v.at(&of_state(j)));
             let mut h: Vec<f64> = (0..n).map(|j| start(&o.h, j)).collect();
             let mut c: Vec<f64> = (0..n).map(|j| start(&o.c, j)).collect();
             let length = o.lengths.as_ref().map_or(count, |l| l.at(&[b]) as usize);
             let length = length.min(count);
-            let order: Vec<usize> = match direction.backward {
-                true => (0..length).rev().collect(),
-                false => (0..length).collect(),
+            let order: Vec<usize> = if direction.backward {
+                (0..length).rev().collect()
+            } else {
+                (0..length).collect()
             };
             for t in order {
                 let row = if p.batch_first { b * count + t } else { t * batch + b };
@@ -109,35 +105,25 @@ fn expected(p: &Recurrent, o: &Operands) -> Vec<Nd> {
                         Cell::Gru { reset_after } => {
                             let u = gate(0, sum(0));
                             let reset = |j: usize| gate(0, x(1, j) + r(&old, 1, j));
-                            let hidden = match reset_after {
-                                true => {
-                                    let bias =
-                                        o.reset_bias.as_ref().map_or(0.0, |v| v.at(&[at, j]));
-                                    x(2, j) + reset(j) * (r(&old, 2, j) + bias)
-                                }
-                                false => {
-                                    let kept: Vec<f64> =
-                                        (0..n).map(|k| reset(k) * old[k]).collect();
-                                    x(2, j) + r(&kept, 2, j)
-                                }
+                            let hidden = if reset_after {
+                                let bias = o.reset_bias.as_ref().map_or(0.0, |v| v.at(&[at, j]));
+                                x(2, j) + reset(j) * (r(&old, 2, j) + bias)
+                            } else {
+                                let kept: Vec<f64> = (0..n).map(|k| reset(k) * old[k]).collect();
+                                x(2, j) + r(&kept, 2, j)
                             };
                             (1.0 - u) * gate(1, hidden) + u * old[j]
                         }
                         Cell::Lstm { coupled } => {
                             let i = gate(0, sum(0) + see(0, j) * c[j]);
-                            let f = match coupled {
-                                true => 1.0 - i,
-                                false => gate(0, sum(2) + see(2, j) * c[j]),
-                            };
+                            let f =
+                                if coupled { 1.0 - i } else { gate(0, sum(2) + see(2, j) * c[j]) };
                             c[j] = f * c[j] + i * gate(1, sum(3));
                             let out = gate(0, sum(1) + see(1, j) * c[j]);
                             out * activate(direction.activations[2], c[j])
                         }
                     };
-                    let index = match p.batch_first {
-                        true => [b, t, at, j],
-                        false => [t, at, b, j],
-                    };
+                    let index = if p.batch_first { [b, t, at, j] } else { [t, at, b, j] };
                     y.set(&index, h[j]);
                 }
             }

@@ -59,9 +59,10 @@ fn grids_are_looked_up() {
                     for a in 0..2 {
                         let d = x.shape[2 + a] as f64;
                         let g = grid.at(&[i[0], i[2], i[3], 1 - a]);
-                        at[a] = match align_corners {
-                            true => (g + 1.0) / 2.0 * (d - 1.0),
-                            false => ((g + 1.0) * d - 1.0) / 2.0,
+                        at[a] = if align_corners {
+                            (g + 1.0) / 2.0 * (d - 1.0)
+                        } else {
+                            ((g + 1.0) * d - 1.0) / 2.0
                         };
                         edges[a] = if align_corners { (0.0, d - 1.0) } else { (-0.5, d - 0.5) };
                         at[a] = match outside {
@@ -174,10 +175,7 @@ fn between(x: &Nd, lead: [usize; 2], at: [f64; 2], max: bool) -> f64 {
             taps.push(wy * wz * x.at(&[lead[0], lead[1], y, z]));
         }
     }
-    match max {
-        true => taps.into_iter().fold(f64::NEG_INFINITY, f64::max),
-        false => taps.into_iter().sum(),
-    }
+    if max { taps.into_iter().fold(f64::NEG_INFINITY, f64::max) } else { taps.into_iter().sum() }
 }
 
 #[test]
@@ -345,9 +343,12 @@ fn running_products() {
     for exclusive in [false, true] {
         for reverse in [false, true] {
             let expected = Nd::build(&x.shape, |i| {
-                let counts = |k: &usize| match reverse {
-                    true => *k > i[1] || (*k == i[1] && !exclusive),
-                    false => *k < i[1] || (*k == i[1] && !exclusive),
+                let counts = |k: &usize| {
+                    if reverse {
+                        *k > i[1] || (*k == i[1] && !exclusive)
+                    } else {
+                        *k < i[1] || (*k == i[1] && !exclusive)
+                    }
                 };
                 (0..4).filter(counts).map(|k| x.at(&[i[0], k, i[2]])).product()
             });

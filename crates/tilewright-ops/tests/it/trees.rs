@@ -151,9 +151,8 @@ fn pairs_that_agree_have_one_solution() {
     // How likely the first of two is, of classes that are this likely.
     for likely in [vec![0.2, 0.5, 0.3], vec![0.9, 0.1], vec![0.1, 0.2, 0.3, 0.4]] {
         let k = likely.len();
-        let pairs = Nd::build(&[3, k, k], |i| match i[1] == i[2] {
-            true => 0.0,
-            false => likely[i[1]] / (likely[i[1]] + likely[i[2]]),
+        let pairs = Nd::build(&[3, k, k], |i| {
+            if i[1] == i[2] { 0.0 } else { likely[i[1]] / (likely[i[1]] + likely[i[2]]) }
         });
         let func = coupled(&Operand::f32(&[3, k, k])).expect("a function");
         let results = crate::nd::run(Ok(func), &[pairs.f32()]);

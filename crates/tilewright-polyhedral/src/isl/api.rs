@@ -50,9 +50,10 @@ impl Api {
                 Err(reason) => refused.push(format!("{}: {reason}", file.display())),
             }
         }
-        let error = match search.demanded {
-            true => Error::toolchain(format!("the isl library that {OVERRIDE} names is unusable")),
-            false => Error::toolchain("the isl library (libisl) was not found"),
+        let error = if search.demanded {
+            Error::toolchain(format!("the isl library that {OVERRIDE} names is unusable"))
+        } else {
+            Error::toolchain("the isl library (libisl) was not found")
         };
         // Of the bare names, what the dynamic linker says about the first one is enough.
         let worth = |r: &&String| search.demanded || r.starts_with('/');

@@ -81,9 +81,10 @@ impl Ctx {
             unsafe {
                 (self.api().isl_ctx_set_max_operations)(self.raw(), bound as _);
                 let made = (self.api().isl_val_int_from_si)(self.raw(), 0);
-                match made.is_null() {
-                    true => (self.api().isl_ctx_reset_error)(self.raw()),
-                    false => drop((self.api().isl_val_free)(made)),
+                if made.is_null() {
+                    (self.api().isl_ctx_reset_error)(self.raw());
+                } else {
+                    let _ = (self.api().isl_val_free)(made);
                 }
                 !made.is_null()
             }
@@ -140,9 +141,10 @@ impl Ctx {
         // SAFETY: the context is valid; the message is a static text or null.
         let (code, message) = unsafe {
             let message = (f.isl_ctx_last_error_msg)(self.raw());
-            let text = match message.is_null() {
-                true => String::new(),
-                false => CStr::from_ptr(message).to_string_lossy().into_owned(),
+            let text = if message.is_null() {
+                String::new()
+            } else {
+                CStr::from_ptr(message).to_string_lossy().into_owned()
             };
             let code = (f.isl_ctx_last_error)(self.raw());
             (f.isl_ctx_reset_error)(self.raw());
@@ -667,9 +669,10 @@ const FEW_DIMS: usize = 4;
 fn few_pairs(one: &impl Union, other: &impl Union) -> Known<()> {
     let ((m, d), (n, e)) = (one.parts_and_dims()?, other.parts_and_dims()?);
     let (pairs, dims) = (m.saturating_mul(n), d.max(e).max(FEW_DIMS));
-    match pairs.saturating_mul(dims * dims) <= MAX_PAIRS || pairs <= 1 {
-        true => Ok(()),
-        false => Err(Reason::ManyParts { parts: m.max(n), dims: d.max(e) }.into()),
+    if pairs.saturating_mul(dims * dims) <= MAX_PAIRS || pairs <= 1 {
+        Ok(())
+    } else {
+        Err(Reason::ManyParts { parts: m.max(n), dims: d.max(e) }.into())
     }
 }
 

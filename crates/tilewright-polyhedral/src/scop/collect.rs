@@ -284,9 +284,10 @@ impl Collect<'_> {
     /// What replaces a variable with this value: an unknown one where that would be
     /// too large as text, since values of values double each time that they stand twice.
     fn value(&mut self, value: &Expr) -> Expr {
-        match value.size() <= MAX_VALUE {
-            true => self.frozen(value),
-            false => phantom(&mut self.phantoms, &self.loops, value.dtype()),
+        if value.size() <= MAX_VALUE {
+            self.frozen(value)
+        } else {
+            phantom(&mut self.phantoms, &self.loops, value.dtype())
         }
     }
 
@@ -347,10 +348,7 @@ impl Collect<'_> {
         if let Some(CellFact { unless, buffer, indices, value }) = fact
             && let Some(access) = self.access(&buffer, &indices, true)
         {
-            let act = match value.is_undef() {
-                true => Act::Permit,
-                false => Act::Fact(self.frozen(&value)),
-            };
+            let act = if value.is_undef() { Act::Permit } else { Act::Fact(self.frozen(&value)) };
             let guard = Guard::new(None, self.frozen(&Expr::all(unless.into_iter().map(|e| !e))));
             self.emit(place, s.span(), act, &[guard], vec![access]);
         }

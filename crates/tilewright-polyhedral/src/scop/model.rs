@@ -248,9 +248,8 @@ impl Scop {
     /// one, were not there: those where that is false and the others hold.
     pub fn without(&self, stmt: &ScopStmt, id: GuardId, opposite: bool) -> Domain {
         let loops = stmt.loops.iter().fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
-        stmt.guards.iter().fold(loops, |d, g| match g.is(id, opposite) {
-            true => d.with_guard(&!g.cond.clone()),
-            false => d.with_guard(&g.cond),
+        stmt.guards.iter().fold(loops, |d, g| {
+            if g.is(id, opposite) { d.with_guard(&!g.cond.clone()) } else { d.with_guard(&g.cond) }
         })
     }
 }

@@ -354,13 +354,12 @@ impl Given<'_> {
     fn too_large(&self, what: String) -> Error {
         let verb = if what.starts_with("the ") { "do" } else { "does" };
         let error = Error::input(format!("{what} {verb} not fit in memory"));
-        match self.sizes.is_empty() {
-            true => error,
-            false => {
-                let given = self.sizes.iter().zip(self.values);
-                let given = commas(given.map(|(v, n)| format!("`{}` = {n}", v.name())));
-                error.note(format!("with {given}"))
-            }
+        if self.sizes.is_empty() {
+            error
+        } else {
+            let given = self.sizes.iter().zip(self.values);
+            let given = commas(given.map(|(v, n)| format!("`{}` = {n}", v.name())));
+            error.note(format!("with {given}"))
         }
     }
 
@@ -390,12 +389,11 @@ impl Given<'_> {
         let open = dim::known(&port.shape).is_none();
         let fits = byte_count(port.dtype, &shape).is_some()
             && (!open || cells.is_some_and(|n| n <= MAX_CELLS));
-        match fits {
-            true => {
-                let (name, stored) = (port.name.clone(), port.stored.clone());
-                Ok(Port { name, dtype: port.dtype, shape, stored })
-            }
-            false => Err(self.too_large(format!("`{}`", port.name))),
+        if fits {
+            let (name, stored) = (port.name.clone(), port.stored.clone());
+            Ok(Port { name, dtype: port.dtype, shape, stored })
+        } else {
+            Err(self.too_large(format!("`{}`", port.name)))
         }
     }
 

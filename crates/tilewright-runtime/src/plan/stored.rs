@@ -96,12 +96,13 @@ impl Stored {
     }
 
     fn fits(&self, what: &str, shape: &[usize], tensor: &Tensor) -> Result<()> {
-        match tensor.shape() == shape {
-            true => Ok(()),
-            false => Err(Error::input(format!(
+        if tensor.shape() == shape {
+            Ok(())
+        } else {
+            Err(Error::input(format!(
                 "a {what} tensor has the shape {shape:?} here, and {:?} was given",
                 tensor.shape()
-            ))),
+            )))
         }
     }
 

@@ -23,10 +23,9 @@ def main(A: T.Buffer((4, 6), "float32"), E: T.Buffer((4,), "float32"), C: T.Buff
 
 fn inline(source: &str, block: &str, reverse: bool) -> Result<String, String> {
     let mut s = schedule(source);
-    let done = s.get_block(block, "main").and_then(|b| match reverse {
-        true => s.reverse_compute_inline(&b),
-        false => s.compute_inline(&b),
-    });
+    let done = s
+        .get_block(block, "main")
+        .and_then(|b| if reverse { s.reverse_compute_inline(&b) } else { s.compute_inline(&b) });
     done.map_err(|e| e.to_string())?;
     same_results(module(source).tensor("main").expect("main"), s.func("main").expect("main"));
     Ok(text(&s))

@@ -586,9 +586,10 @@ impl Compact<'_> {
         }
         let extent = extent.clone().cast(at.dtype());
         let inside = at.clone().greater_equal(0).and(at.clone().less(&extent));
-        match points.each[k].proves(&inside) {
-            true => Ok(()),
-            false => Err(format!("the index `{at}` is not known to be in range")),
+        if points.each[k].proves(&inside) {
+            Ok(())
+        } else {
+            Err(format!("the index `{at}` is not known to be in range"))
         }
     }
 

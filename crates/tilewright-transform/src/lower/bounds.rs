@@ -140,9 +140,10 @@ impl Checker<'_> {
             ScopeEntry::Loop(var, range) => {
                 let memory = range.min.effects().loads || range.extent.effects().loads;
                 // What was read may change while the loop runs; its interval does not.
-                match memory {
-                    false => self.known.enter(var, range),
-                    true => self.known.enter_unknown(var, range),
+                if memory {
+                    self.known.enter_unknown(var, range)
+                } else {
+                    self.known.enter(var, range)
                 }
                 match (range.min.as_int(), range.extent.as_int()) {
                     (Some(_), Some(1..)) => drop(self.free.insert(var.clone())),
@@ -150,10 +151,13 @@ impl Checker<'_> {
                 }
                 self.loops += 1;
             }
-            ScopeEntry::Let(var, value) => match value.effects().loads {
-                false => self.known.bind(var, value),
-                true => self.known.bind_unknown(var, value),
-            },
+            ScopeEntry::Let(var, value) => {
+                if value.effects().loads {
+                    self.known.bind_unknown(var, value)
+                } else {
+                    self.known.bind(var, value)
+                }
+            }
             ScopeEntry::Cond(cond, holds) => {
                 self.known.learn(cond, *holds);
                 self.conditions += 1;
@@ -363,9 +367,10 @@ impl Checker<'_> {
             ExprKind::Load(buffer, indices) => {
                 let new: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
                 let new = self.access(buffer, new, around);
-                match new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
-                    true => e.clone(),
-                    false => Expr::load(buffer, new),
+                if new.iter().zip(indices).all(|(x, y)| x.ptr_eq(y)) {
+                    e.clone()
+                } else {
+                    Expr::load(buffer, new)
                 }
             }
             _ => fold_expr_children(&mut Parts { checker: self, around, of: e, first: None }, e),
@@ -424,9 +429,10 @@ impl Checker<'_> {
                 let cond = self.checked(cond, around);
                 let mut before = std::mem::take(&mut self.pending);
                 let mut side = |c: &mut Self, s: &Stmt, holds: bool| {
-                    let entry = match c.changes(&cond, s) {
-                        true => ScopeEntry::Hidden,
-                        false => ScopeEntry::Cond(cond.clone(), holds),
+                    let entry = if c.changes(&cond, s) {
+                        ScopeEntry::Hidden
+                    } else {
+                        ScopeEntry::Cond(cond.clone(), holds)
                     };
                     let new = c.under(entry, |c| c.stmt(s));
                     let inside = std::mem::take(&mut c.pending);
@@ -467,9 +473,10 @@ impl Checker<'_> {
                         if fixed {
                             self.known.learn(cond, true);
                         }
-                        self.entries.push(match fixed {
-                            true => ScopeEntry::Cond(cond.clone(), true),
-                            false => ScopeEntry::Hidden,
+                        self.entries.push(if fixed {
+                            ScopeEntry::Cond(cond.clone(), true)
+                        } else {
+                            ScopeEntry::Hidden
                         });
                     }
                 }

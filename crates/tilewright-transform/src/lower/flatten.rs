@@ -235,9 +235,10 @@ impl Flatten {
         let mut out = Vec::new();
         for (group, extent) in physical_groups(b).into_iter().zip(&flat.shape) {
             let wide = self.is_wide(extent, &indices[group.clone()]);
-            let strides = match b.strides.is_empty() {
-                true => row_major_strides(&b.shape[group.clone()]),
-                false => Ok(b.strides[group.clone()].to_vec()),
+            let strides = if b.strides.is_empty() {
+                row_major_strides(&b.shape[group.clone()])
+            } else {
+                Ok(b.strides[group.clone()].to_vec())
             };
             let strides = self.or(strides, Vec::new);
             let mut sum = Expr::int(0, if wide { DType::I64 } else { DType::I32 });

@@ -44,9 +44,12 @@ pub const PASS: Pass = Pass {
     options: &[&UNCHECKED],
     run: Run::Tensor(|f, given, why| {
         let unchecked = given.get(&UNCHECKED)?;
-        with_products_as_sizes(f, |f| match unchecked {
-            true => flat(&derived(f, why)?),
-            false => flat(&bounds::check_bounds(&derived(f, why)?)?),
+        with_products_as_sizes(f, |f| {
+            if unchecked {
+                flat(&derived(f, why)?)
+            } else {
+                flat(&bounds::check_bounds(&derived(f, why)?)?)
+            }
         })
     }),
 };

@@ -113,9 +113,10 @@ fn align(func: &TensorFunc) -> Result<TensorFunc> {
         let strides = strides(&buffer.shape, alignments)?;
         buffers.insert(buffer.clone(), buffer.derive(|d| d.strides = strides));
     }
-    match buffers.is_empty() {
-        true => Ok(func.clone()),
-        false => Ok(fold_func(&mut Subst::buffers(buffers), func)),
+    if buffers.is_empty() {
+        Ok(func.clone())
+    } else {
+        Ok(fold_func(&mut Subst::buffers(buffers), func))
     }
 }
 
@@ -220,9 +221,10 @@ mod tests {
         block.annotations = Attrs::from([(Arc::from(DIM_ALIGN), annotation)]);
         let block = Stmt::block(Vec::new(), Expr::bool(true), block);
         let loops = Stmt::serial(&i, Expr::i32(3), Stmt::serial(&j, Expr::i32(1), block));
-        match alloc {
-            true => TensorFunc::new(Vec::new(), Stmt::allocate(buffer, loops)),
-            false => TensorFunc::new(vec![Param::tensor(buffer)], loops),
+        if alloc {
+            TensorFunc::new(Vec::new(), Stmt::allocate(buffer, loops))
+        } else {
+            TensorFunc::new(vec![Param::tensor(buffer)], loops)
         }
     }
 

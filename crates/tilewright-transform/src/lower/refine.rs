@@ -65,10 +65,7 @@ pub fn refine(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
 pub(super) fn simplify_flat(func: &TensorFunc) -> TensorFunc {
     let divides =
         |e: &Expr| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..));
-    match func.body.any_expr(divides) {
-        true => fold_func(&mut Settle::of(func), func),
-        false => func.clone(),
-    }
+    if func.body.any_expr(divides) { fold_func(&mut Settle::of(func), func) } else { func.clone() }
 }
 
 fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
@@ -84,10 +81,7 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
         left = Left::of(&func);
     }
     let options = simplify::SimplifyOptions { values: false, conditions: false };
-    match left.divisions {
-        true => simplify::simplify(&func, options, why),
-        false => Ok(func),
-    }
+    if left.divisions { simplify::simplify(&func, options, why) } else { Ok(func) }
 }
 
 /// Simplifies indices, and drops branches that are decided, by the values of loops.
@@ -134,10 +128,7 @@ impl Fold for Settle {
                 self.ranges.bind_loop(var, &new);
                 let inside = self.stmt(body);
                 let same = new.min.ptr_eq(&range.min) && new.extent.ptr_eq(&range.extent);
-                match same && inside.ptr_eq(body) {
-                    true => s.clone(),
-                    false => s.with_loop(new, inside),
-                }
+                if same && inside.ptr_eq(body) { s.clone() } else { s.with_loop(new, inside) }
             }
             StmtKind::Let { var, value, .. } => {
                 if is_index(value) && var.dtype().is_int() {

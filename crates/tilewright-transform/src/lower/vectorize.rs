@@ -172,9 +172,10 @@ impl Widen {
 
     fn pair(&mut self, a: &Expr, b: &Expr) -> Option<(Expr, Expr)> {
         let (a, b) = (self.expr(a)?, self.expr(b)?);
-        match a.dtype().lanes == b.dtype().lanes {
-            true => Some((a, b)),
-            false => Some((self.widen(a), self.widen(b))),
+        if a.dtype().lanes == b.dtype().lanes {
+            Some((a, b))
+        } else {
+            Some((self.widen(a), self.widen(b)))
         }
     }
 

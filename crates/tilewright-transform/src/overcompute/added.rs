@@ -86,9 +86,10 @@ pub(super) fn more(
                     scop.text.get(stmt.place).map(Stmt::kind),
                     Some(StmtKind::Store { .. })
                 );
-                match wrap && stores {
-                    true => more.wraps.push((stmt.place, t.buffer.clone(), axis)),
-                    false => return Err(out_of_range(scop, t, proof)),
+                if wrap && stores {
+                    more.wraps.push((stmt.place, t.buffer.clone(), axis))
+                } else {
+                    return Err(out_of_range(scop, t, proof));
                 }
             }
         }

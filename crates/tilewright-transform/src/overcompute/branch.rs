@@ -242,9 +242,10 @@ fn settled(
             Act::Store(v) | Act::Fact(v) => is_constant(v) || v.is_undef(),
             _ => false,
         };
-        match is_write {
-            true => stmt.place > last && matches!(stmt.act, Act::Store(_)),
-            false => constant && !(place..=last).contains(&stmt.place),
+        if is_write {
+            stmt.place > last && matches!(stmt.act, Act::Store(_))
+        } else {
+            constant && !(place..=last).contains(&stmt.place)
         }
     };
     let all = Set::union_of(scop.stmts.iter().filter(|s| counts(s)).filter_map(|stmt| {

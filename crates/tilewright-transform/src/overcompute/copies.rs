@@ -59,9 +59,10 @@ impl<'a> Trial<'a> {
                 continue;
             }
             steps += 1;
-            let looked = match steps > STEPS {
-                true => Err(Reason::TooLarge.into()),
-                false => self.look_back(memory, &m, reads, leaks),
+            let looked = if steps > STEPS {
+                Err(Reason::TooLarge.into())
+            } else {
+                self.look_back(memory, &m, reads, leaks)
             };
             match looked {
                 Ok(more) => left.extend(more),

@@ -109,10 +109,7 @@ pub fn remove_branching(
         // Sides last: a constant that one of them stores is of use to the guards.
         let Some(deepest) = deepest.max() else {
             let now = parts::remove_parts(now, options, why)?;
-            return match options.tails {
-                true => Ok(now.func),
-                false => sides::one_side(now, options, why),
-            };
+            return if options.tails { Ok(now.func) } else { sides::one_side(now, options, why) };
         };
         depth = Some(deepest);
         let these = guards.into_iter().filter(|(_, g)| g.depth == deepest);

@@ -158,10 +158,7 @@ fn does_both(
         let (k, value) = store_at(scop, id.place)?;
         let (cond, yes, no) = choices(value).into_iter().nth(id.part - 1)?;
         let stmt = scop.stmts.get(k)?;
-        let (mine, theirs, runs) = match opposite {
-            false => (&yes, &no, !cond),
-            true => (&no, &yes, cond),
-        };
+        let (mine, theirs, runs) = if opposite { (&no, &yes, cond) } else { (&yes, &no, !cond) };
         let domain = stmt.domain.with_guard(&runs);
         equal(&Added { stmt: k, what: ScopStmt { domain, ..stmt.clone() } }, mine, theirs)?;
         return Some((more.added, looks));
@@ -199,10 +196,7 @@ fn does_both(
         let written = mine.iter().filter_map(|a| a.what.target());
         read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
     };
-    match mine.len() > 1 && looks.iter().any(is_target) {
-        true => None,
-        false => Some((more.added, looks)),
-    }
+    if mine.len() > 1 && looks.iter().any(is_target) { None } else { Some((more.added, looks)) }
 }
 
 /// The choices of a value, in the order of their numbers: the first has number one.

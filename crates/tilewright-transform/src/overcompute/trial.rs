@@ -169,12 +169,11 @@ impl<'a> Trial<'a> {
             let by_value = !values.is_empty();
             let open = std::mem::take(if by_value { &mut values } else { &mut unread });
             for memory in self.scop.memories().into_iter().filter(|m| open.contains(*m)) {
-                match by_value {
-                    true => self.leaks(memory, &mut found),
-                    false => {
-                        self.forbidden(memory, &mut found);
-                        self.copies_of_nothing(memory, &mut found);
-                    }
+                if by_value {
+                    self.leaks(memory, &mut found)
+                } else {
+                    self.forbidden(memory, &mut found);
+                    self.copies_of_nothing(memory, &mut found);
                 }
             }
             let mut new: Vec<usize> = found.keys().copied().collect();
@@ -375,12 +374,11 @@ impl<'a> Trial<'a> {
         for (run, u) in unwritten.reads() {
             let Who::Added(k) = run.who else { continue };
             let name = &memory.name;
-            let error = match self.scop.is_observed(memory) {
-                false => {
-                    Error::refused(format!("`{name}` would be read where nothing has been written"))
-                }
-                true => Error::refused(format!("`{name}` would be read where it may hold nothing"))
-                    .help(format!("`T.assume({name}[...] == T.undef())` permits reading cells")),
+            let error = if self.scop.is_observed(memory) {
+                Error::refused(format!("`{name}` would be read where it may hold nothing"))
+                    .help(format!("`T.assume({name}[...] == T.undef())` permits reading cells"))
+            } else {
+                Error::refused(format!("`{name}` would be read where nothing has been written"))
             };
             let error = run.example(self.scop, u).into_iter().fold(error, Error::note);
             leaks.entry(k).or_insert(Leak { error, seen: None });
@@ -389,11 +387,12 @@ impl<'a> Trial<'a> {
 
     /// What the user could say to let a store go.
     fn hint(&self, k: usize, error: Error) -> Error {
-        match self.extras.get(&k).is_some_and(|x| x.if_finite) {
-            true => error
+        if self.extras.get(&k).is_some_and(|x| x.if_finite) {
+            error
                 .note("zero times what is not finite is not zero")
-                .help("if all values are finite numbers, say so: `finite`"),
-            false => error,
+                .help("if all values are finite numbers, say so: `finite`")
+        } else {
+            error
         }
     }
 
@@ -527,8 +526,9 @@ pub(super) fn without(
     let this = guards(&scop, &everywhere).into_iter().filter(|(g, _)| *g == id);
     let mut trial = Trial::new(&scop, this, options);
     trial.settle(reads);
-    Ok(match trial.guards.is_empty() {
-        false => Ok(trial.without_guards(func)?),
-        true => Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing"))),
+    Ok(if trial.guards.is_empty() {
+        Err(trial.remarks.pop().unwrap_or_else(|| Error::refused("it guards nothing")))
+    } else {
+        Ok(trial.without_guards(func)?)
     })
 }

@@ -173,9 +173,10 @@ impl<'a> Knowledge<'a> {
             }
         }
         let holds = || self.access(a, target, None).is_some_and(|(t, id)| t.holds(id, value));
-        match own && !self.scop.reads_what_changes(value) && holds() {
-            true => Some(Unchanged { points: all, depends_on: vec![(a.stmt, None)] }),
-            false => found,
+        if own && !self.scop.reads_what_changes(value) && holds() {
+            Some(Unchanged { points: all, depends_on: vec![(a.stmt, None)] })
+        } else {
+            found
         }
     }
 

@@ -69,9 +69,10 @@ impl Simplify<'_> {
             return None;
         }
         let side = |s: &Option<Stmt>| s.clone().unwrap_or_else(Stmt::nop);
-        let (yes, no) = match same {
-            true => (then2.clone(), side(otherwise2)),
-            false => (side(otherwise2), then2.clone()),
+        let (yes, no) = if same {
+            (then2.clone(), side(otherwise2))
+        } else {
+            (side(otherwise2), then2.clone())
         };
         let then = Stmt::seq([then.clone(), yes]);
         let otherwise = Stmt::seq([side(otherwise), no]);

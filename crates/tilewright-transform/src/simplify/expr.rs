@@ -77,10 +77,7 @@ impl Simplify<'_> {
             return done.clone();
         }
         let domain = self.points.domain();
-        let new = match self.data && overflows(e, domain) {
-            true => e.clone(),
-            false => simplest(domain, e),
-        };
+        let new = if self.data && overflows(e, domain) { e.clone() } else { simplest(domain, e) };
         let mut done = self.simplest.borrow_mut();
         done.truncate(REMEMBERED - 1);
         done.push_front((e.clone(), self.data, new.clone()));
@@ -170,10 +167,7 @@ impl Simplify<'_> {
             }
             _ => {
                 let new = data::reduced(fold_expr_children(self, e));
-                match traits.impure() && !new.effects().impure() {
-                    true => self.expression(&new),
-                    false => new,
-                }
+                if traits.impure() && !new.effects().impure() { self.expression(&new) } else { new }
             }
         }
     }

@@ -276,17 +276,15 @@ impl<'a> Simplify<'a> {
         self.loops.push(var.clone());
         let new = self.scoped(|s| {
             s.enter(var, &range);
-            match pure && s.domain().proves(&Expr::bool(false)) {
-                true => Stmt::nop(),
-                false => s.statement(body),
+            if pure && s.domain().proves(&Expr::bool(false)) {
+                Stmt::nop()
+            } else {
+                s.statement(body)
             }
         });
         self.loops.pop();
         self.memory.leave();
-        match new.is_nop() && pure {
-            true => new,
-            false => s.with_loop(range, new),
-        }
+        if new.is_nop() && pure { new } else { s.with_loop(range, new) }
     }
 
     fn range(&mut self, range: &Range) -> Range {
@@ -355,11 +353,10 @@ impl<'a> Simplify<'a> {
                     body
                 });
                 self.forget(s);
-                match body.is_nop() && !value.effects().impure() {
-                    true => body,
-                    false => {
-                        Stmt::spanned(StmtKind::Let { var: var.clone(), value, body }, s.span())
-                    }
+                if body.is_nop() && !value.effects().impure() {
+                    body
+                } else {
+                    Stmt::spanned(StmtKind::Let { var: var.clone(), value, body }, s.span())
                 }
             }
             StmtKind::Allocate { buffer, .. }

@@ -210,9 +210,10 @@ impl ExprParser {
         let (a, b) = (self.value(args.need("a")?)?, self.value(args.need("b")?)?);
         // `T.Div` of integers truncates, that of floats divides.
         let int = self.int;
-        let (a, b) = match op.is_logic() {
-            true => (a.condition(int)?, b.condition(int)?),
-            false => crate::value::unify(a, b, int)?,
+        let (a, b) = if op.is_logic() {
+            (a.condition(int)?, b.condition(int)?)
+        } else {
+            crate::value::unify(a, b, int)?
         };
         let op = match op {
             BinOp::Div if a.dtype().is_int() => BinOp::TruncDiv,

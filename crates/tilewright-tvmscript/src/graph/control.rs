@@ -156,10 +156,12 @@ fn common(name: &str, a: &GraphType, b: &GraphType) -> GraphType {
         (GraphType::Tensor(x), GraphType::Tensor(y))
             if x.dtype == y.dtype && x.shape.len() == y.shape.len() =>
         {
-            let extent = |(k, (x, y)): (usize, (&Expr, &Expr))| match x.to_string() == y.to_string()
-            {
-                true => x.clone(),
-                false => Var::new(format!("{name}_{k}"), DType::I64).expr(),
+            let extent = |(k, (x, y)): (usize, (&Expr, &Expr))| {
+                if x.to_string() == y.to_string() {
+                    x.clone()
+                } else {
+                    Var::new(format!("{name}_{k}"), DType::I64).expr()
+                }
             };
             let shape = x.shape.iter().zip(&y.shape).enumerate().map(extent).collect();
             GraphType::Tensor(TensorType { shape, dtype: x.dtype })

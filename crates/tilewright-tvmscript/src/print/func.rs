@@ -94,9 +94,10 @@ impl Printer<'_> {
         if !renamed.is_empty() {
             parts.push(format!("names={{{renamed}}}"));
         }
-        match parts.is_empty() {
-            true => self.line(&format!("@{kind}")),
-            false => self.line(&format!("@{kind}({})", commas(parts))),
+        if parts.is_empty() {
+            self.line(&format!("@{kind}"))
+        } else {
+            self.line(&format!("@{kind}({})", commas(parts)))
         }
     }
 
@@ -146,9 +147,10 @@ impl Printer<'_> {
             }
         }
         for (at, handle, _, buffer_name) in &matched {
-            let hint = match handle.name().as_ref() == buffer_name.as_str() {
-                true => format!("{buffer_name}_handle"),
-                false => handle.name().to_string(),
+            let hint = if handle.name().as_ref() == buffer_name.as_str() {
+                format!("{buffer_name}_handle")
+            } else {
+                handle.name().to_string()
             };
             let name = self.names.define_as(handle, &hint);
             if let Some(text) = header.get_mut(*at) {

@@ -183,9 +183,10 @@ impl Printer<'_> {
         let follows = matches!(b.value, GraphExpr::CallTir { .. } | GraphExpr::Const(_))
             && self.graph_type(&b.value.ty(), false) == ty;
         let name = self.names.define_graph(&b.var);
-        match follows {
-            true => self.line(&format!("{name} = {value}")),
-            false => self.line(&format!("{name}: {ty} = {value}")),
+        if follows {
+            self.line(&format!("{name} = {value}"))
+        } else {
+            self.line(&format!("{name}: {ty} = {value}"))
         }
     }
 
@@ -238,9 +239,10 @@ impl Printer<'_> {
                 let args = self.values(args);
                 let types = commas(outs.iter().map(|t| self.tensor_type(t, false)));
                 let outs = if outs.len() == 1 { types } else { format!("[{types}]") };
-                let scalars = match scalars.is_empty() {
-                    true => String::new(),
-                    false => format!(", tir_vars=R.shape([{}])", self.exprs(scalars)),
+                let scalars = if scalars.is_empty() {
+                    String::new()
+                } else {
+                    format!(", tir_vars=R.shape([{}])", self.exprs(scalars))
                 };
                 format!("R.call_tir({func}, {args}, out_sinfo={outs}{scalars})")
             }

@@ -117,10 +117,7 @@ impl Printer<'_> {
             StmtKind::Assert { cond, message, values } => {
                 let mut parts = vec![quote(message)];
                 parts.extend(values.iter().map(|e| self.typed(e)));
-                let said = match values.is_empty() {
-                    true => parts.concat(),
-                    false => tuple(parts),
-                };
+                let said = if values.is_empty() { parts.concat() } else { tuple(parts) };
                 let line = format!("assert {}, {said}", self.expr(cond));
                 self.line(&line);
             }
@@ -229,12 +226,15 @@ impl Printer<'_> {
         if r.ranges.is_empty() {
             return format!("{buffer}[()]");
         }
-        let range = |r: &Range| match r.is_point() {
-            true => self.expr(&r.min),
-            false => match self.bounds(r) {
-                (None, end) => format!("0:{end}"),
-                (Some(min), end) => format!("{min}:{end}"),
-            },
+        let range = |r: &Range| {
+            if r.is_point() {
+                self.expr(&r.min)
+            } else {
+                match self.bounds(r) {
+                    (None, end) => format!("0:{end}"),
+                    (Some(min), end) => format!("{min}:{end}"),
+                }
+            }
         };
         format!("{buffer}[{}]", commas(r.ranges.iter().map(range)))
     }

@@ -136,17 +136,14 @@ impl TensorParser<'_> {
         let what = format!("T.{callee}");
         let numbers = c.arguments.args.len() > 1
             && c.arguments.args.iter().all(|e| e.is_number_literal_expr());
-        let (args, shape) = match numbers {
-            true => {
-                let args = Args::bind_variadic(c, what, &[])?;
-                let shape = args.rest.iter().map(|e| self.x.integer(e)).collect::<Result<_>>()?;
-                (args, shape)
-            }
-            false => {
-                let args = Args::bind(c, what, MEMORY)?;
-                let shape = self.x.extents(args.need("shape")?)?;
-                (args, shape)
-            }
+        let (args, shape) = if numbers {
+            let args = Args::bind_variadic(c, what, &[])?;
+            let shape = args.rest.iter().map(|e| self.x.integer(e)).collect::<Result<_>>()?;
+            (args, shape)
+        } else {
+            let args = Args::bind(c, what, MEMORY)?;
+            let shape = self.x.extents(args.need("shape")?)?;
+            (args, shape)
         };
         if let Some(e) = args.get("data") {
             let error = self.x.error(e, "an allocation makes its own pointer");
@@ -270,9 +267,10 @@ impl TensorParser<'_> {
                     .unwrap_or_else(|| region.ranges.iter().map(|r| r.extent.clone()).collect());
                 let buffer = self.buffer_from(name, shape, &args)?;
                 let given = args.get("dtype").is_some();
-                let buffer = match given || buffer.dtype() == region.buffer.dtype() {
-                    true => buffer,
-                    false => buffer.derive(|d| d.dtype = region.buffer.dtype()),
+                let buffer = if given || buffer.dtype() == region.buffer.dtype() {
+                    buffer
+                } else {
+                    buffer.derive(|d| d.dtype = region.buffer.dtype())
                 };
                 let view = MatchRegion { buffer: buffer.clone(), source: region };
                 self.frame(span)?.block.matches.push(view);

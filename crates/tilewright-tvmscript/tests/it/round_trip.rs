@@ -165,9 +165,10 @@ impl Gen<'_> {
             return match self.pick(5) {
                 0 => {
                     let ty = self.any_type();
-                    let op = match ty.is_bool() {
-                        true => self.of(&[Eq, Ne]),
-                        false => self.of(&[Lt, Le, Eq, Ne, Gt, Ge]),
+                    let op = if ty.is_bool() {
+                        self.of(&[Eq, Ne])
+                    } else {
+                        self.of(&[Lt, Le, Eq, Ne, Gt, Ge])
                     };
                     Expr::binary(op, self.expr(ty, d), self.expr(ty, d))
                 }
@@ -181,24 +182,18 @@ impl Gen<'_> {
             };
         }
         if self.chance(4) {
-            let op = match dtype.is_float() {
-                true => {
-                    self.of(&[Intrin::Exp, Intrin::Sqrt, Intrin::Pow, Intrin::Tanh, Intrin::Atan2])
-                }
-                false => self.of(&[
-                    Intrin::BitAnd,
-                    Intrin::Shl,
-                    Intrin::Abs,
-                    Intrin::BitNot,
-                    Intrin::Pow,
-                ]),
+            let op = if dtype.is_float() {
+                self.of(&[Intrin::Exp, Intrin::Sqrt, Intrin::Pow, Intrin::Tanh, Intrin::Atan2])
+            } else {
+                self.of(&[Intrin::BitAnd, Intrin::Shl, Intrin::Abs, Intrin::BitNot, Intrin::Pow])
             };
             let args = (0..op.arity()).map(|_| self.expr(dtype, d)).collect();
             return Expr::intrin(op, args);
         }
-        let ops = match dtype.is_float() {
-            true => [Add, Sub, Mul, Div, Min, Max, Add, Add],
-            false => [Add, Sub, Mul, FloorDiv, FloorMod, TruncDiv, TruncMod, Max],
+        let ops = if dtype.is_float() {
+            [Add, Sub, Mul, Div, Min, Max, Add, Add]
+        } else {
+            [Add, Sub, Mul, FloorDiv, FloorMod, TruncDiv, TruncMod, Max]
         };
         Expr::binary(self.of(&ops), self.expr(dtype, d), self.expr(dtype, d))
     }
@@ -221,9 +216,10 @@ impl Gen<'_> {
                 }
             });
         }
-        let target = match self.chance(2) {
-            true => CallTarget::Extern(name.into()),
-            false => CallTarget::Opaque(self.of(&["ret", "vscale", name, "min"]).into()),
+        let target = if self.chance(2) {
+            CallTarget::Extern(name.into())
+        } else {
+            CallTarget::Opaque(self.of(&["ret", "vscale", name, "min"]).into())
         };
         Expr::call(target, args, dtype)
     }
@@ -278,9 +274,10 @@ impl Gen<'_> {
         if self.chance(2) {
             return b;
         }
-        let strides = match self.chance(3) {
-            true => (0..b.rank()).map(|_| self.small(DType::I32)).collect(),
-            false => Vec::new(),
+        let strides = if self.chance(3) {
+            (0..b.rank()).map(|_| self.small(DType::I32)).collect()
+        } else {
+            Vec::new()
         };
         let offset = self.chance(4).then(|| self.small(DType::I32));
         let (align, factor) = (self.of(&[0, 64, 128]), self.of(&[0, 1, 16]));
@@ -406,16 +403,18 @@ impl Gen<'_> {
             4 if !self.buffers.is_empty() => {
                 let owners = self.buffers.clone();
                 let owner = self.of(&owners);
-                let pointer = match self.chance(2) {
-                    true => Var::new(self.name(), DType::HANDLE),
-                    false => owner.data.clone(),
+                let pointer = if self.chance(2) {
+                    Var::new(self.name(), DType::HANDLE)
+                } else {
+                    owner.data.clone()
                 };
                 let buffer = self.new_buffer().derive(|b| b.data = pointer.clone());
                 let body = self.with_buffer(&buffer, d);
                 let view = Stmt::new(StmtKind::Declare { buffer, body });
-                match pointer == owner.data {
-                    true => view,
-                    false => Stmt::let_in(&pointer, owner.data.expr(), view),
+                if pointer == owner.data {
+                    view
+                } else {
+                    Stmt::let_in(&pointer, owner.data.expr(), view)
                 }
             }
             _ => self.block(d),
@@ -469,9 +468,10 @@ impl Gen<'_> {
 
     fn region(&mut self, b: &Buffer) -> Region {
         let ranges = (0..b.rank())
-            .map(|_| match self.chance(2) {
-                true => Range::point(self.expr(DType::I32, 1)),
-                false => {
+            .map(|_| {
+                if self.chance(2) {
+                    Range::point(self.expr(DType::I32, 1))
+                } else {
                     let ty = self.int_type();
                     self.range(ty)
                 }
@@ -503,15 +503,12 @@ impl Gen<'_> {
         let kinds = [IterKind::Spatial, IterKind::Reduce, IterKind::Opaque];
         for _ in 0..self.pick(4) {
             let loops = self.loops.clone();
-            let (domain, binding) = match loops.is_empty() || self.chance(3) {
-                true => {
-                    let ty = self.int_type();
-                    (self.range(ty), self.expr(ty, 1))
-                }
-                false => {
-                    let (var, range) = self.of(&loops);
-                    (range, var.expr())
-                }
+            let (domain, binding) = if loops.is_empty() || self.chance(3) {
+                let ty = self.int_type();
+                (self.range(ty), self.expr(ty, 1))
+            } else {
+                let (var, range) = self.of(&loops);
+                (range, var.expr())
             };
             let var = Var::new(self.name(), domain.min.dtype());
             block.iters.push(IterVar { var, domain, kind: self.of(&kinds) });

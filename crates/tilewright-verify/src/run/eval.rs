@@ -37,9 +37,10 @@ impl Run<'_> {
     /// The values that an integer may have on this path; `None` where nothing was taken.
     pub(super) fn range(&mut self, t: Term) -> Option<Interval> {
         let Shared { terms, integers, .. } = &mut *self.shared;
-        match self.path.is_empty() {
-            true => self.path.quick_range(terms, t),
-            false => self.path.bounds(integers, terms, t),
+        if self.path.is_empty() {
+            self.path.quick_range(terms, t)
+        } else {
+            self.path.bounds(integers, terms, t)
         }
     }
 
@@ -64,9 +65,10 @@ impl Run<'_> {
     pub(super) fn condition(&mut self, e: &Expr) -> Ran<Val> {
         let v = self.eval(e)?;
         let v = self.given(v)?;
-        match v == Terms::undef() {
-            true => Err(self.fault("a condition is an arbitrary value".to_owned())),
-            false => Ok(v),
+        if v == Terms::undef() {
+            Err(self.fault("a condition is an arbitrary value".to_owned()))
+        } else {
+            Ok(v)
         }
     }
 

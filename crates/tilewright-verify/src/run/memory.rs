@@ -25,9 +25,10 @@ impl Run<'_> {
             let step = step.and_then(|s| usize::try_from(s.max(0)).ok());
             span = span.zip(step).and_then(|(a, b)| a.checked_add(b));
         }
-        let span = match place.dims.iter().any(|d| d.extent <= 0) {
-            true => Some(0),
-            false => span.and_then(|s| s.checked_add(1)),
+        let span = if place.dims.iter().any(|d| d.extent <= 0) {
+            Some(0)
+        } else {
+            span.and_then(|s| s.checked_add(1))
         };
         let Some(left) = span.and_then(|s| self.shared.memory.checked_sub(s)) else {
             return undecided(format!("buffer `{}` is larger than what is allowed", b.name));

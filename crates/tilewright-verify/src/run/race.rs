@@ -33,9 +33,10 @@ impl Run<'_> {
             return Ok(());
         }
         let load = Expr::load(buffer, indices.to_vec());
-        match self.updating.as_ref().is_some_and(|(b, i)| is_cell(b, i, &load)) {
-            true => Ok(()),
-            false => self.note(at, Act::Read, None, buffer, indices),
+        if self.updating.as_ref().is_some_and(|(b, i)| is_cell(b, i, &load)) {
+            Ok(())
+        } else {
+            self.note(at, Act::Read, None, buffer, indices)
         }
     }
 
@@ -71,9 +72,10 @@ impl Run<'_> {
             texts.push(index.map_or_else(|| e.to_string(), |i| i.to_string()));
         }
         let text = message(&name, how, pair, &format!("{}[{}]", buffer.name, texts.join(", ")));
-        match before {
-            true => undecided(format!("under a condition on data: {text}")),
-            false => Err(self.fault(text)),
+        if before {
+            undecided(format!("under a condition on data: {text}"))
+        } else {
+            Err(self.fault(text))
         }
     }
 }

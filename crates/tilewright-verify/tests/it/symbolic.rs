@@ -121,9 +121,10 @@ fn what_takes_too_many_terms_is_tried_on_data() {
         let (i, k) = (Var::index("i"), Var::index("k"));
         let zero = Stmt::store(&b, vec![i.expr()], Expr::i32(0));
         let left_out = i.expr().equal(29).and(k.expr().equal(17));
-        let term = match whole {
-            true => a.load([k.expr()]),
-            false => Expr::if_then_else(left_out, Expr::i32(0), a.load([k.expr()])),
+        let term = if whole {
+            a.load([k.expr()])
+        } else {
+            Expr::if_then_else(left_out, Expr::i32(0), a.load([k.expr()]))
         };
         let add = Stmt::store(&b, vec![i.expr()], b.load([i.expr()]) + term);
         func(&[&a, &b], serial(&i, 30, Stmt::seq([zero, serial(&k, 40, add)])))
@@ -186,9 +187,10 @@ fn tiled(tile: i64, swapped: bool, shift: i64, add: i64) -> TensorFunc {
     let value = a.load([from, j.expr()]) * 2 + j.expr() + add;
     let store = Stmt::store(&b, vec![i.clone(), j.expr()], value);
     let store = Stmt::guard(i.less(7), store);
-    let body = match swapped {
-        true => serial(&j, 5, serial(&ii, tile, store)),
-        false => serial(&ii, tile, serial(&j, 5, store)),
+    let body = if swapped {
+        serial(&j, 5, serial(&ii, tile, store))
+    } else {
+        serial(&ii, tile, serial(&j, 5, store))
     };
     func(&[&a, &b], serial(&io, (7 + tile - 1) / tile, body))
 }

@@ -83,15 +83,14 @@ fn made(op: Intrin) -> Made {
         Intrin::Pow => Either(Own(|c, x| wide::pow(c, &x[0], &x[1])), |c, w| {
             integer_power(c, &w.x, &w.y, is_signed(w.dtype))
         }),
-        Intrin::Abs => {
-            Either(Code(|c, x| c.math("fabs", &[&x[0]])), |c, w| match is_signed(w.dtype) {
-                true => {
-                    let may_wrap = Val::int(Ty::I1, 0);
-                    c.intrinsic("abs", &[w.x.ty], w.x.ty, &[&w.x, &may_wrap])
-                }
-                false => w.x.clone(),
-            })
-        }
+        Intrin::Abs => Either(Code(|c, x| c.math("fabs", &[&x[0]])), |c, w| {
+            if is_signed(w.dtype) {
+                let may_wrap = Val::int(Ty::I1, 0);
+                c.intrinsic("abs", &[w.x.ty], w.x.ty, &[&w.x, &may_wrap])
+            } else {
+                w.x.clone()
+            }
+        }),
         Intrin::BitAnd => Integral(|c, w| c.bin("and", &w.x, &w.y)),
         Intrin::BitOr => Integral(|c, w| c.bin("or", &w.x, &w.y)),
         Intrin::BitXor => Integral(|c, w| c.bin("xor", &w.x, &w.y)),

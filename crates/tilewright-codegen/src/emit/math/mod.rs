@@ -87,9 +87,10 @@ fn polynomial(c: &mut Code<'_>, x: &Val, coefficients: &[f64]) -> Val {
 /// `x` to the power `y` of integers, by squaring, with the wrap-around of the type. A negative
 /// power is the quotient 1 / x^-y rounded towards zero: 0 unless x is 1 or -1, and 0 for x = 0.
 fn integer_power(c: &mut Code<'_>, x: &Val, y: &Val, signed: bool) -> Val {
-    let build: Build = match signed {
-        true => |c, v| power(c, &v[0], &v[1], true),
-        false => |c, v| power(c, &v[0], &v[1], false),
+    let build: Build = if signed {
+        |c, v| power(c, &v[0], &v[1], true)
+    } else {
+        |c, v| power(c, &v[0], &v[1], false)
     };
     let name = if signed { "spow" } else { "upow" };
     c.lane_by_lane(x.ty, |c, lane| {

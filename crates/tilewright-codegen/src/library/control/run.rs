@@ -15,10 +15,11 @@ impl Writer<'_> {
         let misfit = self.site("an output has another shape than the model says");
         let ports: Vec<(&OpenPort, &Register)> =
             self.program.signature.outputs.iter().zip(&block.results).collect();
-        out += &match is_decided(self.program) {
-            true => self.run_to_results(&ports, &misfit),
-            false => self.run_to_outputs(&ports, &misfit),
-        };
+        out += &(if is_decided(self.program) {
+            self.run_to_results(&ports, &misfit)
+        } else {
+            self.run_to_outputs(&ports, &misfit)
+        });
         Ok(out)
     }
 

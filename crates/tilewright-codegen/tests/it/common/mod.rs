@@ -248,12 +248,11 @@ pub fn compare_within(func: &TensorFunc, tensors: &[Tensor], tolerance: f64) -> 
         for (k, (got, expected)) in got.iter().zip(&expected).enumerate() {
             for i in 0..got.len() {
                 let (x, y) = (got.get_f64(i), expected.get_f64(i));
-                let close = match got.dtype().is_float() {
-                    true => {
-                        let same = x == y || (x.is_nan() && y.is_nan());
-                        same || (x - y).abs() <= tolerance * (1.0 + y.abs())
-                    }
-                    false => got.get_i128(i) == expected.get_i128(i),
+                let close = if got.dtype().is_float() {
+                    let same = x == y || (x.is_nan() && y.is_nan());
+                    same || (x - y).abs() <= tolerance * (1.0 + y.abs())
+                } else {
+                    got.get_i128(i) == expected.get_i128(i)
                 };
                 assert!(close, "{way}: parameter {k}, element {i}: {x} is not {y}");
             }

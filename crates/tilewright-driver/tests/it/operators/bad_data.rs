@@ -71,15 +71,16 @@ impl Case {
         let mut names = Vec::new();
         for (k, t) in self.inputs.iter().enumerate() {
             let name = format!("x{k}");
-            match constant && k == self.which {
-                true => graph.initializer.push(TensorProto {
+            if constant && k == self.which {
+                graph.initializer.push(TensorProto {
                     name: name.clone(),
                     dims: t.shape().iter().map(|&d| d as i64).collect(),
                     data_type: kind(t) as i32,
                     raw_data: Some(t.bytes().to_vec().into()),
                     ..Default::default()
-                }),
-                false => graph.input.push(value(&name, t)),
+                })
+            } else {
+                graph.input.push(value(&name, t))
             }
             names.push(name);
         }

@@ -112,10 +112,7 @@ fn calling(func: TensorFunc) -> Result<Module> {
     let (mut params, mut outs) = (Vec::new(), Vec::new());
     for (buffer, written) in func.buffers().zip(written) {
         let ty = TensorType { shape: buffer.shape.clone(), dtype: buffer.dtype() };
-        match written {
-            true => outs.push(ty),
-            false => params.push(GraphVar::tensor(buffer.name.clone(), ty)),
-        }
+        if written { outs.push(ty) } else { params.push(GraphVar::tensor(buffer.name.clone(), ty)) }
     }
     let mut graph = Graph::new(params.clone());
     let results = graph.call(func, &params, &outs);

@@ -107,9 +107,12 @@ fn scalar(ty: Option<&GraphType>, dtype: DType) -> Result<()> {
 fn loosened(ty: &GraphType, open: &dyn Fn(&Var) -> bool) -> GraphType {
     match ty {
         GraphType::Tensor(t) => {
-            let extent = |e: &Expr| match free_vars(e).iter().any(open) {
-                true => Var::new("size", DType::I64).expr(),
-                false => e.clone(),
+            let extent = |e: &Expr| {
+                if free_vars(e).iter().any(open) {
+                    Var::new("size", DType::I64).expr()
+                } else {
+                    e.clone()
+                }
             };
             let shape = t.shape.iter().map(extent).collect();
             GraphType::Tensor(TensorType { shape, dtype: t.dtype })
@@ -128,11 +131,13 @@ fn common(a: &GraphType, b: &GraphType) -> Result<Option<GraphType>> {
         (GraphType::Tensor(x), GraphType::Tensor(y)) => {
             let ok = x.dtype == y.dtype && x.shape.len() == y.shape.len();
             require(ok, || format!("give {} and {}", text(x), text(y)))?;
-            let extent =
-                |(x, y): (&Expr, &Expr)| match x.as_int().is_some() && x.as_int() == y.as_int() {
-                    true => x.clone(),
-                    false => Var::new("size", DType::I64).expr(),
-                };
+            let extent = |(x, y): (&Expr, &Expr)| {
+                if x.as_int().is_some() && x.as_int() == y.as_int() {
+                    x.clone()
+                } else {
+                    Var::new("size", DType::I64).expr()
+                }
+            };
             let shape = x.shape.iter().zip(&y.shape).map(extent).collect();
             Some(GraphType::Tensor(TensorType { shape, dtype: x.dtype }))
         }

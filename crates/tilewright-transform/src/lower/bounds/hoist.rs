@@ -63,10 +63,7 @@ fn part(checks: Vec<Check>, may_leave: impl Fn(&Check) -> bool) -> (Vec<Check>, 
     let (mut stay, mut leave): (Vec<Check>, Vec<Check>) = (Vec::new(), Vec::new());
     for check in checks {
         let behind = stay.iter().any(|c| !c.reads.is_empty()) && !check.reads.is_empty();
-        match !behind && may_leave(&check) {
-            true => leave.push(check),
-            false => stay.push(check),
-        }
+        if !behind && may_leave(&check) { leave.push(check) } else { stay.push(check) }
     }
     (stay, leave)
 }
@@ -142,9 +139,12 @@ pub(super) fn out_of_let(
     if !movable || value.effects().impure() {
         return (flush(checks, body), Vec::new());
     }
-    let bind = |c: Check| match c.stmt.any_expr(|e| e.as_var() == Some(var)) {
-        true => c.under(|s| Subst::refresh().stmt(&Stmt::let_in(var, value.clone(), s))),
-        false => c,
+    let bind = |c: Check| {
+        if c.stmt.any_expr(|e| e.as_var() == Some(var)) {
+            c.under(|s| Subst::refresh().stmt(&Stmt::let_in(var, value.clone(), s)))
+        } else {
+            c
+        }
     };
     (body, checks.into_iter().map(bind).collect())
 }

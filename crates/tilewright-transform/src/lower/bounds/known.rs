@@ -171,9 +171,10 @@ impl Known {
         let room = n.plus(&x, -1).and_then(|d| d.plus(&one, -1));
         let proves = |form: &Linear| self.least(form).is_some_and(|lo| lo >= 0);
         let (above, below) = (proves(&x), room.as_ref().is_some_and(proves));
-        match above && below || x.fits(&self.ranges).is_some() {
-            true => (above, below),
-            false => (false, false),
+        if above && below || x.fits(&self.ranges).is_some() {
+            (above, below)
+        } else {
+            (false, false)
         }
     }
 

@@ -171,9 +171,10 @@ impl Maker<'_> {
     }
 
     fn number(&self, k: i64) -> Expr {
-        match self.dtype.is_float() {
-            true => Expr::float(k as f64, self.dtype),
-            false => Expr::int(k, self.dtype),
+        if self.dtype.is_float() {
+            Expr::float(k as f64, self.dtype)
+        } else {
+            Expr::int(k, self.dtype)
         }
     }
 
@@ -206,10 +207,7 @@ impl Maker<'_> {
         if self.tiled && !self.one_in(6) {
             return vec![self.narrow(SIZE / ROW), self.narrow(ROW)];
         }
-        let flat = match self.one_in(4) {
-            true => self.index().inside(SIZE),
-            false => self.narrow(SIZE),
-        };
+        let flat = if self.one_in(4) { self.index().inside(SIZE) } else { self.narrow(SIZE) };
         self.split(flat)
     }
 
@@ -220,17 +218,15 @@ impl Maker<'_> {
             return some.at;
         }
         let variable = self.variable();
-        match variable.fits(extent) {
-            true => variable.at,
-            false => Expr::int(self.between(0, extent - 1), DType::I32),
+        if variable.fits(extent) {
+            variable.at
+        } else {
+            Expr::int(self.between(0, extent - 1), DType::I32)
         }
     }
 
     fn split(&self, flat: Expr) -> Vec<Expr> {
-        match self.tiled {
-            true => vec![flat.clone().floordiv(ROW), flat.floormod(ROW)],
-            false => vec![flat],
-        }
+        if self.tiled { vec![flat.clone().floordiv(ROW), flat.floormod(ROW)] } else { vec![flat] }
     }
 
     // Conditions and values.
@@ -334,9 +330,10 @@ impl Maker<'_> {
 
     /// Loops over all of a buffer.
     fn sweep(&mut self) -> Sweep {
-        let shapes: [&[i64]; 6] = match self.tiled {
-            true => [&[3, 4], &[3, 4], &[3, 4], &[3, 4], &[4, 4], &[SIZE]],
-            false => [&[SIZE], &[SIZE], &[SIZE], &[SIZE], &[3, 4], &[4, 4]],
+        let shapes: [&[i64]; 6] = if self.tiled {
+            [&[3, 4], &[3, 4], &[3, 4], &[3, 4], &[4, 4], &[SIZE]]
+        } else {
+            [&[SIZE], &[SIZE], &[SIZE], &[SIZE], &[3, 4], &[4, 4]]
         };
         let shape = shapes[self.pick(6)];
         let loops: Vec<(Var, i64)> = shape.iter().map(|n| (Var::index("i"), *n)).collect();
@@ -383,10 +380,8 @@ impl Maker<'_> {
                     let domain = Range::upto(Expr::int(extent, DType::I32));
                     block.iters.push(IterVar { var, domain, kind: IterKind::Spatial });
                 }
-                let cond = match predicate {
-                    true => whole(sweep, guard(self, sweep)),
-                    false => Expr::bool(true),
-                };
+                let cond =
+                    if predicate { whole(sweep, guard(self, sweep)) } else { Expr::bool(true) };
                 Stmt::block(sweep.loops.iter().map(|(v, _)| v.expr()).collect(), cond, block)
             }
             _ => {
@@ -511,9 +506,10 @@ impl Maker<'_> {
         let (cell, guard) = match self.pick(3) {
             0 => {
                 let at = self.index();
-                let guard = match at.fits(SIZE) {
-                    true => Expr::bool(true),
-                    false => at.at.clone().greater_equal(0).and(at.at.clone().less(SIZE)),
+                let guard = if at.fits(SIZE) {
+                    Expr::bool(true)
+                } else {
+                    at.at.clone().greater_equal(0).and(at.at.clone().less(SIZE))
                 };
                 (self.split(at.at), guard)
             }
@@ -541,10 +537,8 @@ impl Maker<'_> {
         self.loops.push(Index { at: var.expr(), low: min, high });
         let body = self.stmt(depth - 1);
         self.loops.pop();
-        let annotations = match hint {
-            true => [(HINT.into(), Attr::Int(1))].into(),
-            false => Default::default(),
-        };
+        let annotations =
+            if hint { [(HINT.into(), Attr::Int(1))].into() } else { Default::default() };
         let extent = if open { self.n.expr() } else { Expr::int(extent, DType::I32) };
         let range = Range { min: Expr::int(min, DType::I32), extent };
         Stmt::new(StmtKind::For { var, range, kind, annotations, body })

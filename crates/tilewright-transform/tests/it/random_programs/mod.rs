@@ -224,15 +224,12 @@ impl Given {
             let values: Vec<f64> = (0..SIZE).map(|i| value(k, i)).collect();
             let shape = b.const_shape().unwrap_or_default();
             let shape: Vec<usize> = shape.into_iter().map(|n| n as usize).collect();
-            let tensor = match b.dtype().is_float() {
-                true => {
-                    let values: Vec<f32> = values.iter().map(|v| *v as f32).collect();
-                    Tensor::from_slice(&shape, &values)
-                }
-                false => {
-                    let values: Vec<i32> = values.iter().map(|v| *v as i32).collect();
-                    Tensor::from_slice(&shape, &values)
-                }
+            let tensor = if b.dtype().is_float() {
+                let values: Vec<f32> = values.iter().map(|v| *v as f32).collect();
+                Tensor::from_slice(&shape, &values)
+            } else {
+                let values: Vec<i32> = values.iter().map(|v| *v as i32).collect();
+                Tensor::from_slice(&shape, &values)
             };
             args.push(Arg::Tensor(tensor?));
             held.push(values.into_iter().map(Some).collect());
@@ -274,10 +271,7 @@ impl Given {
         if let Err(e) = check_tensor("main", &after) {
             return wrong(e.render(), &after);
         }
-        let uninitialised = match strict {
-            true => Uninitialised::Refuse,
-            false => Uninitialised::Undef,
-        };
+        let uninitialised = if strict { Uninitialised::Refuse } else { Uninitialised::Undef };
         match self.run(&after, uninitialised) {
             Ok(got) if agree(&self.expected, &got) => {}
             Ok(got) => return wrong(format!("{got:?} instead of {:?}", self.expected), &after),

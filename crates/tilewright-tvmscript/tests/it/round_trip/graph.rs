@@ -36,9 +36,12 @@ impl Gen<'_> {
             1 => {
                 let dims: Vec<Var> = self.vars.clone();
                 let shape = (0..self.pick(3))
-                    .map(|_| match dims.is_empty() {
-                        true => Expr::int(3, DType::I32),
-                        false => self.of(&dims).expr(),
+                    .map(|_| {
+                        if dims.is_empty() {
+                            Expr::int(3, DType::I32)
+                        } else {
+                            self.of(&dims).expr()
+                        }
                     })
                     .collect();
                 GraphType::Tensor(TensorType { shape, dtype: DType::F32 })

@@ -9,9 +9,10 @@ impl Maker<'_> {
         // The sum of `A[i] * P[i]` where no padding is, or of products that may overflow: mostly,
         // where the padding of `A` makes them zero for what is finite.
         let dot = self.pick(4) >= if self.zeros { 1 } else { 3 };
-        let op = match dot {
-            true => BinOp::Add,
-            false => [BinOp::Add, BinOp::Max, BinOp::Min, BinOp::Mul][self.pick(4)],
+        let op = if dot {
+            BinOp::Add
+        } else {
+            [BinOp::Add, BinOp::Max, BinOp::Min, BinOp::Mul][self.pick(4)]
         };
         let start = self.some_number();
         let region = if dot { Region { from: 0, to: USED } } else { self.region() };
@@ -21,10 +22,7 @@ impl Maker<'_> {
         let memory = std::mem::replace(&mut self.memory, others);
         let extent = self.between(1, 3);
         let tiled = self.tiled;
-        let cell = |v: &Var| match tiled {
-            true => vec![Expr::i32(1), v.expr()],
-            false => vec![v.expr()],
-        };
+        let cell = |v: &Var| if tiled { vec![Expr::i32(1), v.expr()] } else { vec![v.expr()] };
         let sweep = |v: &Var| Sweep::of(vec![(v.clone(), SIZE)]);
         let update = |m: &mut Self, cell: &[Expr], v: &Var| {
             let sweep = sweep(v);
@@ -46,9 +44,8 @@ impl Maker<'_> {
             };
             Stmt::store(&to, cell.to_vec(), Expr::binary(op, to.load(cell.to_vec()), x))
         };
-        let cond = |m: &mut Self, v: &Var| match guarded {
-            true => m.used(region, &sweep(v)),
-            false => Expr::bool(true),
+        let cond = |m: &mut Self, v: &Var| {
+            if guarded { m.used(region, &sweep(v)) } else { Expr::bool(true) }
         };
         let extent_of = |k: i64| Expr::int(k, DType::I32);
         let stmt = match self.pick(3) {
