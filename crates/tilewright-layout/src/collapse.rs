@@ -30,6 +30,8 @@ use tilewright_graph::normal::each_binding;
 use tilewright_graph::stages::{Access, Iter, accesses, at, buffer, cells, one_stage};
 use tilewright_graph::view::is_compact;
 
+use crate::parts::moved;
+
 /// `collapse_axes` by name.
 pub const PASS: Pass = Pass {
     name: "collapse_axes",
@@ -46,7 +48,8 @@ pub fn collapse_axes(module: &Module) -> Result<Module> {
     let mut done = HashMap::new();
     rewritten(module, |functions, normal| {
         let (forms, wholes) = (HashMap::new(), HashMap::new());
-        let mut calls = Calls { done: &mut done, functions, forms, wholes };
+        let moved = moved(normal, functions);
+        let mut calls = Calls { done: &mut done, functions, moved, forms, wholes };
         each_binding(normal, |b, out| calls.binding(b, out))
     })
 }
@@ -66,6 +69,8 @@ struct Calls<'a, 'm> {
     /// What functions became, by name.
     done: &'a mut HashMap<Arc<str>, Option<Collapsed>>,
     functions: &'a mut Functions<'m>,
+    /// What joins and slices move: views would keep them from lying in other values.
+    moved: HashSet<u64>,
     /// The variables that have the memory of a variable, in groups of its axes.
     forms: HashMap<u64, Vec<(Groups, GraphVar)>>,
     /// What the results of a call became, where it has several.
@@ -82,8 +87,7 @@ impl Calls<'_, '_> {
             let value = GraphExpr::Item(Box::new(whole.expr()), *k);
             return self.result(&b.var, groups, value, b, out);
         }
-        let (Some(new), GraphExpr::CallTir { args, outs, .. }) =
-            (self.collapsed(&b.value), &b.value)
+        let (Some(new), GraphExpr::CallTir { args, outs, .. }) = (self.collapsed(b), &b.value)
         else {
             out.push(b.clone());
             return Ok(());
@@ -110,8 +114,14 @@ impl Calls<'_, '_> {
     }
 
     /// What a call calls with collapsed axes; `None` where nothing collapses.
-    fn collapsed(&mut self, value: &GraphExpr) -> Option<Collapsed> {
-        let GraphExpr::CallTir { func: name, .. } = value else { return None };
+    fn collapsed(&mut self, b: &Binding) -> Option<Collapsed> {
+        let value = &b.value;
+        let GraphExpr::CallTir { func: name, args, .. } = value else { return None };
+        let is_moved =
+            |e: &GraphExpr| matches!(e, GraphExpr::Var(v) if self.moved.contains(&v.id()));
+        if self.moved.contains(&b.var.id()) || args.iter().any(is_moved) {
+            return None;
+        }
         let func = self.functions.get(name).filter(|f| fits(f, value))?.clone();
         if !self.done.contains_key(name) {
             let new = collapse(&func).map(|(new, groups)| {

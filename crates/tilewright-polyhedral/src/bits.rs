@@ -18,7 +18,7 @@
 //! let (row, column) = (Var::index("row"), Var::index("column"));
 //! let inverse = map.inverse(&[row, column]).unwrap();
 //! let text: Vec<String> = inverse.values.iter().map(|e| e.to_string()).collect();
-//! assert_eq!(text, ["row", "T.bitwise_xor(column, row % 8)"]);
+//! assert_eq!(text, ["row", "T.bitwise_xor(row % 8, column)"]);
 //! ```
 //!
 //! Triton's linear layouts are such maps (Zhou et al. 2025, "Linear Layouts: Robust Code Generation of

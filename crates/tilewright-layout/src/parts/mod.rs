@@ -61,15 +61,19 @@ mod slice;
 mod strides;
 mod users;
 
-use tilewright_ir::{Module, Remarks, Result};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::{GraphExpr, GraphFunc, Module, Remarks, Result};
 use tilewright_transform::pass::{Flag, Pass, Run};
 
-use tilewright_graph::functions::rewritten;
+use tilewright_graph::functions::{Functions, rewritten};
 
 pub(crate) use estimate::{OpenJoins, copies};
 pub(crate) use join::Join;
 use placement::{Movers, Placing};
 pub(crate) use slice::Slice;
+use slice::Sliced;
 pub(crate) use strides::{Strides, moving, reshaped, row_major, strides_of, without_strides};
 use users::Users;
 
@@ -87,6 +91,34 @@ pub const PASS: Pass = Pass {
     options: &[&ALL],
     run: Run::Module(|module, given, why| place_parts(module, given.get(&ALL)?, why)),
 };
+
+/// The values of a graph function that joins and slices move, which may come to lie in others.
+pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64> {
+    let mut moved = HashSet::new();
+    let moves = |name: &Arc<str>| {
+        functions.get(name).is_some_and(|f| Join::of(f).is_some() || Sliced::of(f).is_ok())
+    };
+    for b in func.bindings() {
+        if let GraphExpr::CallTir { func, args, .. } = &b.value
+            && moves(func)
+        {
+            moved.insert(b.var.id());
+            moved.extend(args.iter().filter_map(|e| match e {
+                GraphExpr::Var(v) => Some(v.id()),
+                _ => None,
+            }));
+        }
+    }
+    // Results of a call of several go with the call.
+    for b in func.bindings() {
+        let GraphExpr::Item(of, _) = &b.value else { continue };
+        let GraphExpr::Var(of) = &**of else { continue };
+        if moved.contains(&of.id()) || moved.contains(&b.var.id()) {
+            moved.extend([of.id(), b.var.id()]);
+        }
+    }
+    moved
+}
 
 /// Places the parts of concatenations, and slices, in a module that went through
 /// [`legalize`](tilewright_graph::legalize()); `all` of them that can be, or where it pays. Functions that nothing

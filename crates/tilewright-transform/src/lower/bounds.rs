@@ -403,17 +403,43 @@ impl Checker<'_> {
         }
     }
 
+    /// A store whose accesses are checked.
+    fn store(&mut self, s: &Stmt, around: usize) -> Stmt {
+        let StmtKind::Store { buffer, indices, value } = s.kind() else { return s.clone() };
+        let value = self.checked(value, around);
+        let indices: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
+        let indices = self.access(buffer, indices, around);
+        Stmt::spanned(StmtKind::Store { buffer: buffer.clone(), indices, value }, s.span())
+    }
+
+    /// Stores under a mask, a condition that differs between lanes. Nothing but stores may stand there, so
+    /// that what is checked stands in front of the mask, lane by lane.
+    fn masked(&mut self, s: &Stmt, around: usize) -> Stmt {
+        let StmtKind::Seq(stmts) = s.kind() else { return self.store(s, around) };
+        let reads = |at: &[Expr]| at.iter().any(|i| i.effects().loads);
+        let reads_places = |s: &Stmt| {
+            let StmtKind::Store { indices, value, .. } = s.kind() else { return false };
+            let mut found = reads(indices);
+            value.for_each_load(|_, at| found |= reads(at));
+            found
+        };
+        if stmts.iter().skip(1).any(reads_places) {
+            self.fail(|| {
+                Error::unsupported(
+                    "places that are read from memory, in several stores under a mask",
+                )
+                .help("write them as loops with `T.vectorized`, or compile with --unchecked")
+            });
+        }
+        Stmt::seq(stmts.iter().map(|s| self.store(s, around)).collect::<Vec<_>>())
+    }
+
     /// The parts of a statement.
     fn node(&mut self, s: &Stmt) -> Stmt {
         let around = self.entries.len();
         let rebuilt = |kind| Stmt::spanned(kind, s.span());
         match s.kind() {
-            StmtKind::Store { buffer, indices, value } => {
-                let value = self.checked(value, around);
-                let indices: Vec<Expr> = indices.iter().map(|i| self.checked(i, around)).collect();
-                let indices = self.access(buffer, indices, around);
-                rebuilt(StmtKind::Store { buffer: buffer.clone(), indices, value })
-            }
+            StmtKind::Store { .. } => self.store(s, around),
             StmtKind::For { var, range, kind, body, .. } => {
                 let range = fold_range(self, range);
                 let mut before = std::mem::take(&mut self.pending);
@@ -424,6 +450,16 @@ impl Checker<'_> {
                 before.extend(out);
                 self.pending = before;
                 s.with_loop(range, body)
+            }
+            StmtKind::If { cond, then, otherwise } if cond.dtype().lanes > 1 => {
+                let cond = self.checked(cond, around);
+                let mut side = |s: &Stmt, holds: bool| {
+                    let entry = ScopeEntry::Cond(cond.clone(), holds);
+                    self.under(entry, |c| c.masked(s, around))
+                };
+                let then = side(then, true);
+                let otherwise = otherwise.as_ref().map(|o| side(o, false));
+                rebuilt(StmtKind::If { cond, then, otherwise })
             }
             StmtKind::If { cond, then, otherwise } => {
                 let cond = self.checked(cond, around);

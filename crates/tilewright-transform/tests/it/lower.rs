@@ -185,11 +185,15 @@ fn what_has_no_vector_form_stays_a_loop() {
     let v = Var::index("v");
     let vectorized =
         |body| Stmt::for_loop(&v, Range::upto(Expr::i32(8)), ForKind::Vectorized, body);
-    // A condition that differs between lanes, and a store to one place.
+    // A condition that differs between lanes is a mask of a store of neighbours, and of no other.
     let guarded =
-        Stmt::guard(v.expr().less(5), Stmt::store(&b, vec![v.expr()], a.load([v.expr()])));
+        |at: Expr| Stmt::guard(v.expr().less(5), Stmt::store(&b, vec![v.expr()], a.load([at])));
+    let masked = vectorized(guarded(v.expr()));
+    let lines = outline(&vectorize::vectorize_loops(&func(&[&a, &b], masked)));
+    assert_eq!(lines[0], "if T.Ramp(0, 1, 8) < T.Broadcast(5, 8)", "{lines:?}");
+    // A store to one place.
     let sum = Stmt::store(&b, vec![Expr::i32(0)], b.load([Expr::i32(0)]) + a.load([v.expr()]));
-    for body in [guarded, sum] {
+    for body in [guarded(v.expr() * 3 % 8), sum] {
         let lines = outline(&vectorize::vectorize_loops(&func(&[&a, &b], vectorized(body))));
         assert_eq!(lines[0], "Serial v < 8", "{lines:?}");
     }
