@@ -193,7 +193,7 @@ fn what_has_no_vector_form_stays_a_loop() {
     assert_eq!(lines[0], "if T.Ramp(0, 1, 8) < T.Broadcast(5, 8)", "{lines:?}");
     // A store to one place.
     let sum = Stmt::store(&b, vec![Expr::i32(0)], b.load([Expr::i32(0)]) + a.load([v.expr()]));
-    for body in [guarded(v.expr() * 3 % 8), sum] {
+    for body in [guarded((v.expr() * 3).floormod(8)), sum] {
         let lines = outline(&vectorize::vectorize_loops(&func(&[&a, &b], vectorized(body))));
         assert_eq!(lines[0], "Serial v < 8", "{lines:?}");
     }
