@@ -64,7 +64,7 @@ mod users;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::{GraphExpr, GraphFunc, Module, Remarks, Result};
+use tilewright_ir::{Buffer, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
 
 use tilewright_graph::functions::{Functions, rewritten};
@@ -96,7 +96,8 @@ pub const PASS: Pass = Pass {
 pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64> {
     let mut moved = HashSet::new();
     let moves = |name: &Arc<str>| {
-        functions.get(name).is_some_and(|f| Join::of(f).is_some() || Sliced::of(f).is_ok())
+        let func = functions.get(name);
+        func.is_some_and(|f| Join::of(f).is_some() || Sliced::of(f).is_ok() && !only_turns(f))
     };
     for b in func.bindings() {
         if let GraphExpr::CallTir { func, args, .. } = &b.value
@@ -118,6 +119,17 @@ pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64>
         }
     }
     moved
+}
+
+/// Whether all tensors of a function have the same extents, in some order.
+fn only_turns(func: &TensorFunc) -> bool {
+    let extents = |b: &Buffer| -> Vec<String> {
+        let mut all: Vec<String> = b.shape.iter().map(ToString::to_string).collect();
+        all.sort_unstable();
+        all
+    };
+    let mut all = func.buffers().map(extents);
+    all.next().is_some_and(|first| all.all(|other| other == first))
 }
 
 /// Places the parts of concatenations, and slices, in a module that went through
