@@ -432,6 +432,25 @@ fn a_pipe_that_closes_is_no_error() {
     assert_eq!((done.status.code(), done.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
+/// The words of a command, as a shell splits it: what stands in single quotes is of one word.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (k, part) in command.split('\'').enumerate() {
+        if k % 2 == 1 {
+            words.last_mut().expect("there is a word").push_str(part);
+            continue;
+        }
+        for (j, piece) in part.split(' ').enumerate() {
+            if j > 0 {
+                words.push(String::new());
+            }
+            words.last_mut().expect("there is a word").push_str(piece);
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// The commands of the README and of the page on commands, as they stand there, in a directory that
 /// sees the examples.
 #[test]
@@ -460,7 +479,7 @@ fn commands_of_the_pages_run() {
     });
     let mut count = 0;
     for command in commands {
-        let words: Vec<&str> = command.split_whitespace().collect();
+        let words = words(command);
         let mut program = program();
         program.args(&words).current_dir(scratch.path(""));
         let done = program.env("TILEWRIGHT_TUNING", scratch.path("measured")).output();

@@ -197,7 +197,7 @@ fn what_has_no_vector_form_stays_a_loop() {
         let lines = outline(&vectorize::vectorize_loops(&func(&[&a, &b], vectorized(body))));
         assert_eq!(lines[0], "Serial v < 8", "{lines:?}");
     }
-    // A binding that the condition uses: the loop stays around both.
+    // A binding that the condition uses has a value for each lane.
     let x = Var::new("x", DType::F32);
     let body = Stmt::let_in(
         &x,
@@ -205,7 +205,7 @@ fn what_has_no_vector_form_stays_a_loop() {
         Stmt::guard(x.expr().less(1.0), Stmt::store(&b, vec![v.expr()], x.expr())),
     );
     let lines = outline(&vectorize::vectorize_loops(&func(&[&a, &b], vectorized(body))));
-    assert_eq!(lines, ["Serial v < 8", "if x < T.float32(1.0)", "B[v] = x"]);
+    assert_eq!(lines, ["if x < T.Broadcast(T.float32(1.0), 8)", "B[T.Ramp(0, 1, 8)] = x"]);
 }
 
 #[test]
