@@ -142,7 +142,7 @@ pub unsafe trait Code: Send + Sync {
     /// Calls a function.
     ///
     /// # Errors
-    /// [`Error::Execution`](tilewright_ir::Error::Execution) with the place, if an assertion of the
+    /// [`Error::Execution`] with the place, if an assertion of the
     /// function fails.
     ///
     /// # Safety

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! It is a stage that is marked ([`PRE`](tilewright_layout::marks::PRE)), as are the tables of what belongs to a block of a column: both are made
-//! once, and what they are made of is not kept. The bits are taken apart by a stage that [`schedule`] computes
+//! once, and what they are made of is not kept. The bits are taken apart by a stage that `schedule` computes
 //! in registers. Rows come in tiles; those that whole tiles leave over are a part of their own.
 
 mod form;
