@@ -21,7 +21,7 @@ def test_examples_run(name: str) -> None:
         module = importlib.import_module(f"tilewright.{name}")
     except ModuleNotFoundError as error:
         # What only some users have, an extra of the package.
-        if error.name not in ("ray", "torch", "onnx"):
+        if error.name not in ("ray", "torch", "onnx", "onnxscript"):
             raise
         pytest.skip(f"{error.name} is not installed")
     failed, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)

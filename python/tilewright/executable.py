@@ -102,7 +102,7 @@ class Executable:
         self._module = module
         self._options = options
         self._saved = saved
-        self._empty: dict[Any, Executable] = {}
+        self._empty: dict[Any, Executable | None] = {}
 
     def __call__(self, *args: Array, out: Array | Sequence[Array] | None = None, **kwargs: Array) -> Any:
         """Runs on arrays.
@@ -155,7 +155,9 @@ class Executable:
         key = tuple(sorted(shapes.items()))
         if key not in self._empty:
             options = {name: value for name, value in self._options.items() if name != "specialize"}
-            self._empty[key] = self._module.with_sizes(shapes=shapes).compile(**options)
+            version = self._module.with_sizes(shapes=shapes).compile(**options)
+            # A function whose loops have no iterations writes none of its parameters: nothing is an output.
+            self._empty[key] = version if version.output_names == self.output_names else None
         return self._empty[key]
 
     def __repr__(self) -> str:

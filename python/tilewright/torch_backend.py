@@ -35,7 +35,8 @@ from .module import Module, load, parse
 
 for _name in ("torch", "onnx", "onnxscript"):
     if importlib.util.find_spec(_name) is None:
-        raise ImportError(f"the backend of torch.compile needs {_name}: pip install tilewright[torch]")
+        _what = f"the backend of torch.compile needs {_name}: pip install tilewright[torch]"
+        raise ModuleNotFoundError(_what, name=_name)
 
 import torch  # noqa: E402
 from torch._dynamo.backends.common import aot_autograd  # noqa: E402
