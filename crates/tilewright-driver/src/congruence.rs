@@ -423,7 +423,7 @@ impl<'o> Classes<'o> {
         };
         let (a, b) = (alone(a), alone(b));
         let verdict = tilewright_verify::functions(&a, "group", &b, "group", &options);
-        // A proof that rests on promises of one side is none here.
+        // A proof that uses assumptions of one side does not count here.
         matches!(verdict, Ok(Verdict::Equal(p)) if p.relied.iter().all(Vec::is_empty))
     }
 }

@@ -11,7 +11,7 @@
 //! operator, of which the model leaves one open, it starts again with one in the place of the other;
 //! what runs the module checks that the inputs have such shapes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,13 +26,15 @@ use crate::extents::{MAX_RANK, check_extents};
 use crate::facts::{Facts, Reason};
 use crate::graphs::{Graphs, Misfit, NeedsEqual, Stop};
 use crate::imported::{Element, Imported};
+use crate::label::{label, node_name, operator_name, opset_of};
 use crate::model::{Model, ValueKind, ValueType, is_map, map_keys};
 use crate::node::Node;
 use crate::operator::{Import, MANY, OPSETS, Operator};
 use crate::ops::value;
-use crate::order::{self, read_inside};
-use crate::proto::{Bytes, GraphProto, NodeProto, TensorProto};
+use crate::order;
+use crate::proto::{Bytes, GraphProto, NodeProto};
 use crate::registry;
+use crate::scope::Scope;
 use crate::sizes;
 use crate::texts::Texts;
 use tilewright_ops::{Operand, Unequal};
@@ -137,73 +139,6 @@ struct Importer<'a> {
     outputs: Vec<ValueType>,
     /// The graph that is imported, and those around it, outermost first.
     scopes: Vec<Scope<'a>>,
-}
-
-/// A graph that is being imported.
-struct Scope<'a> {
-    graph: &'a GraphProto,
-    initializers: HashMap<&'a str, &'a TensorProto>,
-    /// The node that computes a value.
-    producers: HashMap<&'a str, usize>,
-    /// What is known and still needed.
-    values: HashMap<&'a str, Imported>,
-    /// How often the rest of the graph reads a value.
-    uses: HashMap<&'a str, usize>,
-}
-
-/// Uses of a value that graphs of nodes read: more than are counted down.
-const READ_INSIDE: usize = 1 << 32;
-
-impl<'a> Scope<'a> {
-    /// A graph with values for its inputs.
-    ///
-    /// # Errors
-    /// [`Error::Model`] where a name is defined twice.
-    fn new(graph: &'a GraphProto, model: &Model) -> Result<Scope<'a>> {
-        let mut initializers = HashMap::new();
-        for t in &graph.initializer {
-            if initializers.insert(t.name.as_str(), t).is_some() {
-                return Err(Error::model(format!("two constants are named `{}`", t.name)));
-            }
-        }
-        let inputs: HashSet<&str> = graph.input.iter().map(|v| v.name.as_str()).collect();
-        let mut producers = HashMap::new();
-        for (at, node) in graph.node.iter().enumerate() {
-            for name in node.output.iter().filter(|n| !n.is_empty()) {
-                let known =
-                    inputs.contains(name.as_str()) || initializers.contains_key(name.as_str());
-                if known || producers.insert(name.as_str(), at).is_some() {
-                    return Err(Error::model(format!("`{name}` is defined a second time"))
-                        .context(label(node, at, model)));
-                }
-            }
-        }
-        let (values, uses) = (HashMap::new(), HashMap::new());
-        Ok(Scope { graph, initializers, producers, values, uses })
-    }
-
-    /// Which nodes the outputs need; also counts the uses of each value.
-    fn live(&mut self) -> Vec<bool> {
-        let graph = self.graph;
-        let mut live = vec![false; graph.node.len()];
-        let mut open: Vec<(&'a str, usize)> =
-            graph.output.iter().map(|v| (v.name.as_str(), 1)).collect();
-        while let Some((name, count)) = open.pop() {
-            *self.uses.entry(name).or_insert(0) += count;
-            if let Some(&at) = self.producers.get(name)
-                && !live[at]
-            {
-                live[at] = true;
-                let node = &graph.node[at];
-                let inputs = node.input.iter().filter(|n| !n.is_empty());
-                open.extend(inputs.map(|n| (n.as_str(), 1)));
-                let mut inside = Vec::new();
-                read_inside(node, &mut inside);
-                open.extend(inside.into_iter().map(|n| (n, READ_INSIDE)));
-            }
-        }
-        live
-    }
 }
 
 impl<'a> Importer<'a> {
@@ -799,35 +734,4 @@ impl<'a> Graphs<'a> for Importer<'a> {
 /// Why an axis of an input has its extent, as [`SIZE_REASONS`] holds it.
 fn reason(input: &Arc<str>, Reason { axis, why, .. }: Reason) -> Attr {
     Attr::List(vec![Attr::Str(input.clone()), Attr::Int(axis as i64), Attr::Str(why)])
-}
-
-/// The version that operators of a domain are written in; 0 where the file does not say it.
-fn opset_of(model: &Model, domain: &str) -> i64 {
-    match registry::versions_of(domain) {
-        "" => model.opset(),
-        other => model.opsets.get(other).copied().unwrap_or(0),
-    }
-}
-
-/// How messages name a node with its operator.
-fn label(node: &NodeProto, at: usize, model: &Model) -> String {
-    let opset = opset_of(model, &node.domain);
-    let operator = operator_name(&node.domain, &node.op_type);
-    format!("{} ({operator}, opset {opset})", node_name(node, at))
-}
-
-/// How messages name a node.
-fn node_name(node: &NodeProto, at: usize) -> String {
-    match node.name.as_str() {
-        "" => format!("node {at}"),
-        name => format!("node `{name}`"),
-    }
-}
-
-/// How messages name an operator: with its domain, unless that is ONNX's own.
-fn operator_name(domain: &str, name: &str) -> String {
-    match domain {
-        "" | "ai.onnx" => name.to_owned(),
-        domain => format!("{domain}.{name}"),
-    }
 }
