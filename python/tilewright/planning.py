@@ -139,9 +139,6 @@ def plan(
         cpu: The processor, as LLVM calls it; ``None`` for this one.
         io_layout: ``physical`` where inputs and outputs may have other layouts than the model's own.
         name: What the page calls the model.
-
-    Raises:
-        tilewright.ToolchainError: where libisl is missing.
     """
     raw, remarks = _native.plan_layouts(module._raw, threads, cpu, io_layout)
     return Plan(raw, remarks, name)

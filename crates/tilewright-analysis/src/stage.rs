@@ -339,8 +339,7 @@ fn tells_apart(indices: &[Expr], vars: &[(Var, Range)]) -> bool {
     if moving.all(|(v, _)| is_told(v)) {
         return true;
     }
-    let Ok(engine) = Engine::new() else { return false };
-    let map = engine.domain_of(vars, &[]).map(indices);
+    let map = Engine::new().domain_of(vars, &[]).map(indices);
     map.and_then(|m| m.collision()).is_ok_and(|c| c.is_none())
 }
 

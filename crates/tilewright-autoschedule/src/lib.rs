@@ -106,9 +106,6 @@ pub static PASSES: &[&Pass] = &[&PASS, &STAGES, &integer::PASS];
 ///
 /// Where a primitive refuses, reductions stay as they are, with a remark, and other stages have fewer
 /// primitives applied. Stages that are marked to be lifted stay as they are.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn auto_schedule(
     module: &Module,
     target: &Target,

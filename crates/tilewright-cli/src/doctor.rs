@@ -7,14 +7,13 @@ use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::llvm::{Llvm, Status};
 use tilewright_driver::Error;
 use tilewright_driver::measuring::file as tuning_file;
-use tilewright_polyhedral::Engine;
 use tilewright_runtime::pool::cores;
 use tilewright_target::Caches;
 use tilewright_tune::Store;
 
 use super::answer::{Answer, Outcome};
 
-/// Show what was found on this machine: LLVM, the C compiler, isl, the CPU.
+/// Show what was found on this machine: LLVM, the C compiler, the CPU.
 ///
 /// Exit code 1 if something is missing without which models cannot run.
 #[derive(clap::Args)]
@@ -26,7 +25,6 @@ pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     tool(out, "rustc", Command::new(rustc), "only needed for its LLVM")?;
     tool(out, "cc", Command::new("cc"), "needed for `compile --emit so`")?;
-    isl(out)?;
     writeln!(out, "cores: {}", cores())?;
     cache(out)?;
     tuning(out)?;
@@ -87,17 +85,6 @@ fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> s
     match said.as_deref().and_then(|text| text.lines().next()) {
         Some(line) => writeln!(out, "{name}: {line}"),
         None => writeln!(out, "{name}: missing ({use_})"),
-    }
-}
-
-/// isl, as the passes load it.
-fn isl(out: &mut impl Write) -> std::io::Result<()> {
-    match Engine::new() {
-        Ok(isl) => writeln!(out, "isl: {}, {}", isl.version(), isl.file().display()),
-        Err(error) => {
-            writeln!(out, "isl: MISSING: {error} (needed for proofs about indices)")?;
-            advice(&error, out)
-        }
     }
 }
 

@@ -46,7 +46,6 @@ struct Arguments {
 const ENVIRONMENT: &str = "\
 Environment:
   TILEWRIGHT_LLVM   the LLVM library to use; found in the Rust toolchain or the system otherwise
-  TILEWRIGHT_ISL    the isl library to use; found where gcc keeps it otherwise
   TILEWRIGHT_CACHE  directory of compiled code, or `off`; ~/.cache/tilewright otherwise
   TILEWRIGHT_TUNING file of measured times, or `off`; `tuning.sqlite` beside the compiled code otherwise
   CC                the C compiler that links shared libraries; `cc` otherwise

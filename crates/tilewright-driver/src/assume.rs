@@ -4,7 +4,7 @@
 //! What an assumption allows is done first: simpler expressions, and guards that go. Then it goes
 //! itself, as it would when lowering.
 
-use tilewright_ir::{Error, Remarks, Result, TensorFunc};
+use tilewright_ir::{Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Pass, Run};
 use tilewright_transform::{overcompute, placeholder, simplify};
 
@@ -17,7 +17,7 @@ pub const PASS: Pass = Pass {
 };
 
 /// Does what the assumptions of a function allow, and drops them. Without any, the function stays
-/// as it is; without libisl, they are just dropped.
+/// as it is.
 ///
 /// # Errors
 /// `Refused` for an assumption that is provably false.
@@ -25,12 +25,8 @@ pub fn use_assume(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     if !func.body.effects().assumes {
         return Ok(func.clone());
     }
-    let used = simplify::simplify(func, simplify::SimplifyOptions::default(), why).and_then(|f| {
-        overcompute::remove_branching(&f, &overcompute::OvercomputeOptions::default(), why)
-    });
-    match used {
-        Ok(f) => Ok(placeholder::remove_assume(&f)),
-        Err(Error::Toolchain(_)) => Ok(placeholder::remove_assume(func)),
-        Err(e) => Err(e),
-    }
+    let func = simplify::simplify(func, simplify::SimplifyOptions::default(), why)?;
+    let options = overcompute::OvercomputeOptions::default();
+    let func = overcompute::remove_branching(&func, &options, why)?;
+    Ok(placeholder::remove_assume(&func))
 }

@@ -51,9 +51,6 @@ pub(crate) enum Congruence {
 
 /// Compares graph functions of two modules; `None` where one of them is no graph function, or they
 /// have different interfaces.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub(crate) fn compare(
     a: (&Module, &str),
     b: (&Module, &str),

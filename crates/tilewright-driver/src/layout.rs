@@ -192,7 +192,7 @@ pub fn nth(
 const TIME: Duration = Duration::from_secs(2);
 
 /// A module in the layouts of its [`plan`], where there is something to plan: a module without
-/// convolutions stays as it is, and so does every module where libisl is missing. Where whole runs of
+/// convolutions stays as it is. Where whole runs of
 /// plans and of fixed layouts were measured, the fastest of them is taken.
 ///
 /// # Errors

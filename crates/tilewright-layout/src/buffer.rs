@@ -46,7 +46,7 @@ pub fn relayout_buffer(
         (Err(why), Some(_)) => return Err(why.clone()),
         _ => return relayout(func, old, &new, lambda, wide),
     };
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let padding = Padding { layout: &layout, known, value, old, new: &new, engine: &engine };
     let out = if !is_written(func, old) {
         if !is_param(func, old) {

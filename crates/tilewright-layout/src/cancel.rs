@@ -52,10 +52,9 @@ const MAX_CHAIN: usize = 16;
 /// changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
-/// missing.
+/// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`].
 pub fn cancel_layout(module: &Module, why: &mut Remarks) -> Result<Module> {
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let mut known = Recognised::default();
     rewritten(&unify_sizes(module)?, |functions, normal| {
         let mut cancel = Cancel {

@@ -108,9 +108,6 @@ enum Leaf {
 impl Conversion {
     /// What a function of one argument and one result, and sizes of these, moves, if it only moves data and takes no
     /// element twice.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
     pub fn of(func: &TensorFunc) -> Result<Option<Conversion>> {
         let (allocs, body) = func.root_parts();
         let buffers: Vec<&Buffer> = func.buffers().collect();
@@ -122,9 +119,6 @@ impl Conversion {
     }
 
     /// The same for a statement that reads one buffer and writes another.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
     pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Result<Option<Conversion>> {
         let (Some(from_shape), Some(to_shape)) = (extents(from), extents(to)) else {
             return Ok(None);
@@ -134,7 +128,7 @@ impl Conversion {
         if from.dtype() != to.dtype() || !writes.stores.iter().all(moves) {
             return Ok(None);
         }
-        let engine = Engine::new()?;
+        let engine = Engine::new();
         let cells = cell_names(&to_shape);
         let sizes = sizes(from_shape.iter().chain(&to_shape));
         let found = pieces(&engine, &writes.stores, &cells, &sizes).and_then(|pieces| {

@@ -231,7 +231,7 @@ impl IndexMap {
             })
             .collect();
         // What a layout is made of counts its axes.
-        let engine = Engine::new()?.with_sizes(self.indices.iter().flat_map(free_vars));
+        let engine = Engine::new().with_sizes(self.indices.iter().flat_map(free_vars));
         let domain = engine.domain_of(&ranges, &self.defined());
         let cells = self.cells();
         let layout = |physical, known| PhysicalLayout {

@@ -87,8 +87,7 @@ pub enum Leave {
 /// something changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
-/// missing.
+/// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`].
 pub fn lift_layout(module: &Module, leave: Leave, why: &mut Remarks) -> Result<Module> {
     let mut splits = Splits::new();
     rewritten(&unify_sizes(module)?, |functions, normal| {
@@ -358,7 +357,7 @@ impl Lift<'_, '_> {
         if self.leave >= own {
             return Ok(());
         }
-        let taint = Taint::of(&Engine::new()?, rest, &pre.buffer, &pre.conversion);
+        let taint = Taint::of(&Engine::new(), rest, &pre.buffer, &pre.conversion);
         let blocked = match self.leave {
             Leave::Nothing => taint.read(),
             _ => taint.reaches(func.buffers()),

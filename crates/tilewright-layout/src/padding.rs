@@ -175,7 +175,7 @@ fn check_value(e: &Expr, func: &TensorFunc, layout: &PhysicalLayout, old: &Buffe
         )));
     }
     let Ok(known) = &layout.known else { return Ok(()) };
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let padding = engine.domain_of(&layout.ranges(), std::slice::from_ref(&known.padding));
     let when = |guards: &[Expr]| guards.iter().fold(padding.clone(), |d, g| d.with_guard(g));
     for (need, holds, guards) in c.demands {

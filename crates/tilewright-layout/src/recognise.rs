@@ -15,9 +15,6 @@ pub struct Recognised(HashMap<Arc<str>, Option<Rc<Conversion>>>);
 
 impl Recognised {
     /// The conversion that a function is.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
     pub fn func(&mut self, name: &Arc<str>, f: &TensorFunc) -> Result<Option<Rc<Conversion>>> {
         if let Some(found) = self.0.get(name) {
             return Ok(found.clone());
@@ -29,9 +26,6 @@ impl Recognised {
 
     /// The conversion that a call does: of a tensor of the function's type, without scalars other
     /// than sizes.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
     pub fn call(
         &mut self,
         name: &Arc<str>,

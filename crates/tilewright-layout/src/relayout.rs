@@ -44,7 +44,7 @@ pub fn relayout(
         new,
         lambda,
         wide,
-        engine: Engine::new()?,
+        engine: Engine::new(),
         maps: Vec::new(),
         ranges: Vec::new(),
         known: Vec::new(),

@@ -50,10 +50,7 @@ fn chain(engine: &Engine, stages: i64) -> Vec<Statement> {
 }
 
 fn questions(c: &mut Criterion) {
-    let engine = match Engine::new() {
-        Ok(engine) => engine,
-        Err(e) => return eprintln!("{}", e.render()),
-    };
+    let engine = Engine::new();
     let [i, io, ii, n] = ["i", "io", "ii", "n"].map(Var::index);
     let tiles = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
     let flat = &io * 4 + &ii;

@@ -10,7 +10,7 @@
 //! ```
 //! # use tilewright_ir::Var;
 //! # use tilewright_polyhedral::{AccessRelation, Engine};
-//! let engine = Engine::new()?;
+//! let engine = Engine::new();
 //! let i = Var::index("i");
 //! // for i in range(8): A[i] = ...      for i in range(8): ... = A[i + 1]
 //! let d = engine.box_of(&[(i.clone(), 8)]);

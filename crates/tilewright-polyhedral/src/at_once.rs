@@ -181,26 +181,22 @@ pub fn error(l: &Stmt, dependent: Dependent, make: impl FnOnce(String) -> Error)
 }
 
 /// Refuses a function in which iterations of a loop certainly depend on one another, against what
-/// the loop's kind promises. Where libisl is missing, or cannot decide, the promise is
-/// taken as true.
+/// the loop's kind promises. Where that cannot be decided, the
+/// promise is taken as true.
 ///
 /// # Errors
 /// `Malformed` with the two iterations.
 pub fn check_promises(func: &TensorFunc) -> Result<()> {
-    match broken(func, |dependent| dependent.certain) {
-        Some(Some(e)) => Err(e),
-        _ => Ok(()),
-    }
+    broken(func, |dependent| dependent.certain).map_or(Ok(()), Err)
 }
 
 /// Whether it is certain that the iterations of all loops that run at once may do so.
 pub fn keeps_promises(func: &TensorFunc) -> bool {
-    matches!(broken(func, |_| true), Some(None))
+    broken(func, |_| true).is_none()
 }
 
-/// The first loop whose iterations depend on one another in a way that counts; the outer `None`
-/// where that cannot be found out.
-fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Error>> {
+/// The first loop whose iterations depend on one another in a way that counts.
+fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Error> {
     struct Check {
         scope: Scope,
         counts: fn(&Dependent) -> bool,
@@ -228,10 +224,9 @@ fn broken(func: &TensorFunc, counts: fn(&Dependent) -> bool) -> Option<Option<Er
     let mut has_loops = false;
     func.body.for_each(|s| has_loops |= AtOnce::of_loop(s).is_some());
     if !has_loops {
-        return Some(None);
+        return None;
     }
-    let scope = Scope::of(func).ok()?;
-    let mut check = Check { scope, counts, error: None };
+    let mut check = Check { scope: Scope::of(func), counts, error: None };
     check.stmt(&func.body);
-    Some(check.error)
+    check.error
 }

@@ -16,8 +16,7 @@ use tilewright_ir::{DType, Expr, Range, Var};
 use crate::answer::{Known, Reason, Unknown};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum};
-use crate::isl::api::{PARAM, SET};
-use crate::isl::{PwAff, Set as Raw};
+use crate::charged::{PwAff, Set as Raw};
 use crate::render;
 
 /// Most pieces of a function that is written out.
@@ -83,40 +82,28 @@ impl Domain {
         }
         let mut sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
         sums.push(s.clone());
-        let n = atoms.len() as u32;
-        let graph = self.set()?.apply(self.space.graph(&sums)?)?;
-        let graph = graph.coalesce()?.move_dims(PARAM, 0, SET, 0, n)?;
-        // The engine fails where there is no bound.
-        let f = if largest { graph.dim_max(0) } else { graph.dim_min(0) };
-        let f = f.map_err(|e| match e.reason() {
-            Reason::Engine(_) => Reason::Unbounded.into(),
-            _ => e,
-        })?;
-        outer.write_params(&f, t)
+        let graph = self.set()?.apply(&self.space.graph(&sums)?)?;
+        let graph = graph.coalesce()?.dims_to_params(atoms.len());
+        outer.write_params(&graph.extreme(0, largest)?, t)
     }
 
     /// A function of this domain's atoms, given as one of parameters, as an expression.
     pub(crate) fn write_params(&self, f: &PwAff, t: DType) -> Known<Expr> {
-        let n = self.space.len() as u32;
-        let f = f.clone().coalesce()?;
-        let mut pieces = Vec::new();
-        for (set, aff) in f.list()? {
-            let set = set.pointwise()?.move_dims(SET, 0, PARAM, 0, n)?;
-            pieces.push((set, self.space.lift_params(&aff)?));
-        }
-        self.write_pieces(pieces, t)
+        let f = f.coalesce()?;
+        let piece = |(set, aff): (Raw, &_)| Ok((set.params_to_dims(0), self.space.lift(aff)?));
+        self.write_pieces(f.pieces().map(piece).collect::<Known<_>>()?, t)
     }
 
     /// A function that is given piece by piece, as an expression under the domain.
     pub(crate) fn write_pieces(&self, pieces: Vec<(Raw, Sum)>, t: DType) -> Known<Expr> {
         let mut live: Vec<(Raw, Sum)> = Vec::new();
         for (set, sum) in pieces {
-            let set = set.intersect(self.set()?)?;
+            let set = set.intersect(&self.set()?)?;
             if set.is_empty()? {
                 continue;
             }
             match live.iter().position(|(_, s)| *s == sum) {
-                Some(at) => live[at].0 = live[at].0.clone().union(set)?.coalesce()?,
+                Some(at) => live[at].0 = live[at].0.union(&set).coalesce()?,
                 None => live.push((set, sum)),
             }
         }
@@ -133,7 +120,7 @@ impl Domain {
         let agrees = |s: &Sum| -> Known<bool> {
             for (set, value) in &live {
                 let differ = Pred::eq(s.clone().plus(value, -1)?).negate()?;
-                if !set.clone().intersect(self.space.pred(&differ)?)?.is_empty()? {
+                if !set.intersect(&self.space.pred(&differ)?)?.is_empty()? {
                     return Ok(false);
                 }
             }

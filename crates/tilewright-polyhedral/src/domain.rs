@@ -9,7 +9,7 @@
 //! ```
 //! # use tilewright_ir::{Expr, Var};
 //! # use tilewright_polyhedral::Engine;
-//! let engine = Engine::new()?;
+//! let engine = Engine::new();
 //! let (io, ii) = (Var::index("io"), Var::index("ii"));
 //! let d = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
 //! let flat = &io * 4 + &ii;
@@ -38,10 +38,9 @@ use tilewright_ir::{Expr, Range, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
 use crate::budget;
+use crate::charged::Set as Raw;
 use crate::engine::Engine;
 use crate::form::{Atom, Pred, Sum};
-use crate::isl::Set as Raw;
-use crate::isl::api::SET;
 use crate::memory::Question;
 use crate::normalizer::{Normalizer, canonical};
 use crate::product::{close, without_quotients};
@@ -171,9 +170,9 @@ impl Domain {
         if let Ok(set) = self.engine.prepare(|| self.space.all(self.guards_and_given())) {
             return Ok(Made { set, vague: None });
         }
-        let mut made = Made { set: self.space.universe()?, vague: None };
+        let mut made = Made { set: self.space.universe(), vague: None };
         for guard in self.guards_and_given() {
-            let with = || made.set.clone().intersect(self.space.pred(guard)?);
+            let with = || made.set.intersect(&self.space.pred(guard)?);
             match self.engine.prepare(with) {
                 Ok(set) => made.set = set,
                 Err(e) => made.vague = Some(e),
@@ -256,7 +255,7 @@ impl Domain {
             return Ok(ours.guarded(atoms, vars, guards).blurred(theirs.vague));
         }
         let (both, set) = ours.side_by_side(&theirs)?;
-        Ok(both.within(both.set()?.intersect(set)?))
+        Ok(both.within(both.set()?.intersect(&set)?))
     }
 
     /// The points of [`Domain::join`] as far as this domain restricts them, and as far as the
@@ -336,22 +335,17 @@ impl Domain {
             return self.clone();
         }
         let points = match &self.points {
-            Points::Guarded(_) => Ok(Points::guarded()),
+            Points::Guarded(_) => Points::guarded(),
             Points::Made(set) => {
-                let moved = moves.into_iter().try_fold(set.clone(), |set, (from, to)| match from {
-                    Some(from) => move_dim(set, from as u32, to as u32),
-                    None => set.insert_dims(SET, to as u32, 1),
+                let moved = moves.into_iter().fold(set.clone(), |set, (from, to)| match from {
+                    Some(from) => set.move_dim(from, to),
+                    None => set.insert_dims(to, 1),
                 });
-                moved.map(Points::Made)
+                Points::Made(moved)
             }
         };
-        match points {
-            Ok(points) => {
-                let space = Rc::new(Space::new(&self.engine.ctx, atoms));
-                Domain { space, vars: count, points, ..self.clone() }
-            }
-            Err(e) => Domain { vague: Some(e), ..self.clone() },
-        }
+        let space = Rc::new(Space::new(&self.engine.ctx, atoms));
+        Domain { space, vars: count, points, ..self.clone() }
     }
 
     /// The domain with one more variable: `range.min <= var < range.min + range.extent`.
@@ -379,7 +373,7 @@ impl Domain {
         }
         let made = self.ask(|| {
             let out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
-            let set = out.set()?.intersect(out.space.all(&preds)?)?;
+            let set = out.set()?.intersect(&out.space.all(&preds)?)?;
             let mut out = out.within(set);
             // Facts about terms that are not affine rest on the guards.
             if out.space.atoms.iter().any(|a| a.as_var().is_none()) {
@@ -460,7 +454,7 @@ impl Domain {
     /// The points of a set at which these hold.
     fn given_in(&self, space: &Space, before: &Space, set: Raw) -> Known<Raw> {
         let new: Vec<&Pred> = self.newly_given(space, before).collect();
-        if new.is_empty() { Ok(set) } else { set.intersect(space.all(new)?) }
+        if new.is_empty() { Ok(set) } else { set.intersect(&space.all(new)?) }
     }
 
     /// The guards, and what is given of the sizes that the space names.
@@ -471,16 +465,8 @@ impl Domain {
 
     /// Least and greatest value of a sum over a set of this space, where there are such.
     pub(crate) fn bounds_in(&self, set: &Raw, s: &Sum) -> Known<(Option<i64>, Option<i64>)> {
-        let f = self.space.sum(s)?.on_domain(set.clone())?;
-        match (f.clone().min_val(), f.max_val()) {
-            (Ok(lo), Ok(hi)) => Ok((lo.to_i64(), hi.to_i64())),
-            // isl does not optimise a function whose pieces have become fractions by equalities
-            // of the set; the set of its values it does.
-            _ => {
-                let values = set.clone().apply(self.space.graph(std::slice::from_ref(s))?)?;
-                values.ends(0)
-            }
-        }
+        let f = self.space.sum(s)?.intersect_domain(set)?;
+        Ok((f.extreme_value(false)?, f.extreme_value(true)?))
     }
 
     /// The domain's own variables, outermost first.
@@ -570,7 +556,7 @@ impl Domain {
     /// Whether a condition certainly holds at no point. What is symbolic ends where its type does.
     pub(crate) fn is_never(&self, p: &Pred) -> Known<bool> {
         let Some((d, bad)) = self.part(p)? else { return Ok(true) };
-        Ok(d.space.len() > d.vars && bad.intersect(d.space.pred(&d.typed()?)?)?.is_empty()?)
+        Ok(d.space.len() > d.vars && bad.intersect(&d.space.pred(&d.typed()?)?)?.is_empty()?)
     }
 
     /// Why it cannot be said whether a condition holds at every point, at none, or at some only;
@@ -636,7 +622,7 @@ impl Domain {
                 let (first, last) = (low.or(high).unwrap_or(0), high.or(low).unwrap_or(0));
                 let is = |v: i64| {
                     let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
-                    set.clone().intersect(self.space.pred(&Pred::eq(value))?)
+                    set.intersect(&self.space.pred(&Pred::eq(value))?)
                 };
                 let middle = is(first.midpoint(last))?;
                 set = if middle.is_empty()? { is(first)? } else { middle };
@@ -659,7 +645,7 @@ impl Domain {
             }
             _ => None,
         };
-        let part = part.map_or_else(|| d.set()?.intersect(d.space.pred(p)?), Ok)?;
+        let part = part.map_or_else(|| d.set()?.intersect(&d.space.pred(p)?), Ok)?;
         Ok((!part.is_empty()?).then_some((d, part)))
     }
 
@@ -684,7 +670,7 @@ impl Domain {
         }
         // The point is none that the variables' types allow. These bounds would burden every
         // question, and hardly ever matter.
-        let bad = bad.intersect(d.space.pred(&d.typed()?)?)?;
+        let bad = bad.intersect(&d.space.pred(&d.typed()?)?)?;
         if bad.is_empty()? {
             return Ok(Proof::Yes);
         }
@@ -771,16 +757,4 @@ fn range_preds(normalizer: &mut Normalizer, var: &Var, range: &Range) -> [Known<
         Ok(Pred::ge(end.plus(&Sum::var(var), -1)?.offset(-1)?))
     });
     [below, above]
-}
-
-/// Moves dimension `from` in front of dimension `to`, which is not behind it.
-fn move_dim(set: Raw, from: u32, to: u32) -> Known<Raw> {
-    match from == to {
-        true => Ok(set),
-        // Within one kind isl moves nothing; by way of the parameters it does.
-        false => {
-            use crate::isl::api::PARAM;
-            set.move_dims(PARAM, 0, SET, from, 1)?.move_dims(SET, to, PARAM, 0, 1)
-        }
-    }
 }

@@ -2,17 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tilewright_ir::{Error, Expr, Var};
+use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Reason};
 use crate::budget;
+use crate::charged::Ctx;
 use crate::form::Pred;
-use crate::isl::Ctx;
-use crate::isl::api::Api;
 use crate::memory::{Answer, Question};
 use crate::normalizer::Normalizer;
 
@@ -20,10 +18,10 @@ use crate::normalizer::Normalizer;
 /// tens to hundreds; this many take about a second.
 pub const DEFAULT_QUOTA: u64 = 4_000_000;
 
-/// Questions that the library was asked.
+/// Questions for which sets were made.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-/// Questions that were answered without it.
+/// Questions that were answered without sets.
 static SPARED: AtomicU64 = AtomicU64::new(0);
 
 /// How many questions were put to engines in this process.
@@ -31,15 +29,15 @@ static SPARED: AtomicU64 = AtomicU64::new(0);
 pub struct Questions {
     /// All of them.
     pub all: u64,
-    /// Those that the library had to answer; the others were seen at once, or asked before.
-    pub by_library: u64,
+    /// Those for which sets were made; the others were seen at once, or asked before.
+    pub by_sets: u64,
 }
 
 impl Questions {
     /// Those of all threads so far.
     pub fn so_far() -> Questions {
-        let by_library = ASKED.load(Ordering::Relaxed);
-        Questions { all: by_library + SPARED.load(Ordering::Relaxed), by_library }
+        let by_sets = ASKED.load(Ordering::Relaxed);
+        Questions { all: by_sets + SPARED.load(Ordering::Relaxed), by_sets }
     }
 }
 
@@ -70,20 +68,16 @@ pub struct Engine {
 
 impl Engine {
     /// The engine of this thread, with the default quota.
-    ///
-    /// # Errors
-    /// [`Error::Toolchain`] where libisl is missing; its help says how to get it.
-    pub fn new() -> Result<Engine, Error> {
+    #[allow(clippy::new_without_default)] // Two engines of different threads are not equal.
+    pub fn new() -> Engine {
         thread_local! {
-            static CTX: RefCell<Option<Ctx>> = const { RefCell::new(None) };
+            static CTX: Ctx = Ctx::new();
         }
-        let api = Api::get()?;
-        let ctx = CTX.with_borrow_mut(|slot| slot.get_or_insert_with(|| Ctx::new(api)).clone());
         let about = ABOUT.with_borrow(About::clone);
-        Ok(Engine { ctx, quota: DEFAULT_QUOTA, about })
+        Engine { ctx: CTX.with(Ctx::clone), quota: DEFAULT_QUOTA, about }
     }
 
-    /// The same engine with another quota: operations of the library that one question may take.
+    /// The same engine with another quota: operations that one question may take.
     pub fn with_quota(&self, operations: u64) -> Engine {
         Engine { quota: operations, ..self.clone() }
     }
@@ -94,7 +88,7 @@ impl Engine {
     /// ```
     /// # use tilewright_ir::Var;
     /// # use tilewright_polyhedral::Engine;
-    /// let engine = Engine::new()?;
+    /// let engine = Engine::new();
     /// let n = Var::index("n");
     /// let grows = (&n + 1).greater(&n);
     /// assert!(engine.domain().prove(&grows).is_yes());
@@ -128,7 +122,7 @@ impl Engine {
     /// ```
     /// # use tilewright_ir::{Range, Var};
     /// # use tilewright_polyhedral::Engine;
-    /// let engine = Engine::new()?;
+    /// let engine = Engine::new();
     /// let n = Var::index("n");
     /// let some = n.expr().floordiv(8).greater_equal(0);
     /// assert!(engine.domain().prove(&some).is_no());
@@ -166,24 +160,14 @@ impl Engine {
         Normalizer::new(&self.about.data)
     }
 
-    /// Version of the library, as it reports it.
-    pub fn version(&self) -> &str {
-        &self.ctx.library().version
-    }
-
-    /// The file of the library, or the name under which the dynamic linker found it.
-    pub fn file(&self) -> &Path {
-        &self.ctx.library().file
-    }
-
     /// Runs a question under the quota, and under the budget of the work that asks it. Questions
     /// that arise inside of one are parts of it.
-    pub(crate) fn ask<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
+    pub(crate) fn ask<T>(&self, work: impl FnOnce() -> Known<T>) -> Known<T> {
         if self.ctx.is_limited() {
             return work();
         }
         ASKED.fetch_add(1, Ordering::Relaxed);
-        self.twice(|| self.ctx.limited(self.open()?, &work))
+        self.ctx.limited(self.open()?, work)
     }
 
     /// The operations that a question may take.
@@ -196,24 +180,15 @@ impl Engine {
         if self.ctx.is_limited() { Ok(()) } else { self.open().map(drop) }
     }
 
-    /// Coalescing makes unions shorter, and once in a great many times a part that isl itself cannot
-    /// use. Work that the library fails on is done once more with unions as they are.
-    fn twice<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
-        match work() {
-            Err(e) if matches!(e.reason(), Reason::Engine(_)) => self.ctx.without_coalescing(work),
-            answer => answer,
-        }
-    }
-
     /// Makes what a question is about, under the quota, and charges nothing for it.
-    pub(crate) fn prepare<T>(&self, work: impl Fn() -> Known<T>) -> Known<T> {
+    pub(crate) fn prepare<T>(&self, work: impl FnOnce() -> Known<T>) -> Known<T> {
         if self.ctx.is_limited() {
             return work();
         }
-        budget::apart(|| self.twice(|| self.ctx.limited(self.quota, &work)))
+        budget::apart(|| self.ctx.limited(self.quota, work))
     }
 
-    /// Whether the answer to a question is seen without the library. If so, that was a question.
+    /// Whether the answer to a question is seen without sets. If so, that was a question.
     pub(crate) fn sees(&self, answer: impl FnOnce() -> bool) -> Known<bool> {
         if self.ctx.is_limited() {
             return Ok(answer());

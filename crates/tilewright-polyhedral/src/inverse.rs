@@ -22,9 +22,9 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Reason};
+use crate::charged::Set as Raw;
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum, Term, gcd, too_large};
-use crate::isl::api::{PARAM, SET};
 use crate::normalizer::canonical;
 use crate::relation::Relation;
 use crate::render;
@@ -101,29 +101,14 @@ impl Relation {
         let image = self.range(cells)?.domain()?;
         let mut sums = self.sums.clone();
         sums.extend(image.space.atoms[cells.len()..].iter().cloned().map(Sum::atom));
-        let graph = d.space.graph(&sums)?.on_domain(d.set()?)?;
-        let function = graph.reverse()?.coalesce()?.function();
+        let graph = d.space.graph(&sums)?.intersect_domain(&d.set()?)?;
+        let inverse = graph.reverse().coalesce()?;
         let mut out = Vec::new();
         for (at, v) in d.vars().enumerate() {
-            let mut pieces = Vec::new();
-            match &function {
-                Ok(function) => {
-                    for (set, aff) in function.at(at as i32)?.coalesce()?.list()? {
-                        pieces.push((set, image.space.lift(&aff)?));
-                    }
-                    out.push(image.write_pieces(pieces, v.dtype())?);
-                }
-                // isl does not write every relation that is a function as one. The variable is
-                // also the largest of its only value.
-                Err(e) if matches!(e.reason(), Reason::Engine(_)) => {
-                    let mut columns = sums.clone();
-                    columns.push(Sum::var(v));
-                    let points = d.set()?.apply(d.space.graph(&columns)?)?;
-                    let points = points.move_dims(PARAM, 0, SET, 0, sums.len() as u32)?;
-                    out.push(image.write_params(&points.dim_max(0)?, v.dtype())?);
-                }
-                Err(e) => return Err(e.clone()),
-            }
+            let function = inverse.function(at)?.coalesce()?;
+            let piece = |(set, aff): (Raw, &_)| Ok((set, image.space.lift(aff)?));
+            let pieces = function.pieces().map(piece).collect::<Known<_>>()?;
+            out.push(image.write_pieces(pieces, v.dtype())?);
         }
         Ok(out)
     }

@@ -19,7 +19,7 @@
 //! ```
 //! use tilewright_ir::Var;
 //! use tilewright_polyhedral::{AccessRelation, Engine};
-//! let engine = Engine::new()?;
+//! let engine = Engine::new();
 //! let (io, ii) = (Var::index("io"), Var::index("ii"));
 //! let loops = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
 //! let guarded = loops.with_guard(&(&io * 4 + &ii).less(14));
@@ -34,14 +34,14 @@
 //! # Ok::<(), tilewright_ir::Error>(())
 //! ```
 //!
-//! The engine is isl, the library of GCC and LLVM's Polly (Verdoolaege 2010, "isl: An Integer Set
-//! Library for the Polyhedral Model"), loaded at run time; [`Engine::new`] says how to get it where
-//! it is missing. Nothing of it shows in the interface.
+//! Sets and relations are those of the crate `presburger`, charged to the question that is asked
+//! (`charged`). Nothing of it shows in the interface.
 //!
 //! Every answer is exact or [`Unknown`] with its [`Reason`]; work is bounded by a quota for each
 //! question, and by a [`budget`] for all questions of a pass.
 //!
-//! **Architecture invariant:** no other crate keeps rewrite rules for indices or talks to isl.
+//! **Architecture invariant:** no other crate keeps rewrite rules for indices or makes sets of its
+//! own.
 
 mod access;
 mod answer;
@@ -50,6 +50,7 @@ pub mod bits;
 mod bitwise;
 mod bounds;
 pub mod budget;
+mod charged;
 pub mod dependence;
 mod domain;
 mod engine;
@@ -57,7 +58,6 @@ mod eval;
 pub mod flow;
 mod form;
 mod inverse;
-mod isl;
 mod last_writers;
 mod memory;
 mod normalizer;
@@ -83,7 +83,6 @@ pub use bounds::Bounds;
 pub use domain::Domain;
 pub use engine::{DEFAULT_QUOTA, Engine, Questions};
 pub use eval::evaluate;
-pub use isl::find::OVERRIDE;
 pub use last_writers::{
     Access, AccessId, Edge, Flow, ScheduleDim, Statement, Uninitialised, is_before,
 };

@@ -11,7 +11,7 @@
 //! ```
 //! # use tilewright_ir::Var;
 //! # use tilewright_polyhedral::Engine;
-//! let engine = Engine::new()?;
+//! let engine = Engine::new();
 //! let i = Var::index("i");
 //! let (io, ii) = (Var::index("io"), Var::index("ii"));
 //! let map = engine.box_of(&[(i.clone(), 14)])
@@ -138,7 +138,7 @@ impl Relation {
         let d = &self.domain;
         d.ask(|| {
             let (_, sums) = self.with_symbolic();
-            let graph = d.space.graph(&sums)?.on_domain(d.set()?)?;
+            let graph = d.space.graph(&sums)?.intersect_domain(&d.set()?)?;
             if graph.is_injective()? {
                 return Ok(None);
             }
@@ -146,7 +146,7 @@ impl Relation {
                 return Err(why);
             }
             let same = d.set()?.identity()?;
-            let pairs = graph.clone().then(graph.reverse()?)?.subtract(same)?;
+            let pairs = graph.then(&graph.reverse())?.subtract(&same)?;
             if pairs.is_empty()? {
                 return Ok(None);
             }
@@ -159,7 +159,7 @@ impl Relation {
                 None => a.clone(),
             });
             let atoms: Vec<Atom> = d.space.atoms.iter().cloned().chain(renamed).collect();
-            let flat = pairs.wrap()?.flatten()?;
+            let flat = pairs.wrap();
             let n = d.space.atoms.iter().filter(|a| a.as_var().is_some()).count();
             let both = Domain::of_raw(&d.engine, atoms, 0, flat.clone());
             let point = both.friendly_point(&flat)?;
@@ -182,7 +182,7 @@ impl Relation {
         self.fits(cells)?;
         d.ask(|| {
             let (symbolic, sums) = self.with_symbolic();
-            let raw = d.set()?.apply(d.space.graph(&sums)?)?.coalesce()?;
+            let raw = d.set()?.apply(&d.space.graph(&sums)?)?.coalesce()?;
             let atoms = cells.iter().map(Atom::var).chain(symbolic).collect();
             let vague = d.vague().or_else(|| forgotten(&d.hidden()));
             let points = Domain::of_raw(&d.engine, atoms, cells.len(), raw);
@@ -255,7 +255,7 @@ impl Relation {
             let padding = match cells.complement_form(&inside)? {
                 Some(padding) => Some(padding),
                 None => {
-                    let outside = cells.set()?.subtract(inside)?.coalesce()?;
+                    let outside = cells.set()?.subtract(&inside)?.coalesce()?;
                     cells.closed_form(&outside, None, None)?
                 }
             };

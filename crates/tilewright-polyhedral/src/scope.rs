@@ -15,7 +15,7 @@ use tilewright_ir::condition::parts;
 use tilewright_ir::demand::{Demand, unmet};
 use tilewright_ir::visit::{Subst, fold_block_children, fold_stmt_children};
 use tilewright_ir::{
-    Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Result, Stmt, StmtKind, TensorFunc, Var,
+    Block, CallTarget, Expr, ExprKind, Fold, Intrin, Range, Stmt, StmtKind, TensorFunc, Var,
 };
 
 use crate::points::Points;
@@ -56,17 +56,14 @@ pub struct Scope {
 
 impl Scope {
     /// The start of a function: sizes are not negative.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
-    pub fn of(func: &TensorFunc) -> Result<Scope> {
-        Ok(Scope {
-            points: Points::of(sizes(func)?),
+    pub fn of(func: &TensorFunc) -> Scope {
+        Scope {
+            points: Points::of(sizes(func)),
             loops: Vec::new(),
             bound: RefCell::default(),
             hidden: HashSet::new(),
             guards: 0,
-        })
+        }
     }
 
     /// The same, where questions may take so many operations.

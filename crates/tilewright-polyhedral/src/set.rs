@@ -10,7 +10,7 @@ use tilewright_ir::{Expr, Var};
 use crate::answer::{Known, Proof, Reason, Unknown, Witness};
 use crate::domain::{Domain, forgotten};
 use crate::form::{Atom, Sum};
-use crate::isl::Set as Raw;
+use crate::charged::Set as Raw;
 
 /// A set of integer points. A clone shares it.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl Domain {
     /// ```
     /// # use tilewright_ir::Var;
     /// # use tilewright_polyhedral::Engine;
-    /// let engine = Engine::new()?;
+    /// let engine = Engine::new();
     /// let (i, c) = (Var::index("i"), Var::index("c"));
     /// let cells = engine.box_of(&[(c, 6)]).to_set()?;
     /// let rest = engine.box_of(&[(i.clone(), 8)]).outside(&[&i * 2], &cells)?;
@@ -50,7 +50,7 @@ impl Domain {
     pub fn outside(&self, exprs: &[Expr], set: &Set) -> Known<Domain> {
         self.ask(|| {
             let (d, inside) = self.preimage(exprs, set)?;
-            Ok(d.within(d.set()?.subtract(inside)?.coalesce()?))
+            Ok(d.within(d.set()?.subtract(&inside)?.coalesce()?))
         })
     }
 
@@ -76,7 +76,7 @@ impl Domain {
         let mut sums = exprs.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
         sums.extend(space.atoms[*dims..].iter().cloned().map(Sum::atom));
         let d = self.reach(|f| sums.iter().for_each(|s| s.atoms(f)))?;
-        let inside = set.apply(d.space.graph(&sums)?.reverse()?)?;
+        let inside = set.apply(&d.space.graph(&sums)?.reverse())?;
         Ok((d, inside))
     }
 }
@@ -107,18 +107,18 @@ impl Set {
 
     /// An operation on the points of two sets over the same variables, in whatever pieces it gives: good
     /// for one question.
-    fn in_pieces(&self, other: &Set, operation: impl Fn(Raw, Raw) -> Known<Raw>) -> Known<Set> {
+    fn in_pieces(&self, other: &Set, operation: impl Fn(&Raw, &Raw) -> Known<Raw>) -> Known<Set> {
         self.ask(|points| {
             if !self.vars().eq(other.vars()) {
                 return Err(Reason::Mismatch("sets over different variables".into()).into());
             }
             let (both, set) = points.side_by_side(&other.points)?;
-            Ok(Set { points: both.within(operation(both.set()?, set)?) })
+            Ok(Set { points: both.within(operation(&both.set()?, &set)?) })
         })
     }
 
     /// The same in as few pieces as they go into, which takes longer than the operation itself.
-    fn combine(&self, other: &Set, operation: impl Fn(Raw, Raw) -> Known<Raw>) -> Known<Set> {
+    fn combine(&self, other: &Set, operation: impl Fn(&Raw, &Raw) -> Known<Raw>) -> Known<Set> {
         self.in_pieces(other, |a, b| operation(a, b)?.coalesce())
     }
 
@@ -129,7 +129,7 @@ impl Set {
 
     /// Points of either.
     pub fn union(&self, other: &Set) -> Known<Set> {
-        self.combine(other, Raw::union)
+        self.combine(other, |a, b| Ok(a.union(b)))
     }
 
     /// The points of any of some sets; `None` where there are no sets.
@@ -175,7 +175,7 @@ impl Set {
     /// ```
     /// # use tilewright_ir::Var;
     /// # use tilewright_polyhedral::Engine;
-    /// let engine = Engine::new()?;
+    /// let engine = Engine::new();
     /// let [i, j, k] = ["i", "j", "k"].map(Var::index);
     /// let square = |a: &Var, b: &Var| engine.box_of(&[(a.clone(), 8), (b.clone(), 8)]);
     /// let next = |a: &Var, b: &Var| square(a, b).with_guard(&b.expr().equal(a + 1)).to_set();
@@ -187,7 +187,7 @@ impl Set {
     pub fn join(&self, other: &Set) -> Known<Set> {
         self.ask(|points| {
             let (both, set) = points.side_by_side(&other.points)?;
-            let set = both.set()?.intersect(set)?.coalesce()?;
+            let set = both.set()?.intersect(&set)?.coalesce()?;
             Ok(Set { points: both.within(set) })
         })
     }
@@ -195,7 +195,7 @@ impl Set {
     /// The points that satisfy every linear equation which all points of the set satisfy: the
     /// smallest set of that kind around it.
     pub fn affine_hull(&self) -> Known<Set> {
-        self.ask(|points| Ok(Set { points: points.within(points.set()?.affine_hull()?.set()?) }))
+        self.ask(|points| Ok(Set { points: points.within(points.set()?.affine_hull()?) }))
     }
 
     /// The same points over other variables, one for each dimension.
@@ -279,7 +279,7 @@ impl Set {
             let (space, set) = (&points.space, points.set()?);
             let d = within.reach(|f| space.atoms.iter().for_each(f))?;
             let inside = d.space.gather(set, &space.atoms)?;
-            let inside = inside.intersect(d.set()?)?;
+            let inside = inside.intersect(&d.set()?)?;
             d.closed_form(&inside, None, None)?.ok_or_else(|| Reason::NoClosedForm.into())
         })
     }

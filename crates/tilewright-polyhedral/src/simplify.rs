@@ -20,7 +20,7 @@
 //! (`io * 4 + ii >= 14`, `io == 3 and ii >= 2`), so these are tried:
 //!
 //! * the parts of the given condition that do not follow from the others and the domain;
-//! * the set relative to the domain (isl's *gist*), as it is, and with its equalities made explicit;
+//! * the set relative to the domain (its *gist*), as it is, and with its equalities made explicit;
 //! * the negation of the same for the complement, one constraint after the other: a complement
 //!   that is one conjunction gives a short disjunction;
 //! * the bounding box of the set or of the complement, where that is the set.
@@ -28,7 +28,7 @@
 //! ```
 //! # use tilewright_ir::{Expr, Var};
 //! # use tilewright_polyhedral::Engine;
-//! let engine = Engine::new()?;
+//! let engine = Engine::new();
 //! let (io, ii) = (Var::index("io"), Var::index("ii"));
 //! let d = engine.box_of(&[(io.clone(), 4), (ii.clone(), 4)]);
 //! let flat = &io * 4 + &ii;
@@ -50,7 +50,7 @@ use tilewright_ir::{CallTarget, DType, Expr, ExprKind, Fold, Intrin};
 use crate::answer::{Known, Proof, Reason};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd};
-use crate::isl::{Ends, Set as Raw};
+use crate::charged::{Ends, Set as Raw};
 use crate::normalizer::{canonical, within_size};
 use crate::product::{is_remainder, split_by};
 use crate::render::{self, cost};
@@ -108,7 +108,7 @@ impl Domain {
             self.engine.remembered(question, || {
                 self.ask(|| {
                     let d = self.reach(|f| p.atoms(f))?;
-                    let inside = d.set()?.intersect(d.space.pred(&p)?)?;
+                    let inside = d.set()?.intersect(&d.space.pred(&p)?)?;
                     d.closed_form(&inside, Some(&p), Some(e))
                 })
             })
@@ -150,12 +150,10 @@ impl Domain {
 
     /// What the engine makes of a sum under the domain, if it is one piece.
     fn by_engine(&self, s: &Sum) -> Known<Option<Sum>> {
-        let f = self.space.sum(s)?.coalesce()?.gist(self.set()?)?.coalesce()?;
-        match f.pieces()? {
-            1 => match f.list()?.as_slice() {
-                [(_, aff)] => self.space.lift(aff).map(Some),
-                _ => Ok(None),
-            },
+        let f = self.space.sum(s)?.coalesce()?.gist(&self.set()?)?.coalesce()?;
+        let mut pieces = f.pieces();
+        match (pieces.next(), pieces.next()) {
+            (Some((_, aff)), None) => self.space.lift(aff).map(Some),
             _ => Ok(None),
         }
     }
@@ -240,7 +238,7 @@ impl Domain {
                 // Each side under its own condition.
                 let yes = self.constrain(vec![(**c).clone()]).reduce(a)?;
                 let no = self.constrain(vec![c.negate()?]).reduce(b)?;
-                let inside = self.set()?.intersect(self.space.pred(c)?)?;
+                let inside = self.set()?.intersect(&self.space.pred(c)?)?;
                 let cond = match self.closed_form(&inside, Some(c), None)? {
                     Some(e) => self.normalizer().pred(&e)?,
                     None => (**c).clone(),
@@ -295,7 +293,7 @@ impl Domain {
         if inside.is_empty()? {
             return Ok(Some(Expr::bool(false)));
         }
-        let outside = self.set()?.subtract(inside.clone())?;
+        let outside = self.set()?.subtract(inside)?;
         if outside.is_empty()? {
             return Ok(Some(Expr::bool(true)));
         }
@@ -311,12 +309,12 @@ impl Domain {
         }
         let mut box_of_all = None;
         let mut shapes = |set: &Raw| -> Known<Vec<Vec<Vec<Pred>>>> {
-            let coalesced = set.clone().coalesce()?;
-            let explicit = coalesced.clone().detect_equalities()?;
+            let coalesced = set.coalesce()?;
+            let explicit = coalesced.detect_equalities()?;
             let mut out = Vec::new();
             for s in [coalesced, explicit] {
-                if s.basic_sets()? <= MAX_PARTS {
-                    let gist = s.gist(self.set()?)?.coalesce()?;
+                if s.count() <= MAX_PARTS {
+                    let gist = s.gist(&self.set()?)?.coalesce()?;
                     let gist = gist.compute_divs()?.remove_redundancies()?;
                     push(&mut out, self.space.lift_set(&gist)?);
                 }
@@ -357,15 +355,15 @@ impl Domain {
             push(&mut found, dressed);
         }
         cheapest(found.iter().map(|p| (p, render::pred(p))), original, |p| {
-            self.set()?.intersect(self.space.pred(p)?)?.is_equal(inside)
+            self.set()?.intersect(&self.space.pred(p)?)?.is_equal(inside)
         })
     }
 
     /// The domain without a part of it, where that part is one conjunction relative to the domain:
     /// one of its constraints fails. `None` where it is not.
     pub(crate) fn complement_form(&self, part: &Raw) -> Known<Option<Expr>> {
-        let gist = part.clone().coalesce()?.gist(self.set()?)?;
-        if gist.basic_sets()? != 1 {
+        let gist = part.coalesce()?.gist(&self.set()?)?;
+        if gist.count() != 1 {
             return Ok(None);
         }
         let mut any = Vec::new();
@@ -381,9 +379,9 @@ impl Domain {
 
     /// The simplest closed form of one condition, by its gist; itself where that is no conjunction.
     fn alone(&self, p: &Pred) -> Known<Pred> {
-        let inside = self.set()?.intersect(self.space.pred(p)?)?;
-        let gist = inside.detect_equalities()?.gist(self.set()?)?;
-        if gist.basic_sets()? != 1 {
+        let inside = self.set()?.intersect(&self.space.pred(p)?)?;
+        let gist = inside.detect_equalities()?.gist(&self.set()?)?;
+        if gist.count() != 1 {
             return Ok(p.clone());
         }
         let form = self.space.lift_set(&gist)?.into_iter().map(Pred::and).next();
@@ -422,7 +420,7 @@ impl Domain {
             let kept = std::mem::replace(&mut parts[at], Pred::Bool(true));
             let others = self.space.pred(&Pred::and(parts.iter().cloned()))?;
             let fails = self.space.pred(&kept.negate()?)?;
-            if !self.set()?.intersect(others)?.intersect(fails)?.is_empty()? {
+            if !self.set()?.intersect(&others)?.intersect(&fails)?.is_empty()? {
                 parts[at] = kept;
             }
         }

@@ -5,32 +5,23 @@ use crate::{Domain, Engine};
 use tilewright_ir::control::NEEDS_ELEMENTS;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Dim, Expr, Result, TensorFunc, Var, data};
+use tilewright_ir::{Dim, Expr, TensorFunc, Var, data};
 
 /// An engine that knows which variables of a function hold data, so that arithmetic on them wraps, and
 /// what its sizes may be: not negative, and in their ranges.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
-pub fn engine(func: &TensorFunc) -> Result<Engine> {
-    Ok(Engine::new()?.with_data(data::variables(func)).given(&given(func)))
+pub fn engine(func: &TensorFunc) -> Engine {
+    Engine::new().with_data(data::variables(func)).given(&given(func))
 }
 
 /// Runs work about a function: every engine that it takes from [`Engine::new`] is [`engine`].
-///
-/// # Errors
-/// Those of the work, and `Toolchain` where libisl is missing.
-pub fn about<T>(func: &TensorFunc, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    engine(func)?.about(work)
+pub fn about<T>(func: &TensorFunc, work: impl FnOnce() -> T) -> T {
+    engine(func).about(work)
 }
 
 /// A function's domain without loops: its sizes are not negative, and in their ranges.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
-pub fn sizes(func: &TensorFunc) -> Result<Domain> {
-    let engine = engine(func)?;
-    Ok(given(func).iter().fold(engine.domain(), |domain, fact| domain.with_guard(fact)))
+pub fn sizes(func: &TensorFunc) -> Domain {
+    let domain = engine(func).domain();
+    given(func).iter().fold(domain, |domain, fact| domain.with_guard(fact))
 }
 
 /// What every call of a function keeps to: no extent is negative, or zero where arguments have elements

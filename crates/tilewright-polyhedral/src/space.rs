@@ -5,34 +5,23 @@
 //! points is asked of all their values too. Lowering goes through the engine's constructors (no
 //! text is parsed), lifting reads affine functions and constraints back.
 
-use std::cell::OnceCell;
-use std::ffi::{c_int, c_uint};
+use presburger::{self as pb, Aff};
 
 use crate::answer::{Known, Reason, Unknown};
+use crate::charged::{Constraint, Ctx, Map, PwAff, Set};
 use crate::form::{Atom, Pred, Sum, Term};
-use crate::isl::api::{DIV, IN, PARAM, SET};
-use crate::isl::{Aff, BasicSet, Ctx, LocalSpace, Map, PwAff, Set, Space as IslSpace};
 
 /// Which atom is which dimension.
 pub(crate) struct Space {
     pub ctx: Ctx,
     pub atoms: Vec<Atom>,
-    isl: OnceCell<(IslSpace, LocalSpace)>,
+    dims: pb::Space,
 }
 
 impl Space {
     pub fn new(ctx: &Ctx, atoms: Vec<Atom>) -> Space {
-        Space { ctx: ctx.clone(), atoms, isl: OnceCell::new() }
-    }
-
-    /// What the engine calls the space.
-    fn isl(&self) -> Known<&(IslSpace, LocalSpace)> {
-        if let Some(isl) = self.isl.get() {
-            return Ok(isl);
-        }
-        let isl = self.ctx.space(std::iter::empty(), self.atoms.len())?;
-        let local = isl.clone().local()?;
-        Ok(self.isl.get_or_init(|| (isl, local)))
+        let dims = pb::Space::set(0, atoms.len());
+        Space { ctx: ctx.clone(), atoms, dims }
     }
 
     pub fn len(&self) -> usize {
@@ -44,30 +33,13 @@ impl Space {
     }
 
     /// All points.
-    pub fn universe(&self) -> Known<Set> {
-        self.isl()?.0.clone().universe()
+    pub fn universe(&self) -> Set {
+        self.ctx.universe(&self.dims)
     }
 
     /// No point.
-    pub fn empty(&self) -> Known<Set> {
-        self.isl()?.0.clone().empty()
-    }
-
-    fn aff(&self, s: &Sum) -> Known<Aff> {
-        let mut aff = self.isl()?.1.clone().zero()?;
-        aff = match c_int::try_from(s.constant) {
-            Ok(small) => aff.set_constant_si(small)?,
-            Err(_) => aff.set_constant_val(self.ctx.val(s.constant)?)?,
-        };
-        for (term, c) in &s.terms {
-            let Term::Atom(atom) = term else { continue };
-            let at = self.place(atom)? as c_int;
-            aff = match c_int::try_from(*c) {
-                Ok(small) => aff.set_coefficient_si(IN, at, small)?,
-                Err(_) => aff.set_coefficient_val(IN, at, self.ctx.val(*c)?)?,
-            };
-        }
-        Ok(aff)
+    pub fn empty(&self) -> Set {
+        self.ctx.empty(&self.dims)
     }
 
     fn place(&self, atom: &Atom) -> Known<usize> {
@@ -77,46 +49,41 @@ impl Space {
 
     /// The function that a sum is.
     pub fn sum(&self, s: &Sum) -> Known<PwAff> {
-        let mut total = self.aff(s)?.piecewise()?;
+        let mut total = self.ctx.function(&self.dims, self.row(s)?);
         for (term, c) in &s.terms {
             if matches!(term, Term::Atom(_)) {
                 continue;
             }
             let mut part = self.term(term)?;
             if *c != 1 {
-                part = part.scale(self.ctx.val(*c)?)?;
+                part = part.scale(*c)?;
             }
-            total = total.add(part)?;
+            total = total.add(&part)?;
         }
         Ok(total)
     }
 
     fn term(&self, term: &Term) -> Known<PwAff> {
-        let floor = |p: PwAff, k: i128| p.scale_down(self.ctx.val(k)?)?.floor();
         match term {
             Term::Atom(a) => self.sum(&Sum::atom(a.clone())),
-            Term::Div(s, k) => floor(self.sum(s)?, *k),
-            Term::Mod(s, k) => self.sum(s)?.modulo(self.ctx.val(*k)?),
+            Term::Div(s, k) => self.sum(s)?.floor_div(*k),
+            Term::Mod(s, k) => self.sum(s)?.modulo(*k),
             Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
                 let p = self.sum(s)?;
                 let (up, down) = match term {
-                    Term::TruncDiv(..) => {
-                        (floor(p.clone(), *k)?, floor(p.clone().neg()?, *k)?.neg()?)
-                    }
-                    _ => {
-                        let k = self.ctx.val(*k)?;
-                        (p.clone().modulo(k.clone())?, p.clone().neg()?.modulo(k)?.neg()?)
-                    }
+                    Term::TruncDiv(..) => (p.floor_div(*k)?, p.neg()?.floor_div(*k)?.neg()?),
+                    _ => (p.modulo(*k)?, p.neg()?.modulo(*k)?.neg()?),
                 };
                 let above = p.nonneg()?;
-                let below = above.clone().complement()?;
-                up.on_domain(above)?.union_add(down.on_domain(below)?)
+                let below = above.complement()?;
+                up.intersect_domain(&above)?.union_add(&down.intersect_domain(&below)?)
             }
-            Term::Min(a, b) => self.sum(a)?.min(self.sum(b)?),
-            Term::Max(a, b) => self.sum(a)?.max(self.sum(b)?),
+            Term::Min(a, b) => self.sum(a)?.min(&self.sum(b)?),
+            Term::Max(a, b) => self.sum(a)?.max(&self.sum(b)?),
             Term::Select(c, a, b) => {
                 let (yes, no) = (self.pred(c)?, self.pred(&c.negate()?)?);
-                self.sum(a)?.on_domain(yes)?.union_add(self.sum(b)?.on_domain(no)?)
+                let no = self.sum(b)?.intersect_domain(&no)?;
+                self.sum(a)?.intersect_domain(&yes)?.union_add(&no)
             }
         }
     }
@@ -124,9 +91,9 @@ impl Space {
     /// The points at which a condition holds.
     pub fn pred(&self, p: &Pred) -> Known<Set> {
         match p {
-            Pred::Ge(s) | Pred::Eq(s) if is_affine(s) => self.rows(&[p])?.set(),
-            Pred::Bool(true) => self.universe(),
-            Pred::Bool(false) => self.empty(),
+            Pred::Ge(s) | Pred::Eq(s) if is_affine(s) => self.rows(&[p]),
+            Pred::Bool(true) => Ok(self.universe()),
+            Pred::Bool(false) => Ok(self.empty()),
             Pred::Ge(s) => self.sum(s)?.nonneg(),
             Pred::Eq(s) => self.sum(s)?.zero(),
             Pred::Ne(s) => self.sum(s)?.non_zero(),
@@ -135,9 +102,9 @@ impl Space {
             }
             Pred::And(parts) => self.all(parts),
             Pred::Or(parts) => {
-                let mut any = self.empty()?;
+                let mut any = self.empty();
                 for p in parts {
-                    any = any.union(self.pred(p)?)?;
+                    any = any.union(&self.pred(p)?);
                 }
                 Ok(any)
             }
@@ -160,13 +127,13 @@ impl Space {
                 p => others.push(p),
             }
         }
-        let all = if rows.is_empty() { self.universe()? } else { self.rows(&rows)?.set()? };
+        let all = if rows.is_empty() { self.universe() } else { self.rows(&rows)? };
         let others = others.into_iter().chain(unions);
-        others.into_iter().try_fold(all, |all, p| all.intersect(self.pred(p)?))
+        others.into_iter().try_fold(all, |all, p| all.intersect(&self.pred(p)?))
     }
 
     /// The points of constraints on affine functions, for which no function by pieces is made.
-    fn rows(&self, constraints: &[&Pred]) -> Known<BasicSet> {
+    fn rows(&self, constraints: &[&Pred]) -> Known<Set> {
         let rows = |equal: bool| -> Known<Vec<Vec<i128>>> {
             let sums = constraints.iter().filter_map(|p| match p {
                 Pred::Ge(s) if !equal => Some(s),
@@ -175,10 +142,10 @@ impl Space {
             });
             sums.map(|s| self.row(s)).collect()
         };
-        self.ctx.basic_set(&self.isl()?.0, &rows(true)?, &rows(false)?)
+        self.ctx.conjunction(&self.dims, &rows(true)?, &rows(false)?)
     }
 
-    /// The constant of an affine function, and its coefficients.
+    /// The constant of the affine part of a sum, and its coefficients.
     fn row(&self, s: &Sum) -> Known<Vec<i128>> {
         let mut row = vec![0; self.len() + 1];
         row[0] = s.constant;
@@ -193,49 +160,38 @@ impl Space {
     /// Reads a function back. Where it is not integral by itself it is where it is used, and the
     /// floor changes nothing.
     pub fn lift(&self, aff: &Aff) -> Known<Sum> {
-        self.lift_nested(aff, IN, 0)
+        self.lift_nested(aff, 0)
     }
 
-    /// Reads back a function of parameters, where parameter `k` is atom `k`.
-    pub fn lift_params(&self, aff: &Aff) -> Known<Sum> {
-        self.lift_nested(aff, PARAM, 0)
-    }
-
-    fn lift_nested(&self, aff: &Aff, input: c_uint, depth: usize) -> Known<Sum> {
+    fn lift_nested(&self, aff: &Aff, depth: usize) -> Known<Sum> {
         if depth > 16 {
             return Err(Reason::TooLarge.into());
         }
-        let denominator = i128::from(aff.denominator()?.int()?);
-        let whole = match denominator {
-            1 => aff.clone(),
-            k => aff.clone().scale(self.ctx.val(k)?)?,
-        };
-        let mut sum = Sum::constant(i128::from(whole.constant()?.int()?));
-        let coefficient = |kind: c_uint, at: usize| -> Known<i128> {
-            Ok(i128::from(whole.coefficient(kind, at as c_int)?.int()?))
-        };
+        let denominator = aff.denominator();
+        let whole = self.ctx.known(aff.scale(denominator))?;
+        let mut sum = Sum::constant(within_i64(whole.constant())?);
         for (at, atom) in self.atoms.iter().enumerate() {
-            let c = coefficient(input, at)?;
+            let c = within_i64(whole.coefficient(at))?;
             if c != 0 {
                 sum = sum.plus(&Sum::atom(atom.clone()), c)?;
             }
         }
-        for at in 0..whole.dim(DIV)? {
-            let c = coefficient(DIV, at)?;
+        for at in 0..whole.divs() {
+            let c = within_i64(whole.div_coefficient(at))?;
             if c != 0 {
-                let inner = self.lift_nested(&whole.div(at as c_int)?, input, depth + 1)?;
+                let inner = self.lift_nested(&whole.div(at), depth + 1)?;
                 sum = sum.plus(&inner, c)?;
             }
         }
-        sum.div(denominator)
+        sum.div(within_i64(denominator)?)
     }
 
-    /// Reads a conjunction back; its divisions must be known.
-    fn lift_basic(&self, part: &BasicSet) -> Known<Vec<Pred>> {
+    /// Reads a conjunction back.
+    fn lift_conjunction(&self, constraints: &[Constraint]) -> Known<Vec<Pred>> {
         let mut out = Vec::new();
-        for constraint in part.constraints()? {
-            let sum = self.lift(&constraint.aff()?)?;
-            out.push(if constraint.is_equality()? { Pred::eq(sum) } else { Pred::ge(sum) });
+        for constraint in constraints {
+            let sum = self.lift(&constraint.function)?;
+            out.push(if constraint.is_equality { Pred::eq(sum) } else { Pred::ge(sum) });
         }
         // By the first variable, so that conditions read in the order of the loops.
         out.sort_by_cached_key(|p| {
@@ -248,9 +204,9 @@ impl Space {
 
     /// Reads a set back as a union of conjunctions.
     pub fn lift_set(&self, set: &Set) -> Known<Vec<Vec<Pred>>> {
-        let known = set.clone().compute_divs()?;
-        let mut out =
-            known.parts()?.iter().map(|p| self.lift_basic(p)).collect::<Known<Vec<_>>>()?;
+        let parts = set.compute_divs()?.constraints();
+        let parts = parts.iter().map(|part| self.lift_conjunction(part));
+        let mut out = parts.collect::<Known<Vec<_>>>()?;
         out.sort_by_cached_key(|part| reading_order(part));
         Ok(out)
     }
@@ -262,9 +218,9 @@ impl Space {
 
     /// The relation from each point of this space to the values of some sums.
     pub fn graph(&self, sums: &[Sum]) -> Known<Map> {
-        let mut map = self.universe()?.nothing()?;
+        let mut map = self.universe().to_nothing();
         for s in sums {
-            map = map.flat_range_product(self.sum(s)?.graph()?)?;
+            map = map.flat_range_product(&self.sum(s)?.graph()?)?;
         }
         Ok(map)
     }
@@ -272,29 +228,34 @@ impl Space {
     /// A set over `atoms` as a set of this space, which has all of them.
     pub fn gather(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
         if let Some(missing) = between(&self.atoms, atoms) {
-            return missing.into_iter().try_fold(set, |s, at| s.insert_dims(SET, at, 1));
+            return Ok(missing.into_iter().fold(set, |s, at| s.insert_dims(at, 1)));
         }
         let sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
-        set.apply(self.graph(&sums)?.reverse()?)
+        set.apply(&self.graph(&sums)?.reverse())
     }
 
     /// A set of this space as the set of the values that some atoms take.
     pub fn scatter(&self, set: Set, atoms: &[Atom]) -> Known<Set> {
         if let Some(others) = between(&self.atoms, atoms) {
-            return others.into_iter().rev().try_fold(set, |s, at| s.project_out(SET, at, 1));
+            return others.into_iter().rev().try_fold(set, |s, at| s.project_out(at, 1));
         }
         let sums: Vec<Sum> = atoms.iter().cloned().map(Sum::atom).collect();
-        set.apply(self.graph(&sums)?)
+        set.apply(&self.graph(&sums)?)
     }
 
     /// A set of this space in an extended one.
     pub fn embed(&self, set: Set, into: &Space) -> Known<Set> {
         match into.len().checked_sub(self.len()) {
             Some(0) => Ok(set),
-            Some(n) => set.add_dims(SET, n as c_uint),
+            Some(n) => Ok(set.append_dims(n)),
             None => Err(Unknown::from(Reason::Engine("a space shrank".into()))),
         }
     }
+}
+
+/// A coefficient that is read back; sums of larger ones are of no use.
+fn within_i64(value: pb::Int) -> Known<i128> {
+    i64::try_from(value).map(i128::from).map_err(|_| Reason::TooLarge.into())
 }
 
 /// Whether a sum has no terms but atoms.
@@ -303,10 +264,10 @@ fn is_affine(s: &Sum) -> bool {
 }
 
 /// Where the atoms of `all` are that are not among `some`, if those come in the same order.
-fn between(all: &[Atom], some: &[Atom]) -> Option<Vec<c_uint>> {
+fn between(all: &[Atom], some: &[Atom]) -> Option<Vec<usize>> {
     let mut rest = some.iter().peekable();
-    let others = all.iter().zip(0..).filter(|(a, _)| rest.next_if_eq(a).is_none());
-    let others = others.map(|(_, at)| at).collect();
+    let others = all.iter().enumerate().filter(|(_, a)| rest.next_if_eq(a).is_none());
+    let others = others.map(|(at, _)| at).collect();
     rest.next().is_none().then_some(others)
 }
 

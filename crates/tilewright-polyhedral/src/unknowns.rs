@@ -18,9 +18,9 @@
 //! otherwise the answer is [`Reason::NotAffine`](crate::Reason::NotAffine), which names the terms.
 
 use crate::answer::{Known, Reason, Unknown};
+use crate::charged::Set as Raw;
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term};
-use crate::isl::Set as Raw;
 use crate::product::{is_remainder, product, split_by, times};
 
 impl Domain {
@@ -63,7 +63,7 @@ struct Learned<'a> {
 impl Learned<'_> {
     fn holds(&self, p: Pred) -> Known<bool> {
         let fails = self.domain.space.pred(&p.negate()?)?;
-        self.set.clone().intersect(fails)?.is_empty()
+        self.set.intersect(&fails)?.is_empty()
     }
 
     /// The bounds of a sum, those of larger and smaller ones by their parts: as functions by pieces, each of these
@@ -108,7 +108,7 @@ impl Learned<'_> {
     }
 
     fn add(&mut self, p: Pred) -> Known<()> {
-        self.set = self.set.clone().intersect(self.domain.space.pred(&p)?)?;
+        self.set = self.set.intersect(&self.domain.space.pred(&p)?)?;
         Ok(())
     }
 

@@ -8,12 +8,11 @@ use std::collections::BTreeSet;
 
 use tilewright_ir::Var;
 
-use crate::answer::{Known, Unknown, Witness, not_affine};
+use crate::answer::{Known, Reason, Unknown, Witness, not_affine};
+use crate::charged::Set as Raw;
 use crate::domain::Domain;
 use crate::eval;
 use crate::form::{Atom, Nature, Pred};
-use crate::isl::Set as Raw;
-use crate::isl::api::SET;
 use crate::product::close;
 
 /// Most variables of a point that is looked for in order. The lexicographically smallest one of more
@@ -46,12 +45,12 @@ impl Domain {
         }
         // Points at which evaluation confirms everything.
         for lowest in [0, 1, 2, 3, -5] {
-            let near = bad.clone().intersect(self.near(lowest, 64)?)?;
+            let near = bad.intersect(&self.near(lowest, 64)?)?;
             let near = self.project(near, &hidden)?;
             if near.is_empty()? {
                 continue;
             }
-            for set in [near.clone().lexmin()?, near.lexmax()?] {
+            for set in [near.lexmin()?, near.lexmax()?] {
                 let Some(witness) = self.read_point(&set)? else { continue };
                 let env = |v: &Var| witness.get(v).map(i128::from);
                 let guarded =
@@ -65,28 +64,25 @@ impl Domain {
         if hidden.iter().any(|i| !matches!(self.space.atoms[*i].nature(), Nature::Opaque)) {
             return Ok(None);
         }
-        let free = self.within(self.space.universe()?);
+        let free = self.within(self.space.universe());
         let possible = free.learn(&self.space.atoms)?;
-        let escape = self.project(possible.clone().subtract(bad.clone())?, &hidden)?;
-        let certain = self.project(possible, &hidden)?.subtract(escape)?;
+        let escape = self.project(possible.subtract(bad)?, &hidden)?;
+        let certain = self.project(possible, &hidden)?.subtract(&escape)?;
         if certain.is_empty()? {
             return Ok(None);
         }
-        self.friendly_point(&self.reinsert(certain, &hidden)?)
+        self.friendly_point(&self.reinsert(certain, &hidden))
     }
 
     fn project(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
         for at in dims.iter().rev() {
-            set = set.project_out(SET, *at as u32, 1)?;
+            set = set.project_out(*at, 1)?;
         }
         Ok(set)
     }
 
-    fn reinsert(&self, mut set: Raw, dims: &[usize]) -> Known<Raw> {
-        for at in dims {
-            set = set.insert_dims(SET, *at as u32, 1)?;
-        }
-        Ok(set)
+    fn reinsert(&self, set: Raw, dims: &[usize]) -> Raw {
+        dims.iter().fold(set, |set, at| set.insert_dims(*at, 1))
     }
 
     /// Points whose variables are in `lowest..=lowest + width`.
@@ -112,7 +108,7 @@ impl Domain {
             return self.read_point(&seen.lexmin()?);
         }
         for (lowest, width) in [(0, 64), (-64, 128), (-(1 << 31), (1 << 32) - 1)] {
-            let near = self.project(set.clone().intersect(self.near(lowest, width)?)?, &hidden)?;
+            let near = self.project(set.intersect(&self.near(lowest, width)?)?, &hidden)?;
             if !near.is_empty()? {
                 return self.read_point(&near.lexmin()?);
             }
@@ -122,14 +118,13 @@ impl Domain {
 
     /// Some point of a set of this space's variables alone.
     fn read_point(&self, set: &Raw) -> Known<Option<Witness>> {
-        let point = set.clone().sample()?;
-        if point.is_void()? {
-            return Ok(None);
-        }
-        let vars = self.space.atoms.iter().filter_map(Atom::as_var).enumerate();
-        let values = vars
-            .map(|(i, v)| Ok((v.clone(), point.coordinate(SET, i as i32)?.int()?)))
-            .collect::<Known<Vec<_>>>()?;
+        let Some(point) = set.sample()? else { return Ok(None) };
+        let vars = self.space.atoms.iter().filter_map(Atom::as_var);
+        let value = |(v, x): (&Var, i128)| match i64::try_from(x) {
+            Ok(x) => Ok((v.clone(), x)),
+            Err(_) => Err(Reason::TooLarge.into()),
+        };
+        let values = vars.zip(point).map(value).collect::<Known<Vec<_>>>()?;
         Ok(Some(Witness { values }))
     }
 }

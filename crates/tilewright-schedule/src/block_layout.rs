@@ -65,7 +65,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let ranges = loop_ranges(nest);
     let in_order = ranges.iter().map(|(v, _)| Some(v)).eq(cursor.bindings.iter().map(Expr::as_var));
     if !(known.ordered && in_order) {
-        let domain = Engine::new()?.domain_of(&ranges, &[]);
+        let domain = Engine::new().domain_of(&ranges, &[]);
         let vars: Vec<Var> = ranges.into_iter().map(|(v, _)| v).collect();
         let old: Vec<Expr> = vars.iter().map(Var::expr).collect();
         let new = map.apply(&cursor.bindings);
@@ -79,7 +79,7 @@ fn transform(func: &TensorFunc, block: &BlockRef, lambda: &Lambda) -> Result<Edi
     let values = b.iters.iter().zip(values).map(|(i, e)| (i.var.clone(), e.cast(i.var.dtype())));
     let mut inverse = Subst::vars(values);
     let body = inverse.block(&Arc::new(Block { iters: Vec::new(), ..(**b).clone() }));
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let vars: Vec<Var> = iters.iter().map(|i| i.var.clone()).collect();
     let new = Block { iters, ..(*body).clone() };
     let bindings = layout.cells.iter().map(Var::expr).collect();

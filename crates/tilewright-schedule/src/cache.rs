@@ -653,7 +653,7 @@ fn check_reduction(cursor: &BlockCursor, place: &InsertionPoint, others_write: b
 /// block does not run: loops that were cut leave such parts.
 fn never_first<'a>(at: &'a BlockCursor, known: &[Expr]) -> Option<&'a IterVar> {
     at.block.init.as_ref()?;
-    let domain = tilewright_polyhedral::Engine::new().ok()?.domain_of(&[], known);
+    let domain = tilewright_polyhedral::Engine::new().domain_of(&[], known);
     let mut pairs = at.of_kind(IterKind::Reduce);
     let never = |i: &IterVar, value: &Expr| {
         domain.prove(&value.clone().not_equal(i.domain.min.clone())).is_yes()

@@ -125,7 +125,7 @@ primitives! {
 fn alone(moved: &Stmt, around: &[Stmt], buffer: &Buffer) -> Result<()> {
     let at_once = |s: &&Stmt| AtOnce::of_loop(s).is_some();
     let Some(first) = around.iter().position(|s| at_once(&s)) else { return Ok(()) };
-    let domain = Engine::new()?.domain_of(&[], &known_around(&around[..first]));
+    let domain = Engine::new().domain_of(&[], &known_around(&around[..first]));
     let all = dependence::accesses(moved, &within(domain, &around[first..]))?;
     let writes: Vec<&PlacedAccess> =
         all.iter().filter(|t| t.write && t.buffer == *buffer).collect();

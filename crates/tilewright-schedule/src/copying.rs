@@ -182,8 +182,8 @@ pub(crate) fn fit(region: &Region, known: &[Expr]) -> (Region, Vec<(usize, Bound
                     extent: Expr::int((end - first).max(0), dtype),
                 };
             }
-            let domain = tilewright_polyhedral::Engine::new().map(|e| e.domain_of(&[], known));
-            let proven = |e: Expr| domain.as_ref().is_ok_and(|d| d.prove(&e).is_yes());
+            let domain = tilewright_polyhedral::Engine::new().domain_of(&[], known);
+            let proven = |e: Expr| domain.prove(&e).is_yes();
             if !proven(min.clone().greater_equal(0)) {
                 bounds.push((k, Bound::Low));
             }

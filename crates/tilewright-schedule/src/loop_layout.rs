@@ -91,7 +91,7 @@ fn transform_loops(
     let Nest { outer, loops: old, body } =
         Nest::of(func, loops, |s| serial(s, "transformed").map(drop))?;
     let ranges = loop_ranges(&old);
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let vars: Vec<Var> = ranges.iter().map(|(v, _)| v.clone()).collect();
     let boxes: Vec<(DType, Range)> = ranges.iter().map(|(v, r)| (v.dtype(), r.clone())).collect();
     let map = IndexMap::bind_over(lambda, &boxes)?;
@@ -191,7 +191,7 @@ fn fission(func: &TensorFunc, l: &LoopRef, at: usize) -> Result<Edited<(LoopRef,
         )));
     }
     let (first, rest) = (Stmt::seq(list[..at].to_vec()), Stmt::seq(list[at..].to_vec()));
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let inside = around(&engine, &cursor).with_var(var, range);
     let (a, b) = (accesses(&first, &inside)?, accesses(&rest, &inside)?);
     // The first part of a later iteration would run before the rest of an earlier one.
@@ -224,7 +224,7 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
     let (Some((around_all, list)), Some(at)) = (sequence, at) else {
         return Err(not_behind(loops[1].var.name()));
     };
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let outside = around(&engine, &cursor);
     let joined = first.var.fresh();
     // Of each loop: how many iterations come before its end, and what runs in one.

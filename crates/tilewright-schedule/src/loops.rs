@@ -429,7 +429,7 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
             bound.push(var);
         }
     }
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let cursor = cursors.iter().find(|s| s.stmt.ptr_eq(&outer));
     let around = cursor.map_or_else(|| engine.domain(), |cursor| around(&engine, cursor));
     let order = |nest: &[Stmt]| -> Vec<Expr> {

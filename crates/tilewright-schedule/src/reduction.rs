@@ -290,7 +290,7 @@ pub(crate) fn check_once(
         return Ok(());
     }
     let mut bind = Subst::vars(at.pairs().map(|(i, e)| (i.var.clone(), e.clone())));
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let mut guards: Vec<Expr> = known.iter().chain([&at.predicate]).cloned().collect();
     let cells: Vec<Expr> = indices.iter().map(|e| bind.expr(e)).collect();
     let kept: Vec<(Var, Range)> =
@@ -323,7 +323,7 @@ pub(crate) fn over_both(v: &Var) -> Error {
 /// Every initialisation in the loops will run before every update. Refuses where an update that ran
 /// before one depends on it.
 fn runs_first(at: &BlockCursor, outer: &Cursor, loops: &[Stmt]) -> Result<()> {
-    let domain = within(around(&Engine::new()?, outer), loops);
+    let domain = within(around(&Engine::new(), outer), loops);
     let vars: Vec<Var> = loops.iter().filter_map(Stmt::loop_var).cloned().collect();
     let here: Vec<Expr> = vars.iter().map(Var::expr).collect();
     let init = at.with_block(Block { body: Stmt::nop(), ..(*at.block).clone() });

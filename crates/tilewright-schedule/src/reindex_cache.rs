@@ -150,7 +150,7 @@ fn each_instance(cursor: &BlockCursor, buffer: &Buffer, side: Side, at: &[Expr])
         }
         must_write(b, &footprint.writes, &Region::cell(buffer, at), &known)?;
         // Not by the loops around: inside of them there is something to reduce.
-        let domain = Engine::new()?.domain();
+        let domain = Engine::new().domain();
         for (iter, _) in cursor.of_kind(IterKind::Reduce).filter(|_| b.init.is_some()) {
             if !domain.proves(&iter.domain.extent.clone().greater(0)) {
                 let why = "may have nothing to reduce, and then its cache holds nothing";
@@ -162,7 +162,7 @@ fn each_instance(cursor: &BlockCursor, buffer: &Buffer, side: Side, at: &[Expr])
     if footprint.reads.iter().any(|c| c.guards.is_empty() && c.vars.is_empty()) {
         return Ok(());
     }
-    let domain = Engine::new()?.domain_of(&[], &known);
+    let domain = Engine::new().domain_of(&[], &known);
     for (i, extent) in at.iter().zip(&buffer.shape) {
         let end = extent.clone().cast(i.dtype());
         if !domain.proves(&i.clone().greater_equal(0)) || !domain.proves(&i.clone().less(end)) {
@@ -221,7 +221,7 @@ fn cache_shape(
             )));
         }
     }
-    let engine = Engine::new()?;
+    let engine = Engine::new();
     let ranges: Vec<(Var, Range)> =
         used.iter().map(|i| (i.var.clone(), i.domain.clone())).collect();
     let domain = engine.domain_of(&ranges, &[]);

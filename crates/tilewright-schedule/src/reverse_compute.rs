@@ -177,7 +177,7 @@ impl<'a> Moving<'a> {
             old: loop_ranges(own_loops),
             known: known_around(&own.around[..common]),
             produced,
-            engine: Engine::new()?,
+            engine: Engine::new(),
         })
     }
 

@@ -257,7 +257,7 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
     let holds = |cond: &Expr, fixed: &dyn Fn(&Var) -> bool| -> Result<Proof> {
         let mut kept = loop_ranges(r.loops);
         kept.retain(|(v, _)| !dropped.contains(v) && !fixed(v));
-        Ok(Engine::new()?.domain_of(&kept, &guards).prove(cond))
+        Ok(Engine::new().domain_of(&kept, &guards).prove(cond))
     };
     if start.is_true() {
         return Ok((range, Begin::First));

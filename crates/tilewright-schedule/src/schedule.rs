@@ -208,7 +208,7 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     let changed = |s: &&Cursor| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt));
     for cursor in at_once.iter().filter(changed) {
         let Some(how) = AtOnce::of_loop(&cursor.stmt) else { continue };
-        let engine = Engine::new()?;
+        let engine = Engine::new();
         let ask = |cursor: &Cursor| at_once::check(&cursor.stmt, &around(&engine, cursor), how);
         let Err(dependent) = ask(cursor) else { continue };
         let unproven = |b: &Cursor| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();

@@ -164,7 +164,7 @@ fn plan(func: &TensorFunc, block: &BlockRef, buffer: &BufferArg) -> Result<Plan>
     let refuse = |why: String| Error::refused(why).at(cursor.stmt.span());
     let b = &cursor.block;
     let buffer = buffer.find(func, b).map_err(|e| e.at(cursor.stmt.span()))?;
-    let engine = Engine::new()?;
+    let engine = Engine::new();
 
     // Blocks inside of a named region are its own only where it does nothing else.
     let whole = accesses(&cursor.stmt, &engine.domain())?;

@@ -37,15 +37,12 @@ pub const PASS: pass::Pass = pass::Pass {
 
 /// Reduces the ranges of loops in a function, or in a part of it: a statement of its body, the same
 /// node in memory.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn reduce_loop_extents(
     func: &TensorFunc,
     part: Option<&Stmt>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let scope = Scope::of(func)?;
+    let scope = Scope::of(func);
     let mut tightener = Tightener { part: part.unwrap_or(&func.body), active: false, scope, why };
     Ok(TensorFunc { body: tightener.stmt(&func.body), ..func.clone() })
 }

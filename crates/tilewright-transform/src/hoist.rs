@@ -153,9 +153,6 @@ impl Hoist {
 
 /// Moves what `what` says out of the loops of a function, or of a part of it: a statement of its
 /// body, the same node in memory.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn hoist_expression(
     func: &TensorFunc,
     part: Option<&Stmt>,
@@ -166,7 +163,7 @@ pub fn hoist_expression(
         what,
         part: part.unwrap_or(&func.body),
         active: false,
-        scope: Scope::of(func)?,
+        scope: Scope::of(func),
         copies: Copies::within(func),
         threads: HashSet::new(),
         depth: 0,

@@ -37,9 +37,6 @@ pub const PASS: pass::Pass = pass::Pass {
 };
 
 /// Merges the loops of every sequence that can run together.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
     let mut merger = Merger::new(func, None, why)?;
     Ok(TensorFunc { body: merger.stmt(&func.body), ..func.clone() })
@@ -145,7 +142,7 @@ impl<'a> Merger<'a> {
                 views.insert(m.buffer.data.clone(), root);
             }
         });
-        Ok(Merger { scope: Scope::of(func)?, only, views, merged: false, why })
+        Ok(Merger { scope: Scope::of(func), only, views, merged: false, why })
     }
 
     /// Merges a loop into one before it; whether it did.

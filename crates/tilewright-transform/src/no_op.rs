@@ -52,14 +52,11 @@ pub const PASS: Pass = Pass {
 };
 
 /// Removes what changes nothing; values are followed through memory if `by_flow`, else by the text.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn remove_no_op(func: &TensorFunc, by_flow: bool, why: &mut Remarks) -> Result<TensorFunc> {
     let mut func = TensorFunc { body: prune(&func.body), ..func.clone() };
     let mut stale: Option<HashSet<Buffer>> = None;
     loop {
-        let scop = Scop::of(&func)?;
+        let scop = Scop::of(&func);
         let mut idle = Idle::default();
         idle.copies(&scop);
         if by_flow {

@@ -88,9 +88,6 @@ pub struct Partition {
 /// Takes apart the loops of a function: those with the annotation [`HINT`] at every condition that is
 /// not in `T.ignore_loop_partition`, others at conditions in `T.likely`. All these hints are gone
 /// afterwards.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> Result<TensorFunc> {
     let mut partitioner = Partitioner::new(func, how, None, why)?;
     let body = Unhinted.stmt(&partitioner.stmt(&func.body));
@@ -100,9 +97,6 @@ pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> R
 /// Takes one loop apart, the same node in memory: into consecutive parts of these extents, of which
 /// one may be open, or else at every condition in it. What the extents leave over is a part too.
 /// Second, the variables of the loops that it became, in order.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn partition_loop(
     func: &TensorFunc,
     target: &Stmt,
@@ -155,7 +149,7 @@ impl<'a> Partitioner<'a> {
         only: Option<Target<'a>>,
         why: &'a mut Remarks,
     ) -> Result<Partitioner<'a>> {
-        let (scope, copies) = (Scope::of(func)?, Copies::within(func));
+        let (scope, copies) = (Scope::of(func), Copies::within(func));
         Ok(Partitioner { how, scope, copies, only, parts: Vec::new(), why })
     }
 

@@ -3,7 +3,7 @@
 //! Integers that conditions name (parameters, cells, terms that are not looked into) are the
 //! parameters of the set; [`super::forms`] says how a term looks over them. A condition holds on a
 //! path if the points of the set at which it fails are none, and a path on which there is no point
-//! is never taken. Intervals answer first what they can, and everything where libisl is missing.
+//! is never taken. Intervals answer first what they can, and everything where sets are not wanted.
 //!
 //! Answers are kept until the path changes. The number of questions is limited, so that the work is
 //! the same on every machine.
@@ -32,21 +32,16 @@ const DEPTH: usize = 12;
 /// What all paths share: forms of terms, and the engine.
 pub struct Integers {
     forms: Forms,
-    /// Not there until it is needed; then `None` where intervals must do.
-    engine: Option<Option<Engine>>,
+    /// None where intervals must do.
+    engine: Option<Engine>,
     questions: u64,
 }
 
 impl Integers {
     /// With a number of steps, of which each question takes several; `sets` asks the set engine.
     pub fn new(steps: u64, sets: bool) -> Self {
-        let engine = if sets { None } else { Some(None) };
+        let engine = sets.then(|| Engine::new().with_quota(QUOTA));
         Integers { forms: Forms::default(), engine, questions: steps / STEPS }
-    }
-
-    fn engine(&mut self) -> Option<Engine> {
-        let load = || Engine::new().ok().map(|e| e.with_quota(QUOTA));
-        self.engine.get_or_insert_with(load).clone()
     }
 
     /// Whether one more question may be asked.

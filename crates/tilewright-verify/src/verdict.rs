@@ -19,8 +19,7 @@ pub struct VerifyOptions {
     pub memory: usize,
     /// Reading what was never written.
     pub uninitialised: Uninitialised,
-    /// Conditions on integers are decided by integer sets; without, or where libisl is missing, by
-    /// intervals and orders only.
+    /// Conditions on integers are decided by integer sets; without, by intervals and orders only.
     pub sets: bool,
     /// Where terms decide nothing soon, both functions run on data.
     pub samples: bool,

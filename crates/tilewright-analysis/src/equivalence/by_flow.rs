@@ -59,9 +59,6 @@ const PAIRS: usize = 1 << 14;
 
 /// Whether two functions compute the same outputs, found by flow; no is also the answer where that
 /// is not known.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
     budget::within("equivalence by flow", BUDGET, || {
         let domain = sizes(a)?;
@@ -148,7 +145,7 @@ impl Side {
     /// A function, if all that it does is known and legal.
     fn of(func: &TensorFunc) -> Result<Option<Side>> {
         let Some(accessed) = plain(func).filter(|_| keeps_promises(func)) else { return Ok(None) };
-        let scop = Scop::of(func)?;
+        let scop = Scop::of(func);
         let stored: HashSet<&Var> =
             scop.stmts.iter().filter_map(ScopStmt::target).map(|t| &t.buffer.data).collect();
         // A cell that is never written has no value.

@@ -28,9 +28,6 @@ pub use by_flow::by_flow;
 
 /// Whether two functions are the same; no is also the answer where that is not known. The questions
 /// have the budget of one pass together.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
     let same = || {
         let domain = sizes(a)?;
@@ -80,9 +77,6 @@ fn aligned(domain: &Domain, a: &TensorFunc, b: &TensorFunc) -> Option<TensorFunc
 
 /// Whether two functions are the same without what the outside cannot see: stores to memory of their
 /// own that nothing reads, and what does nothing. Neither function may do anything illegal.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn same_outside(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
     equivalent(&visible(a), &visible(b))
 }

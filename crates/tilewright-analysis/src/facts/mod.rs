@@ -148,11 +148,8 @@ enum Kind {
 
 impl Facts {
     /// Nothing is known yet, and nothing of the function's body has run.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
     pub fn new(func: &TensorFunc) -> Result<Facts> {
-        let mut facts = Facts::survey(Scope::of(func)?);
+        let mut facts = Facts::survey(Scope::of(func));
         facts.run(&func.body);
         if facts.pass == Pass::Survey {
             facts.pass = Pass::Run;

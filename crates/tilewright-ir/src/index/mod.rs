@@ -16,8 +16,8 @@
 //! comparison) is taken only where the interval of the exact value fits the type
 //! ([`Linear::fits`]): then the exact value and the machine's value are one.
 //!
-//! Intervals of single variables decide, and nothing else: fusion and lowering work without
-//! libisl. Passes that have it ask the exact sets.
+//! Intervals of single variables decide, and nothing else: fusion and lowering need no
+//! sets. Other passes ask the exact ones.
 
 pub mod affine;
 pub mod interval;

@@ -223,8 +223,7 @@ fn anchor(policy: ConvLayout, func: &TensorFunc) -> Option<Anchor> {
 /// which something changes come back in normal form.
 ///
 /// # Errors
-/// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`]; `Toolchain` where libisl is
-/// missing.
+/// Those of [`normalize`](tilewright_graph::normal::normalize) and [`unify_sizes`].
 pub fn flow_layout(
     module: &Module,
     options: &FlowOptions<'_>,
@@ -291,7 +290,7 @@ impl<'a, 'm> Flow<'a, 'm> {
             made: func.bindings().map(|b| b.var.id()).collect(),
             stays: HashMap::new(),
             bindings: Vec::new(),
-            values: Values::new(&Engine::new()?),
+            values: Values::new(&Engine::new()),
             left: Vec::new(),
             results: Vec::new(),
             relied: HashSet::new(),

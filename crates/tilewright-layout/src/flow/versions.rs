@@ -217,9 +217,6 @@ impl Flow<'_, '_> {
 }
 
 /// The function that takes a value from one layout to another, and what it is called.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn conversion(
     dtype: DType,
     from: &TiledLayout,

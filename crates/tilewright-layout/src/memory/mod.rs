@@ -595,7 +595,7 @@ fn unwritten<T>(
     buffer: &Buffer,
     of: impl FnOnce(&Scop, &Unwritten) -> T,
 ) -> Option<T> {
-    let scop = Scop::of(func).ok().filter(|scop| scop.follows(buffer))?;
+    let scop = Some(Scop::of(func)).filter(|scop| scop.follows(buffer))?;
     let stmts = 0..scop.stmts.len();
     let runs = stmts.filter_map(|k| Run::of(&scop, k, buffer)).collect();
     let found = Unwritten::of(&scop, runs).ok()?;

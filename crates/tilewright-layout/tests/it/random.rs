@@ -349,7 +349,7 @@ fn conversions(module: &Module, f: &GraphFunc) -> Vec<(GraphExpr, GraphExpr, Con
     for b in f.bindings() {
         if let GraphExpr::CallTir { func, args, .. } = &b.value {
             let callee = module.tensor(func).expect("it is there");
-            if let Some(c) = known.call(func, callee, &b.value).expect("libisl") {
+            if let Some(c) = known.call(func, callee, &b.value) {
                 found.push((args[0].clone(), b.var.expr(), (*c).clone()));
             }
         }

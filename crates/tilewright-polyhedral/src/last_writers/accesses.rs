@@ -3,18 +3,16 @@
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::CString;
 
 use tilewright_ir::{Expr, Var};
 
 use super::statement::{Access, AccessId, ScheduleDim, Statement};
 use crate::answer::{Known, Reason, Unknown};
+use crate::charged::{Ends, Map, Set as Raw, Source, last_writers};
 use crate::domain::Domain;
 use crate::domain::forgotten;
 use crate::engine::Engine;
 use crate::form::{Atom, Sum};
-use crate::isl::api::{IN, PARAM, SET};
-use crate::isl::{Ends, Map, Set as Raw, UnionMap};
 use crate::set::Set;
 
 /// A load or store.
@@ -60,7 +58,7 @@ pub(super) struct LastWrites {
 impl Entry {
     /// The cells that are touched.
     pub fn cells(&self) -> Known<Raw> {
-        let cells = || self.relation.clone().range()?.compute_divs()?.coalesce();
+        let cells = || self.relation.range()?.compute_divs()?.coalesce();
         self.cells.get_or_init(cells).clone()
     }
 
@@ -114,7 +112,7 @@ impl Entry {
     /// The ends of a variable.
     fn span(&self, v: &Var) -> Ends {
         let Some(k) = self.vars.iter().position(|x| x == v) else { return (None, None) };
-        let find = || self.relation.clone().domain()?.ends(k);
+        let find = || self.relation.domain()?.ends(k);
         *self.spans[k].get_or_init(|| find().unwrap_or((None, None)))
     }
 
@@ -129,8 +127,8 @@ impl Entry {
 
     fn hull(&self) -> Known<&Hull> {
         let hull = || {
-            let cells = self.relation.clone().range()?;
-            (0..cells.dim(SET)?).map(|k| cells.ends(k)).collect()
+            let cells = self.relation.range()?;
+            (0..cells.dims()).map(|k| cells.ends(k)).collect()
         };
         self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
     }
@@ -189,40 +187,26 @@ impl Accesses {
 
     /// Which of some sources writes last before a sink, in the order of the schedules. `wanted` is the
     /// part of the sink that is asked about.
-    pub fn last_writes(&self, sink: usize, wanted: Map, sources: &[usize]) -> Known<LastWrites> {
-        let labelled = |k: usize, map: Map| {
-            map.set_tuple(IN, &label('A', k))?.set_tuple(SET, &label('B', 0))?.union_map()
+    pub fn last_writes(&self, sink: usize, wanted: &Map, sources: &[usize]) -> Known<LastWrites> {
+        let takes_part: Vec<usize> = [sink].into_iter().chain(sources.iter().copied()).collect();
+        let times = self.times(&takes_part)?;
+        let source = |(k, time)| {
+            let entry: &Entry = &self.entries[k];
+            Source { cells: &entry.relation, time, is_certain: entry.vague.is_none() }
         };
-        let (mut must, mut may) = (self.nothing()?, self.nothing()?);
-        for k in sources {
-            let Some(entry) = self.entries.get(*k) else { continue };
-            let into = if entry.vague.is_none() { &mut must } else { &mut may };
-            *into = into.clone().union(labelled(*k, entry.relation.clone())?)?;
-        }
-        let takes_part: Vec<usize> = sources.iter().copied().chain([sink]).collect();
-        let mut schedule = self.nothing()?;
-        for (k, time) in takes_part.iter().zip(self.times(&takes_part)?) {
-            schedule = schedule.union(time.set_tuple(IN, &label('A', *k))?.union_map()?)?;
-        }
-        let none = wanted.clone().subtract(wanted.clone())?;
-        let sink = labelled(sink, wanted)?;
-        let info = sink.sink()?.must_source(must)?.may_source(may)?.schedule(schedule)?;
-        let flow = info.flow()?;
-        let rest = match flow.may_no_source()?.list()?.into_iter().next() {
-            Some(rest) => rest.reset_tuple(IN)?.reset_tuple(SET)?,
-            None => none,
-        };
+        let writes = sources.iter().copied().zip(&times[1..]).map(source);
+        let last = last_writers(wanted, &times[0], &writes.collect::<Vec<_>>())?;
         Ok(LastWrites {
-            certain: by_writer(&flow.must()?)?,
-            possible: by_writer(&flow.may()?)?,
-            rest,
+            certain: by_writer(sources, last.certain)?,
+            possible: by_writer(sources, last.possible)?,
+            rest: last.rest,
         })
     }
 
     /// When instances of some accesses happen: times that can be compared, of any values of the
     /// variables, since domains of several parts would be multiplied with those of the accesses.
     fn times(&self, accesses: &[usize]) -> Known<Vec<Map>> {
-        let entries = || accesses.iter().filter_map(|k| self.entries.get(*k));
+        let entries = || accesses.iter().map(|k| &self.entries[*k]);
         let length = entries().map(|e| e.schedule.len()).max().unwrap_or(0);
         let time = |entry: &Entry| {
             let times = entry.schedule.iter().map(|step| match step {
@@ -232,27 +216,22 @@ impl Accesses {
             let mut times: Vec<Sum> = times.collect();
             times.resize(length, Sum::default());
             times.push(Sum::constant(i128::from(entry.is_write)));
-            self.relation(&entry.domain, &times, entry.domain.space.universe()?)
+            self.relation(&entry.domain, &times, entry.domain.space.universe())
         };
         entries().map(time).collect()
-    }
-
-    fn nothing(&self) -> Known<UnionMap> {
-        let names = self.names.iter().map(String::as_str);
-        self.engine.ctx.space(names, 0)?.empty_union()
     }
 
     /// The relation from some points of a domain's space to sums, with the symbolic sizes as parameters
     /// in their common order. What is not affine and varies is eliminated.
     fn relation(&self, d: &Domain, sums: &[Sum], points: Raw) -> Known<Map> {
         let n = d.space.len();
-        let mut map = d.space.graph(sums)?.on_domain(points)?;
+        let mut map = d.space.graph(sums)?.intersect_domain(&points)?;
         // The symbolic sizes that this domain does not mention have any value.
         let mut place: Vec<Option<usize>> =
             self.symbolic.iter().map(|a| d.space.position(a)).collect();
         let mut total = n;
         for at in place.iter_mut().filter(|p| p.is_none()) {
-            map = map.insert_dims(IN, total as u32, 1)?;
+            map = map.insert_inputs(total, 1);
             *at = Some(total);
             total += 1;
         }
@@ -261,19 +240,15 @@ impl Accesses {
         for (k, at) in place.iter().enumerate() {
             let Some(now) = left.iter().position(|x| Some(*x) == *at) else { continue };
             left.remove(now);
-            map = map.move_dims(PARAM, k as u32, IN, now as u32, 1)?;
+            map = map.input_to_param(now, k, &self.names[k]);
         }
-        for (k, name) in self.names.iter().enumerate() {
-            map = map.name_param(k, name)?;
-        }
-        map.project_out(IN, d.vars as u32, (left.len() - d.vars) as u32)
+        map.project_out_inputs(d.vars, left.len() - d.vars)
     }
 
     /// A set of the analysis as one over variables. Its parameters may come in any order.
     pub fn set(&self, vars: &[Var], raw: Raw, vague: Option<Unknown>) -> Known<Set> {
         let names = raw.param_names()?;
-        let (dims, n) = (vars.len() as u32, names.len() as u32);
-        let raw = raw.move_dims(SET, dims, PARAM, 0, n)?;
+        let raw = raw.params_to_dims(vars.len());
         let mut atoms: Vec<Atom> = vars.iter().map(Atom::var).collect();
         for name in &names {
             let known = self.names.iter().position(|x| x == name);
@@ -286,19 +261,12 @@ impl Accesses {
     }
 }
 
-fn label(kind: char, number: usize) -> CString {
-    CString::new(format!("{kind}{number}")).unwrap_or_default()
-}
-
-/// The relations by the numbers of their writers, without names.
-fn by_writer(union: &UnionMap) -> Known<BTreeMap<usize, Map>> {
+/// The relations that have a pair, by the numbers of their writers.
+fn by_writer(writers: &[usize], maps: Vec<Map>) -> Known<BTreeMap<usize, Map>> {
     let mut out = BTreeMap::new();
-    for map in union.list()? {
-        let writer = map.tuple(IN)?.and_then(|n| n.get(1..)?.parse().ok());
-        if let Some(writer) = writer
-            && !map.is_empty()?
-        {
-            out.insert(writer, map.reset_tuple(IN)?.reset_tuple(SET)?);
+    for (writer, map) in writers.iter().zip(maps) {
+        if !map.is_empty()? {
+            out.insert(*writer, map);
         }
     }
     Ok(out)

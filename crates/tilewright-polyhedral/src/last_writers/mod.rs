@@ -10,8 +10,8 @@
 //! ```
 //!
 //! [`Flow::compute`] finds, for every read instance, the write instance that produced the value
-//! (Feautrier 1991, "Dataflow analysis of array and scalar references", as implemented by isl's
-//! `isl_union_access_info`), and the reads that see no write. What is observable at the end is a
+//! (Feautrier 1991, "Dataflow analysis of array and scalar references"), and the reads that see no
+//! write. What is observable at the end is a
 //! read like any other: [`Statement::observe`].
 //!
 //! That analysis is expensive, and most of it is not needed. Stages of a program run one after the
@@ -39,7 +39,7 @@ use tilewright_ir::Var;
 
 use crate::answer::{Known, Reason, Unknown, Witness};
 use crate::engine::Engine;
-use crate::isl::{Map, Set as Raw};
+use crate::charged::{Map, Set as Raw};
 use crate::set::Set;
 
 /// A write that a read gets its value from.
@@ -124,11 +124,11 @@ struct Group {
 const FEW: usize = 8;
 
 /// A union with one more part.
-fn added<T>(all: Option<T>, part: T, union: fn(T, T) -> Known<T>) -> Known<Option<T>> {
-    Ok(Some(match all {
+fn added<T>(all: Option<T>, part: T, union: fn(&T, &T) -> T) -> Option<T> {
+    Some(match all {
         None => part,
-        Some(all) => union(all, part)?,
-    }))
+        Some(all) => union(&all, &part),
+    })
 }
 
 /// The way of one read back through time.
@@ -170,16 +170,15 @@ impl<'a> Search<'a> {
         for w in before.iter().flat_map(|g| &g.writers).map(|w| &entries[*w]) {
             possible |= w.vague.is_some();
             if w.vague.is_none() {
-                written = added(written, w.cells()?, Raw::union)?;
+                written = added(written, w.cells()?, Raw::union);
             }
         }
         if let Some(written) = written {
-            self.rest = self.rest.subtract_range(written.coalesce()?)?;
+            self.rest = self.rest.subtract_range(&written.coalesce()?)?;
         }
         for group in in_turns {
             if !self.rest.is_empty()? {
-                let rest = self.rest.clone();
-                let last = self.accesses.last_writes(self.reader, rest, &group.writers)?;
+                let last = self.accesses.last_writes(self.reader, &self.rest, &group.writers)?;
                 possible |= last.possible.keys().any(|w| entries[*w].vague.is_some());
                 self.rest = last.rest;
             }
@@ -245,28 +244,28 @@ impl<'a> Search<'a> {
         let mut all: Option<Map> = None;
         let mut in_turns = group.in_turns;
         for w in &group.writers {
-            let part = self.rest.clone().intersect_range(entries[*w].cells()?)?;
+            let part = self.rest.intersect_range(&entries[*w].cells()?)?;
             if part.is_empty()? {
                 continue;
             }
             if let Some(before) = &all {
-                in_turns = in_turns || !before.clone().intersect(part.clone())?.is_empty()?;
+                in_turns = in_turns || !before.intersect(&part)?.is_empty()?;
             }
-            all = added(all, part.clone(), Map::union)?;
+            all = added(all, part.clone(), Map::union);
             met.push((*w, part));
         }
         if in_turns {
             return self.meet_in_turns(met.into_iter().map(|(w, _)| w).collect(), flow);
         }
         for (w, part) in met {
-            let reads = part.clone().domain()?;
+            let reads = part.domain()?;
             self.found(w, part, None, true, flow)?;
             match entries[w].vague {
-                None => self.rest = self.rest.clone().subtract_range(entries[w].cells()?)?,
-                Some(_) => self.add_uncertain(reads)?,
+                None => self.rest = self.rest.subtract_range(&entries[w].cells()?)?,
+                Some(_) => self.add_uncertain(reads),
             }
         }
-        self.rest = self.rest.clone().coalesce()?;
+        self.rest = self.rest.coalesce()?;
         Ok(())
     }
 
@@ -275,10 +274,10 @@ impl<'a> Search<'a> {
         if writers.is_empty() {
             return Ok(());
         }
-        let last = self.accesses.last_writes(self.reader, self.rest.clone(), &writers)?;
+        let last = self.accesses.last_writes(self.reader, &self.rest, &writers)?;
         let mut unsure = Vec::new();
         for (w, pairs) in last.possible {
-            let reads = pairs.clone().range()?;
+            let reads = pairs.range()?;
             let certain = match last.certain.get(&w) {
                 None => false,
                 Some(sure) => pairs.is_subset(sure)?,
@@ -286,16 +285,16 @@ impl<'a> Search<'a> {
             if !certain {
                 unsure.push(reads.clone());
             }
-            let part = self.rest.clone().on_domain(reads)?;
+            let part = self.rest.intersect_domain(&reads)?;
             self.found(w, part, Some(pairs), certain, flow)?;
         }
         self.rest = last.rest.coalesce()?;
-        unsure.into_iter().try_for_each(|u| self.add_uncertain(u))
+        unsure.into_iter().for_each(|u| self.add_uncertain(u));
+        Ok(())
     }
 
-    fn add_uncertain(&mut self, reads: Raw) -> Known<()> {
-        self.uncertain = added(self.uncertain.take(), reads, Raw::union)?;
-        Ok(())
+    fn add_uncertain(&mut self, reads: Raw) {
+        self.uncertain = added(self.uncertain.take(), reads, Raw::union);
     }
 
     /// A writer that gives its value to a part of the read.
@@ -308,10 +307,10 @@ impl<'a> Search<'a> {
         flow: &mut Flow,
     ) -> Known<()> {
         let (w, r) = (&self.accesses.entries[writer], &self.accesses.entries[self.reader]);
-        let reads = part.clone().domain()?.coalesce()?;
+        let reads = part.domain()?.coalesce()?;
         let is_clear = match &self.uncertain {
             None => true,
-            Some(cloud) => cloud.clone().intersect(reads.clone())?.is_empty()?,
+            Some(cloud) => cloud.intersect(&reads)?.is_empty()?,
         };
         let vague = w.vague.clone().or_else(|| r.vague.clone());
         let edge = Edge {
@@ -340,17 +339,17 @@ impl Edge {
     /// What the engine could not decide.
     pub fn pairs(&self) -> Known<&Set> {
         let find =
-            || self.accesses.engine.ask(|| self.named(self.last_instances(self.part.clone())?));
+            || self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?));
         self.pairs.get_or_init(find).as_ref().map_err(Clone::clone)
     }
 
     /// The last instance of the write before each instance of a part of the read.
-    fn last_instances(&self, part: Map) -> Known<Map> {
+    fn last_instances(&self, part: &Map) -> Known<Map> {
         let (writer, reader) = self.ends;
         let w = &self.accesses.entries[writer];
         let is_before = w.when(&self.accesses.entries[reader]) == Some(Ordering::Less);
         if is_before && w.relation.is_injective()? {
-            return w.relation.clone().then(part.reverse()?);
+            return w.relation.then(&part.reverse());
         }
         let mut last = self.accesses.last_writes(reader, part, &[writer])?;
         let lost = || Unknown::from(Reason::Engine("a write has gone".into()));
@@ -363,7 +362,7 @@ impl Edge {
         let rename = |v: &Var| if w.vars.contains(v) { v.fresh() } else { v.clone() };
         let vars: Vec<Var> = w.vars.iter().cloned().chain(r.vars.iter().map(rename)).collect();
         let vague = w.vague.clone().or_else(|| r.vague.clone());
-        self.accesses.set(&vars, pairs.coalesce()?.wrap()?.flatten()?, vague)
+        self.accesses.set(&vars, pairs.coalesce()?.wrap(), vague)
     }
 
     /// A pair of instances, in the variables of their statements.
@@ -375,11 +374,11 @@ impl Edge {
             Some(pairs) => pairs.clone()?,
             // One read is enough, and easier to follow: the first, where there is a first.
             None => self.accesses.engine.ask(|| {
-                let part = match self.part.clone().domain()?.lexmin() {
-                    Ok(first) => self.part.clone().on_domain(first)?,
+                let part = match self.part.domain()?.lexmin() {
+                    Ok(first) => self.part.intersect_domain(&first)?,
                     Err(_) => self.part.clone(),
                 };
-                self.named(self.last_instances(part)?)
+                self.named(self.last_instances(&part)?)
             })?,
         };
         let point = pairs.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;

@@ -40,7 +40,7 @@ use std::collections::HashMap;
 
 use crate::{Domain, Engine};
 use tilewright_ir::visit::fold_stmt_children;
-use tilewright_ir::{Buffer, Fold, Result, Stmt, TensorFunc};
+use tilewright_ir::{Buffer, Fold, Stmt, TensorFunc};
 
 use self::collect::collect;
 use self::memory::Memory;
@@ -49,13 +49,10 @@ use crate::sizes::sizes;
 
 impl Scop {
     /// A whole function. Every parameter is observed at the end.
-    ///
-    /// # Errors
-    /// `Toolchain` where libisl is missing.
-    pub fn of(func: &TensorFunc) -> Result<Scop> {
-        let base = sizes(func)?;
+    pub fn of(func: &TensorFunc) -> Scop {
+        let base = sizes(func);
         let params: Vec<Buffer> = func.buffers().cloned().collect();
-        Ok(Scop::build(base.engine().clone(), base, &func.body, params))
+        Scop::build(base.engine().clone(), base, &func.body, params)
     }
 
     /// A part of a function. What holds around it comes as a domain, whose variables are loops
@@ -119,7 +116,7 @@ mod tests {
 
     fn scop(params: &[&Buffer], body: Stmt) -> Scop {
         let params = params.iter().map(|b| Param::tensor(b)).collect();
-        Scop::of(&TensorFunc::new(params, body)).expect("libisl is there")
+        Scop::of(&TensorFunc::new(params, body))
     }
 
     /// The last writers of what each statement reads of a memory, as `reader<-writer` by places;

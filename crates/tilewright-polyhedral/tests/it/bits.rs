@@ -15,7 +15,7 @@ fn int(v: i64) -> Expr {
 
 #[test]
 fn identities_of_bits_are_proved() {
-    let engine = Engine::new().unwrap();
+    let engine = Engine::new();
     let (i, j) = (Var::index("i"), Var::index("j"));
     let d = engine.box_of(&[(i.clone(), 21), (j.clone(), 8)]);
     let (x, y) = (i.expr(), j.expr());
@@ -74,7 +74,7 @@ proptest! {
         };
         let all: Vec<i64> = (0..n).flat_map(|x| (0..m).map(move |y| (x, y))).map(|(x, y)| at(x, y)).collect();
         let (least, most) = (*all.iter().min().unwrap(), *all.iter().max().unwrap());
-        let engine = Engine::new().unwrap();
+        let engine = Engine::new();
         let d = engine.box_of(&[(i.clone(), n), (j.clone(), m)]);
         if let Ok((low, high)) = d.bounds(&e) {
             prop_assert_eq!((low, high), (Some(least), Some(most)), "{}", e);

@@ -276,7 +276,7 @@ fn padding_in_every_place() {
     assert_eq!(padding(3, &gaps), "io * 2 != ii");
 }
 
-/// With isl 0.25, coalescing the cells of this map's padding makes a part that isl fails on.
+/// The cells of this map's padding are many parts, which coalescing must not lose.
 #[test]
 fn padding_without_coalescing() {
     let [i, j] = ["i", "j"].map(Var::index);

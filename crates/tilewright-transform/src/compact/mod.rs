@@ -20,8 +20,7 @@
 //! Strides stay what they are. An axis keeps its extent where an access is not known to be in range,
 //! so that an access is out of range afterwards exactly where it was before.
 //!
-//! Intervals of linear indices answer first, and exact sets where these do not; without libisl the
-//! intervals answer alone. Guards count: where extents are constants, a range is exact, or the sets are
+//! Intervals of linear indices answer first, and exact sets where these do not. Guards count: where extents are constants, a range is exact, or the sets are
 //! asked. Where they are open, what exact sets find takes long and saves a few cells, so a range that is
 //! a little large is taken.
 
@@ -596,7 +595,7 @@ impl Compact<'_> {
     /// The points of all accesses, which are made once.
     fn points<'p>(&self, accesses: &'p Accesses) -> Result<&'p Points, String> {
         let points = accesses.points.get_or_init(|| {
-            let engine = Engine::new().map_err(|e| e.to_string())?;
+            let engine = Engine::new();
             let known = self.known();
             let each = accesses.cells.iter().map(|c| domain(&engine, c, &known)).collect();
             Ok(Points { around: self.loops(&engine), each })
@@ -654,8 +653,7 @@ impl Compact<'_> {
 struct Relations<'a> {
     /// The loop of which other iterations count, with its range.
     var: Option<(&'a Var, Option<Range>)>,
-    /// `None` without libisl.
-    engine: OnceCell<Option<Engine>>,
+    engine: Engine,
     known: Vec<Expr>,
 }
 
@@ -669,7 +667,7 @@ impl<'a> Relations<'a> {
             })
         };
         let var = var.map(|v| (v, range(v)));
-        Relations { var, engine: OnceCell::new(), known: compact.known() }
+        Relations { var, engine: Engine::new(), known: compact.known() }
     }
 
     /// Whether a write and a read do not meet: at all, or in other iterations.
@@ -687,7 +685,7 @@ impl<'a> Relations<'a> {
         if !stands(w) && !stands(r) || matches!(self.var, Some((_, None))) {
             return false;
         }
-        let Some(engine) = self.engine.get_or_init(|| Engine::new().ok()) else { return false };
+        let engine = &self.engine;
         let relation = |c: &Cells| {
             let points = domain(engine, c, &self.known);
             let points = match &self.var {

@@ -1,7 +1,7 @@
 //! Accesses that may be out of range end the run.
 //!
 //! Every index of a load or store is proved to lie between zero and the extent of its axis: by
-//! intervals and linear facts (`known`), else by exact sets where libisl is there. Where no proof
+//! intervals and linear facts (`known`), else by exact sets. Where no proof
 //! is found an assertion goes in front of the statement, with the buffer, the axis and the values
 //! of the indices. An access that is out of range for certain is an error.
 //!
@@ -261,13 +261,12 @@ impl Checker<'_> {
         if !self.known.integral(index) || !self.known.integral(extent) {
             return false;
         }
-        let Some((scope, _)) = self.scope() else { return false };
-        scope.proves(&in_range(index, extent, (false, false)))
+        self.scope().0.proves(&in_range(index, extent, (false, false)))
     }
 
-    /// What exact sets know of the place, and whether that is all: `None` without libisl.
-    fn scope(&self) -> Option<(Scope, bool)> {
-        let mut scope = Scope::of(self.func).ok()?.with_quota(QUOTA);
+    /// What exact sets know of the place, and whether that is all.
+    fn scope(&self) -> (Scope, bool) {
+        let mut scope = Scope::of(self.func).with_quota(QUOTA);
         let integral = |e: &Expr| self.known.integral(e);
         let mut all = true;
         for entry in &self.entries {
@@ -280,7 +279,7 @@ impl Checker<'_> {
                 _ => all = false,
             }
         }
-        Some((scope, all))
+        (scope, all)
     }
 
     /// A point of the loops around at which an index is out of range, if the place is reached there
@@ -292,7 +291,7 @@ impl Checker<'_> {
             let (_, at) = corners.into_iter().find(|(value, _)| !(0..n).contains(value))?;
             return Some(point(at.iter().map(|(v, x)| (v, x.to_string()))));
         }
-        let (scope, true) = self.scope()? else { return None };
+        let (scope, true) = self.scope() else { return None };
         if !self.known.integral(index) {
             return None;
         }

@@ -15,7 +15,7 @@
 //!
 //! The second step runs only where there are guards, and the third only where intervals leave
 //! divisions: most functions need neither. What memory holds is not looked into, which takes long
-//! and is left to passes of a schedule. Without libisl both are left out.
+//! and is left to passes of a schedule.
 
 use tilewright_ir::index::{self, is_index};
 use tilewright_ir::interval::Ranges;

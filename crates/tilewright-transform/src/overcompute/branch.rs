@@ -40,9 +40,6 @@ pub const PASS: Pass = Pass {
 };
 
 /// Puts guards around the bodies of loops, of one block or everywhere.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn remove_overcompute(
     func: &TensorFunc,
     block: Option<&str>,
@@ -74,7 +71,7 @@ impl Round {
         let mut func = func.clone();
         let mut next = 0;
         loop {
-            let scop = Scop::of(&func)?;
+            let scop = Scop::of(&func);
             let mut places = next..scop.text.len();
             let Some(place) = places.find(|p| is_body(&scop, *p, block)) else {
                 return Ok(func);
@@ -86,7 +83,7 @@ impl Round {
                 // What runs less often reads less.
                 let mut without = without(&new, place, &OvercomputeOptions::default(), false)?;
                 if without.is_ok()
-                    && let Some(e) = starved(&scop, &Scop::of(&new)?, place)
+                    && let Some(e) = starved(&scop, &Scop::of(&new), place)
                 {
                     self.starved = true;
                     without = Err(e);

@@ -32,7 +32,7 @@ pub(super) struct Analysed {
 
 impl Analysed {
     pub fn of(func: &TensorFunc) -> Result<Analysed> {
-        Ok(Analysed { func: func.clone(), scop: Scop::of(func)? })
+        Ok(Analysed { func: func.clone(), scop: Scop::of(func) })
     }
 }
 

@@ -93,9 +93,6 @@ pub(crate) const ASSUME: Pass = Pass {
 };
 
 /// Removes the guards that may go.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn remove_branching(
     func: &TensorFunc,
     options: &OvercomputeOptions<'_>,

@@ -17,9 +17,6 @@ pub const PASS: Pass = Pass {
 
 /// Simplifies indices, bounds, conditions and values by loops, guards and assumptions. Memory is
 /// not followed, and no statement goes.
-///
-/// # Errors
-/// `Toolchain` where libisl is missing.
 pub fn indices(func: &TensorFunc) -> Result<TensorFunc> {
     let (options, mut why) = (SimplifyOptions { values: false, conditions: false }, Remarks::new());
     let mut fold = Indices(Simplify::new(func, options, &mut why)?);

@@ -121,7 +121,7 @@ impl Default for SimplifyOptions {
 /// Simplifies a function. What stays, and why, is added to `why`.
 ///
 /// # Errors
-/// `Toolchain` where libisl is missing; `Refused` for an assumption that is provably false at a
+/// `Refused` for an assumption that is provably false at a
 /// place that is reached, with its place.
 pub fn simplify(
     func: &TensorFunc,
@@ -441,7 +441,7 @@ mod tests {
         let params = params.iter().map(|b| Param::tensor(b)).collect();
         let func = TensorFunc::new(params, body);
         let new = simplify(&func, SimplifyOptions::default(), &mut Remarks::new());
-        new.expect("libisl is there, nothing is refused").body
+        new.expect("nothing is refused").body
     }
 
     fn ints(name: &str) -> Buffer {

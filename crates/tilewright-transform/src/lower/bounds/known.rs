@@ -1,4 +1,4 @@
-//! What is known of indices at a place, without libisl: an interval for each variable, and linear
+//! What is known of indices at a place without sets: an interval for each variable, and linear
 //! facts from loops and conditions.
 //!
 //! A fact is a linear form that is not negative. The least value of a form is found from the
