@@ -19,8 +19,6 @@ RECURSIVE = {
     "tilewright-ir": "buffer demand dim effects expr func intrinsic scalar stmt subst visit",
     # Sets and the piecewise forms over them.
     "presburger": "aff coalesce hull relation",
-    # One macro makes the table of functions and what calls them.
-    "tilewright-polyhedral": "isl/api isl/object",
     # Large constants are computed by compiled functions.
     "tilewright-driver": "constants",
     # Blocks have buffers and scopes, which have blocks.

@@ -138,8 +138,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
         if !stages.is_empty() {
             let shown = stages.iter().map(|(name, time)| format!("{name} {}", Show(*time)));
             talk!("time: stages {}", shown.collect::<Vec<_>>().join(", "));
-            let Questions { all, by_library } = Questions::so_far();
-            talk!("time: {all} questions, {by_library} of them to the set engine");
+            let Questions { all, by_sets } = Questions::so_far();
+            talk!("time: {all} questions, {by_sets} of them to the set engine");
         }
         let times = Times::measure(least, || {
             if lists {

@@ -89,7 +89,7 @@ pub fn called(module: &Module, costs: &dyn Costs) -> Vec<Called> {
 
 /// Whether a function only moves data.
 fn is_conversion(func: &TensorFunc) -> bool {
-    Conversion::of(func).is_ok_and(|found| found.is_some())
+    Conversion::of(func).is_some()
 }
 
 /// A graph function under construction.

@@ -120,7 +120,7 @@ impl Cancel<'_, '_> {
         self.values.assumptions(&f, args);
         let step = match &args[..] {
             [GraphExpr::Var(from)] => {
-                let conversion = self.known.call(func, &f, &same.value)?;
+                let conversion = self.known.call(func, &f, &same.value);
                 conversion.map(|conversion| Converted { from: from.clone(), conversion })
             }
             _ => None,

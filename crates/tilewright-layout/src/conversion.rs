@@ -30,8 +30,7 @@ use tilewright_analysis::Stage;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, free_vars};
 use tilewright_ir::{
-    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Range, Result, Stmt, TensorFunc,
-    Var, dim,
+    Buffer, DType, Dim, Expr, ExprKind, Fold, IterKind, Param, Range, Stmt, TensorFunc, Var, dim,
 };
 use tilewright_polyhedral::{Domain, Engine, Known, Reason, Relation, Set};
 
@@ -108,25 +107,23 @@ enum Leaf {
 impl Conversion {
     /// What a function of one argument and one result, and sizes of these, moves, if it only moves data and takes no
     /// element twice.
-    pub fn of(func: &TensorFunc) -> Result<Option<Conversion>> {
+    pub fn of(func: &TensorFunc) -> Option<Conversion> {
         let (allocs, body) = func.root_parts();
         let buffers: Vec<&Buffer> = func.buffers().collect();
-        let [from, to] = buffers[..] else { return Ok(None) };
+        let [from, to] = buffers[..] else { return None };
         // Other parameters are sizes.
         let sizes = func.sizes();
         let plain = func.ret.is_none() && func.scalars().all(|v| sizes.contains(v));
-        if allocs.is_empty() && plain { Conversion::of_stage(body, from, to) } else { Ok(None) }
+        if allocs.is_empty() && plain { Conversion::of_stage(body, from, to) } else { None }
     }
 
     /// The same for a statement that reads one buffer and writes another.
-    pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Result<Option<Conversion>> {
-        let (Some(from_shape), Some(to_shape)) = (extents(from), extents(to)) else {
-            return Ok(None);
-        };
-        let Some(writes) = Writes::of(body) else { return Ok(None) };
+    pub(crate) fn of_stage(body: &Stmt, from: &Buffer, to: &Buffer) -> Option<Conversion> {
+        let (from_shape, to_shape) = (extents(from)?, extents(to)?);
+        let writes = Writes::of(body)?;
         let moves = |w: &Write| w.buffer == *to && !w.init && leaves_move(&w.value, from);
         if from.dtype() != to.dtype() || !writes.stores.iter().all(moves) {
-            return Ok(None);
+            return None;
         }
         let engine = Engine::new();
         let cells = cell_names(&to_shape);
@@ -134,7 +131,7 @@ impl Conversion {
         let found = pieces(&engine, &writes.stores, &cells, &sizes).and_then(|pieces| {
             Conversion::assemble(engine, to.dtype(), from_shape, to_shape, cells, pieces)
         });
-        Ok(found.ok())
+        found.ok()
     }
 
     /// One conversion from the parts of a result, each with where its cells come from.
@@ -157,7 +154,7 @@ impl Conversion {
             match leaf {
                 Leaf::Source(found) => {
                     let known = source.get_or_insert_with(|| found.clone());
-                    if !is_same(&region.domain()?, known, &found)? {
+                    if !is_same(&region.domain(), known, &found)? {
                         return Err(Reason::Mismatch("two sources".into()).into());
                     }
                     data = data.union(&region)?;
@@ -175,7 +172,7 @@ impl Conversion {
         };
         // A result that takes nothing is no conversion, but a constant.
         let source = source.ok_or(Reason::Empty)?;
-        let inside = data.domain()?;
+        let inside = data.domain();
         let every = Expr::bool(true);
         let new = Conversion { dtype, from, to, cells, source, data: every, pad, engine };
         let new = new.of_region(&data)?;
@@ -299,7 +296,7 @@ impl Conversion {
 
     /// The same where the cells of a region take one.
     fn of_region(mut self, region: &Set) -> Known<Conversion> {
-        let inside = region.domain()?;
+        let inside = region.domain();
         self.source = self.source.iter().map(|e| inside.simplify(e)).collect();
         self.data = region.condition(&self.all())?;
         Ok(self)
@@ -454,7 +451,7 @@ pub(crate) fn same_value(domain: &Domain, a: &Expr, b: &Expr) -> bool {
 fn by_region(all: &Domain, mut values: Vec<(Set, Expr)>) -> Known<Expr> {
     let (_, last) = values.pop().ok_or(Reason::Empty)?;
     values.into_iter().rev().try_fold(last, |rest, (region, value)| {
-        if same_value(&region.domain()?, &value, &rest) {
+        if same_value(&region.domain(), &value, &rest) {
             return Ok(rest);
         }
         Ok(Expr::select(region.condition(all)?, value, rest))

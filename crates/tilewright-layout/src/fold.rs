@@ -60,9 +60,8 @@ pub fn fold_conversions(
     why: &mut Remarks,
 ) -> Result<Module> {
     let mut recognised = Recognised::default();
-    let mut is_one = |name: &Arc<str>, f: &TensorFunc| {
-        of(name) && matches!(recognised.func(name, f), Ok(Some(_)))
-    };
+    let mut is_one =
+        |name: &Arc<str>, f: &TensorFunc| of(name) && recognised.func(name, f).is_some();
     fold::fold_calls(module, &mut is_one, &mut moving_directly(evaluate), why)
 }
 
@@ -76,7 +75,7 @@ pub fn moving_directly<'a>(
         if let [arg] = args {
             let (_, conversion) = seen
                 .entry(f.body.address())
-                .or_insert_with(|| (f.body.clone(), Conversion::of(f).ok().flatten().map(Rc::new)));
+                .or_insert_with(|| (f.body.clone(), Conversion::of(f).map(Rc::new)));
             if let Some(moved) = conversion.as_ref().and_then(|c| apply(c, arg)) {
                 return Ok(vec![moved]);
             }

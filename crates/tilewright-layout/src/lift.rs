@@ -501,7 +501,7 @@ fn stage(
         }
     }
     let stmt = Stmt::seq(parts.iter().map(|k| list[*k].clone()));
-    let Some(conversion) = Conversion::of_stage(&stmt, from, to)? else {
+    let Some(conversion) = Conversion::of_stage(&stmt, from, to) else {
         return Ok(Err("it does more than move data, or that is not proven".into()));
     };
     let named = mark.block.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

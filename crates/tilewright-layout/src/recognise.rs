@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tilewright_ir::{GraphExpr, Result, TensorFunc};
+use tilewright_ir::{GraphExpr, TensorFunc};
 
 use super::conversion::Conversion;
 use tilewright_graph::call_sizes::fits;
@@ -15,13 +15,13 @@ pub struct Recognised(HashMap<Arc<str>, Option<Rc<Conversion>>>);
 
 impl Recognised {
     /// The conversion that a function is.
-    pub fn func(&mut self, name: &Arc<str>, f: &TensorFunc) -> Result<Option<Rc<Conversion>>> {
+    pub fn func(&mut self, name: &Arc<str>, f: &TensorFunc) -> Option<Rc<Conversion>> {
         if let Some(found) = self.0.get(name) {
-            return Ok(found.clone());
+            return found.clone();
         }
-        let found = Conversion::of(f)?.map(Rc::new);
+        let found = Conversion::of(f).map(Rc::new);
         self.0.insert(name.clone(), found.clone());
-        Ok(found)
+        found
     }
 
     /// The conversion that a call does: of a tensor of the function's type, without scalars other
@@ -31,9 +31,9 @@ impl Recognised {
         name: &Arc<str>,
         f: &TensorFunc,
         call: &GraphExpr,
-    ) -> Result<Option<Rc<Conversion>>> {
-        let GraphExpr::CallTir { args, outs, .. } = call else { return Ok(None) };
+    ) -> Option<Rc<Conversion>> {
+        let GraphExpr::CallTir { args, outs, .. } = call else { return None };
         let one = args.len() == 1 && outs.len() == 1;
-        if one && fits(f, call) { self.func(name, f) } else { Ok(None) }
+        if one && fits(f, call) { self.func(name, f) } else { None }
     }
 }

@@ -328,7 +328,7 @@ impl TiledLayout {
         let order = order.into_iter().collect::<Option<Vec<_>>>()?;
         let layout = TiledLayout { logical: c.from.clone(), splits, order };
         // The proof: what this layout's own conversion moves is what the conversion moves.
-        let own = Conversion::of(&layout.pack(c.dtype, None)).ok()??;
+        let own = Conversion::of(&layout.pack(c.dtype, None))?;
         own.with_pad(c.pad.clone()).same_as(c).then_some(layout)
     }
 }

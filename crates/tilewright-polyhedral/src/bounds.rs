@@ -14,9 +14,9 @@ use std::collections::BTreeSet;
 use tilewright_ir::{DType, Expr, Range, Var};
 
 use crate::answer::{Known, Reason, Unknown};
+use crate::charged::{PwAff, Set as Raw};
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum};
-use crate::charged::{PwAff, Set as Raw};
 use crate::render;
 
 /// Most pieces of a function that is written out.

@@ -158,7 +158,7 @@ impl Domain {
             Points::Guarded(cell) => match cell.get() {
                 Some(made) => Ok(made.set.clone()),
                 None => {
-                    let made = self.conjunction()?;
+                    let made = self.conjunction();
                     Ok(cell.get_or_init(|| made).set.clone())
                 }
             },
@@ -166,9 +166,9 @@ impl Domain {
     }
 
     /// The set where all guards hold. A guard that cannot be built within the quota is left out.
-    fn conjunction(&self) -> Known<Made> {
+    fn conjunction(&self) -> Made {
         if let Ok(set) = self.engine.prepare(|| self.space.all(self.guards_and_given())) {
-            return Ok(Made { set, vague: None });
+            return Made { set, vague: None };
         }
         let mut made = Made { set: self.space.universe(), vague: None };
         for guard in self.guards_and_given() {
@@ -178,7 +178,7 @@ impl Domain {
                 Err(e) => made.vague = Some(e),
             }
         }
-        Ok(made)
+        made
     }
 
     /// Runs a question. The set of the domain is made before, so that what the question is charged

@@ -205,7 +205,7 @@ impl<'a> MemoryFlow<'a> {
         let reader = &self.runs.get(e.reader.statement)?.statement.domain;
         let pairs = e.pairs().ok()?;
         let vars = reader.vars().cloned().zip(pairs.vars().skip(split).cloned()).collect();
-        Some((pairs.domain().ok()?, vars))
+        Some((pairs.domain(), vars))
     }
 
     /// A pair of iterations at an edge, as text: which read gets the value of the first.
@@ -303,7 +303,7 @@ impl Unwritten {
         let certain = self.reads().filter(|(_, u)| u.certain);
         let write = |(run, u): (&Run, &Uninitialised)| {
             let mut found = run.clone().only_access(u.reader.access);
-            found.statement.domain = u.instances.domain()?;
+            found.statement.domain = u.instances.domain();
             found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
             found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
             Ok(found)

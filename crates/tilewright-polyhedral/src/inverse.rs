@@ -65,6 +65,11 @@ impl Relation {
                 equations.push((canonical(&term)?, digit));
             }
         }
+        for (left, right) in without_quotients(&equations)? {
+            for (term, digit) in packed(d, &left, &right)? {
+                equations.push((canonical(&term)?, digit));
+            }
+        }
         let mut subst = Subst::vars(cells.iter().cloned().zip(self.exprs.iter().cloned()));
         let mut out = Vec::new();
         let mut digits = false;
@@ -89,7 +94,7 @@ impl Relation {
             return Ok(Some(out));
         }
         // What is known of the cells makes the digits shorter: the outermost needs no remainder.
-        let image = self.range(cells)?.domain()?;
+        let image = self.range(cells)?.domain();
         Ok(Some(out.iter().map(|e| image.simplify(e)).collect()))
     }
 
@@ -98,7 +103,7 @@ impl Relation {
             return Err(Reason::Mismatch(collision.to_string()).into());
         }
         let d = &self.domain;
-        let image = self.range(cells)?.domain()?;
+        let image = self.range(cells)?.domain();
         let mut sums = self.sums.clone();
         sums.extend(image.space.atoms[cells.len()..].iter().cloned().map(Sum::atom));
         let graph = d.space.graph(&sums)?.intersect_domain(&d.set()?)?;
@@ -214,22 +219,28 @@ fn inverse_modulo(number: i128, by: i128) -> Option<i128> {
     (old.0 == 1).then(|| old.1.rem_euclid(by))
 }
 
-/// The value of one term as a sum of right sides: elimination over the rationals, with a result
-/// only where it is integral.
-fn solve(equations: &[Equation], wanted: &Term) -> Known<Option<Sum>> {
-    let mut rows: Vec<Equation> = equations.to_vec();
-    let terms = rows.iter().flat_map(|(l, _)| l.terms.keys());
-    let columns: BTreeSet<Term> = terms.filter(|t| *t != wanted).cloned().collect();
+/// What equations say of variables alone, where quotients of them go when several are taken together:
+/// `i + (j + 3) // 4 = y0` and `(j + 3) % 4 = y1` say `4*i + j + 3 = 4*y0 + y1`.
+fn without_quotients(equations: &[Equation]) -> Known<Vec<Equation>> {
+    let terms = equations.iter().flat_map(|(l, _)| l.terms.keys());
+    let quotients: BTreeSet<Term> =
+        terms.filter(|t| !matches!(t, Term::Atom(_))).cloned().collect();
+    if quotients.is_empty() {
+        return Ok(Vec::new());
+    }
+    eliminate(equations.to_vec(), quotients)
+}
+
+/// The equations without some terms: elimination over the rationals.
+fn eliminate(mut rows: Vec<Equation>, columns: BTreeSet<Term>) -> Known<Vec<Equation>> {
     for column in columns {
         // The row with the smallest coefficient eliminates the column from the others.
-        let pivot = rows
-            .iter()
-            .enumerate()
-            .filter_map(|(i, (l, _))| {
-                Some((l.terms.get(&column)?.unsigned_abs(), l.terms.len(), i))
-            })
-            .min();
-        let Some((_, _, pivot)) = pivot else { continue };
+        let coefficient = |(i, (l, _)): (usize, &Equation)| {
+            Some((l.terms.get(&column)?.unsigned_abs(), l.terms.len(), i))
+        };
+        let Some((_, _, pivot)) = rows.iter().enumerate().filter_map(coefficient).min() else {
+            continue;
+        };
         let (left, right) = rows.swap_remove(pivot);
         let Some(p) = left.terms.get(&column).copied() else { continue };
         for (l, r) in &mut rows {
@@ -240,7 +251,14 @@ fn solve(equations: &[Equation], wanted: &Term) -> Known<Option<Sum>> {
             *r = r.scaled(p / g)?.plus(&right, -c / g)?;
         }
     }
-    for (l, r) in rows {
+    Ok(rows)
+}
+
+/// The value of one term as a sum of right sides, where it is integral.
+fn solve(equations: &[Equation], wanted: &Term) -> Known<Option<Sum>> {
+    let terms = equations.iter().flat_map(|(l, _)| l.terms.keys());
+    let columns: BTreeSet<Term> = terms.filter(|t| *t != wanted).cloned().collect();
+    for (l, r) in eliminate(equations.to_vec(), columns)? {
         let Some(c) = l.terms.get(wanted).copied().filter(|_| l.terms.len() == 1) else { continue };
         let total = r.offset(-l.constant)?;
         if total.content() % c == 0 && total.constant % c == 0 {

@@ -8,9 +8,9 @@
 use tilewright_ir::{Expr, Var};
 
 use crate::answer::{Known, Proof, Reason, Unknown, Witness};
+use crate::charged::Set as Raw;
 use crate::domain::{Domain, forgotten};
 use crate::form::{Atom, Sum};
-use crate::charged::Set as Raw;
 
 /// A set of integer points. A clone shares it.
 #[derive(Clone)]
@@ -93,8 +93,8 @@ impl Set {
     }
 
     /// The points as a domain, for questions about expressions.
-    pub fn domain(&self) -> Known<Domain> {
-        Ok(self.points.clone().certain())
+    pub fn domain(&self) -> Domain {
+        self.points.clone().certain()
     }
 
     fn certain(&self) -> Known<()> {

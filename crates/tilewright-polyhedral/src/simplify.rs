@@ -48,9 +48,9 @@ use tilewright_ir::visit::fold_expr_children;
 use tilewright_ir::{CallTarget, DType, Expr, ExprKind, Fold, Intrin};
 
 use crate::answer::{Known, Proof, Reason};
+use crate::charged::{Ends, Set as Raw};
 use crate::domain::Domain;
 use crate::form::{Atom, Nature, Pred, Sum, Term, gcd};
-use crate::charged::{Ends, Set as Raw};
 use crate::normalizer::{canonical, within_size};
 use crate::product::{is_remainder, split_by};
 use crate::render::{self, cost};

@@ -264,7 +264,7 @@ fn covers(
     }
     let refuse = |why: String| Err(Error::refused(why));
     let known = known_around(&cursor.around);
-    let domain = known.iter().fold(sizes(func)?, |d, cond| d.with_guard(cond));
+    let domain = known.iter().fold(sizes(func), |d, cond| d.with_guard(cond));
     for f in symbolic {
         let (least, what) = if open { (1, "positive") } else { (0, "not negative") };
         if !domain.proves(&(*f).clone().greater_equal(least)) {

@@ -25,7 +25,7 @@ primitives! {
         hoisted_let_bindings: i64 = 7
     ), edit |f| {
         let what = Hoist::from_bits(hoisted_conditionals, hoisted_let_bindings)?;
-        on_block(f, block, |f, s, why| hoist::hoist_expression(f, Some(s), what, why))
+        on_block(f, block, |f, s, why| Ok(hoist::hoist_expression(f, Some(s), what, why)))
     };
 
     /// Lets the loops of a block's body run only over the iterations that do something.
@@ -33,7 +33,7 @@ primitives! {
     /// # Errors
     /// `Refused` where no range can be reduced.
     reduce_loop_extents(block: &BlockRef), edit |f| {
-        on_block(f, block, |f, s, why| extents::reduce_loop_extents(f, Some(s), why))
+        on_block(f, block, |f, s, why| Ok(extents::reduce_loop_extents(f, Some(s), why)))
     };
 
     /// Takes a loop apart into consecutive loops: of `factors` iterations, of which one may be

@@ -201,7 +201,7 @@ impl Decomposed<'_> {
         for (v, r, _) in loops.iter().filter_map(as_loop) {
             let bounds = r.min.mentions_any(dropped) || r.extent.mentions_any(dropped);
             let mixed = needed.contains(v) && bounds;
-            if mixed || (dropped.contains(v) && !runs(&r.extent)?) {
+            if mixed || (dropped.contains(v) && !runs(&r.extent)) {
                 return Err(Error::refused(format!(
                     "the loop `{v}` may run for no iteration, or depends on one over the reduction"
                 )));

@@ -217,7 +217,7 @@ fn check(r: &Reduction, l: &LoopRef, outer: &[Expr]) -> Result<(Range, Begin)> {
         }
         if !spatial.contains(v) {
             dropped.push(v.clone());
-            if !runs(&range.extent)? {
+            if !runs(&range.extent) {
                 return refuse(format!("the loop `{v}` may run for no iteration"));
             }
         }

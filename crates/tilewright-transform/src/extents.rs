@@ -17,8 +17,7 @@
 
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    Block, Error, Expr, Fold, ForKind, Range, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
-    Visit,
+    Block, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_polyhedral::{Known, Set, cost};
 
@@ -32,7 +31,7 @@ pub const PASS: pass::Pass = pass::Pass {
     name: "reduce_loop_extents",
     summary: "run loops only over the iterations that their guards let do something",
     options: &[],
-    run: Run::Tensor(|f, _, why| reduce_loop_extents(f, None, why)),
+    run: Run::Tensor(|f, _, why| Ok(reduce_loop_extents(f, None, why))),
 };
 
 /// Reduces the ranges of loops in a function, or in a part of it: a statement of its body, the same
@@ -41,10 +40,10 @@ pub fn reduce_loop_extents(
     func: &TensorFunc,
     part: Option<&Stmt>,
     why: &mut Remarks,
-) -> Result<TensorFunc> {
+) -> TensorFunc {
     let scope = Scope::of(func);
     let mut tightener = Tightener { part: part.unwrap_or(&func.body), active: false, scope, why };
-    Ok(TensorFunc { body: tightener.stmt(&func.body), ..func.clone() })
+    TensorFunc { body: tightener.stmt(&func.body), ..func.clone() }
 }
 
 struct Tightener<'a> {
@@ -99,7 +98,7 @@ impl Tightener<'_> {
         if active.is_empty().is_yes() {
             return Some(Stmt::nop());
         }
-        let tight = active.domain().and_then(|d| d.tight_range(var, &outer));
+        let tight = active.domain().tight_range(var, &outer);
         let new = self.known(s, var, tight)?;
         // A loop that becomes statements keeps a number of them that is known.
         let is_known = |r: &Range| r.min.as_int().is_some() && r.extent.as_int().is_some();

@@ -71,7 +71,7 @@ pub const PASS: pass::Pass = pass::Pass {
     run: Run::Tensor(|f, given, why| {
         let (conditionals, bindings) = (given.get(&CONDITIONALS)?, given.get(&LET_BINDINGS)?);
         let what = Hoist::from_bits(conditionals.into(), bindings.into())?;
-        hoist_expression(f, None, what, why)
+        Ok(hoist_expression(f, None, what, why))
     }),
 };
 
@@ -81,7 +81,7 @@ pub(crate) const IF: pass::Pass = pass::Pass {
     summary: "move the conditions of if statements out of the loops that they do not depend on",
     options: &[&BLOCK_SCOPE],
     run: Run::Tensor(|f, given, why| {
-        hoist_expression(f, None, Hoist::branches(given.get(&BLOCK_SCOPE)?), why)
+        Ok(hoist_expression(f, None, Hoist::branches(given.get(&BLOCK_SCOPE)?), why))
     }),
 };
 
@@ -158,7 +158,7 @@ pub fn hoist_expression(
     part: Option<&Stmt>,
     what: Hoist,
     why: &mut Remarks,
-) -> Result<TensorFunc> {
+) -> TensorFunc {
     let mut hoister = Hoister {
         what,
         part: part.unwrap_or(&func.body),
@@ -169,7 +169,7 @@ pub fn hoist_expression(
         depth: 0,
         why,
     };
-    Ok(TensorFunc { body: hoister.stmt(&func.body), ..func.clone() })
+    TensorFunc { body: hoister.stmt(&func.body), ..func.clone() }
 }
 
 struct Hoister<'a> {

@@ -38,7 +38,7 @@ pub const PASS: pass::Pass = pass::Pass {
 
 /// Merges the loops of every sequence that can run together.
 pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut merger = Merger::new(func, None, why)?;
+    let mut merger = Merger::new(func, None, why);
     Ok(TensorFunc { body: merger.stmt(&func.body), ..func.clone() })
 }
 
@@ -49,7 +49,7 @@ pub fn merge_adjacent_loops(func: &TensorFunc, why: &mut Remarks) -> Result<Tens
 /// `Refused` with the pair of iterations that conflicts, or another reason.
 pub fn merge_loops(func: &TensorFunc, first: &Stmt, second: &Stmt) -> Result<TensorFunc> {
     let mut why = Remarks::new();
-    let mut merger = Merger::new(func, Some((first, second)), &mut why)?;
+    let mut merger = Merger::new(func, Some((first, second)), &mut why);
     let body = merger.stmt(&func.body);
     if merger.merged {
         Ok(TensorFunc { body, ..func.clone() })
@@ -132,7 +132,7 @@ impl<'a> Merger<'a> {
         func: &TensorFunc,
         only: Option<(&'a Stmt, &'a Stmt)>,
         why: &'a mut Remarks,
-    ) -> Result<Merger<'a>> {
+    ) -> Merger<'a> {
         let mut views: HashMap<Var, Var> = HashMap::new();
         func.body.for_each(|s| {
             let StmtKind::Block { block, .. } = s.kind() else { return };
@@ -142,7 +142,7 @@ impl<'a> Merger<'a> {
                 views.insert(m.buffer.data.clone(), root);
             }
         });
-        Ok(Merger { scope: Scope::of(func), only, views, merged: false, why })
+        Merger { scope: Scope::of(func), only, views, merged: false, why }
     }
 
     /// Merges a loop into one before it; whether it did.

@@ -89,7 +89,7 @@ pub struct Partition {
 /// not in `T.ignore_loop_partition`, others at conditions in `T.likely`. All these hints are gone
 /// afterwards.
 pub fn loop_partition(func: &TensorFunc, how: Partition, why: &mut Remarks) -> Result<TensorFunc> {
-    let mut partitioner = Partitioner::new(func, how, None, why)?;
+    let mut partitioner = Partitioner::new(func, how, None, why);
     let body = Unhinted.stmt(&partitioner.stmt(&func.body));
     Ok(TensorFunc { body, ..func.clone() })
 }
@@ -104,7 +104,7 @@ pub fn partition_loop(
     why: &mut Remarks,
 ) -> Result<(TensorFunc, Vec<Var>)> {
     let how = Partition { keep_single: true, ..Partition::default() };
-    let mut partitioner = Partitioner::new(func, how, Some((target, extents)), why)?;
+    let mut partitioner = Partitioner::new(func, how, Some((target, extents)), why);
     let body = partitioner.stmt(&func.body);
     Ok((TensorFunc { body, ..func.clone() }, partitioner.parts))
 }
@@ -148,9 +148,9 @@ impl<'a> Partitioner<'a> {
         how: Partition,
         only: Option<Target<'a>>,
         why: &'a mut Remarks,
-    ) -> Result<Partitioner<'a>> {
+    ) -> Partitioner<'a> {
         let (scope, copies) = (Scope::of(func), Copies::within(func));
-        Ok(Partitioner { how, scope, copies, only, parts: Vec::new(), why })
+        Partitioner { how, scope, copies, only, parts: Vec::new(), why }
     }
 
     /// The parts of a loop; `None` where it stays whole.
@@ -502,7 +502,7 @@ impl Cuts<'_> {
             if decided.is_empty().is_yes() {
                 continue;
             }
-            let range = decided.domain()?.tight_range(self.var, &outer)?;
+            let range = decided.domain().tight_range(self.var, &outer)?;
             let end = &range.min + &range.extent;
             let within = self.var.expr().greater_equal(&range.min).and(self.var.expr().less(&end));
             let interval: Set =

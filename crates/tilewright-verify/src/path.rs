@@ -373,7 +373,7 @@ impl Path {
 
     /// The points of the path, where the variables of a form have their ranges, too.
     fn points(&mut self, with: &mut Integers, terms: &Terms, form: &Expr) -> Option<Domain> {
-        let engine = with.engine()?;
+        let engine = with.engine.clone()?;
         let first = self.levels.iter().rposition(|l| l.points.is_some());
         let (mut d, mut known) = match first.and_then(|at| self.levels[at].points.clone()) {
             Some(points) => points,

@@ -37,7 +37,7 @@ use std::collections::hash_map::{Entry, HashMap};
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Buffer, DType, Expr, ExprKind, Fold, Range, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
+    Buffer, DType, Expr, ExprKind, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
 use tilewright_polyhedral::{Access, AccessId, Domain, Set, budget};
 
@@ -59,15 +59,14 @@ const PAIRS: usize = 1 << 14;
 
 /// Whether two functions compute the same outputs, found by flow; no is also the answer where that
 /// is not known.
-pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+pub fn by_flow(a: &TensorFunc, b: &TensorFunc) -> bool {
     budget::within("equivalence by flow", BUDGET, || {
-        let domain = sizes(a)?;
-        let Some(b) = aligned(&domain, a, b) else { return Ok(false) };
-        let sides = [Side::of(a)?, Side::of(&b)?];
-        let [Some(first), Some(second)] = sides else { return Ok(false) };
+        let domain = sizes(a);
+        let Some(b) = aligned(&domain, a, b) else { return false };
+        let (Some(first), Some(second)) = (Side::of(a), Side::of(&b)) else { return false };
         let outputs: Vec<Buffer> = a.buffers().cloned().collect();
         let mut compare = Compare { domain, sides: [first, second], taken: Vec::new(), pairs: 0 };
-        Ok(outputs.iter().all(|output| compare.output(output).is_some()))
+        outputs.iter().all(|output| compare.output(output).is_some())
     })
     .0
 }
@@ -143,8 +142,8 @@ impl Names {
 
 impl Side {
     /// A function, if all that it does is known and legal.
-    fn of(func: &TensorFunc) -> Result<Option<Side>> {
-        let Some(accessed) = plain(func).filter(|_| keeps_promises(func)) else { return Ok(None) };
+    fn of(func: &TensorFunc) -> Option<Side> {
+        let accessed = plain(func).filter(|_| keeps_promises(func))?;
         let scop = Scop::of(func);
         let stored: HashSet<&Var> =
             scop.stmts.iter().filter_map(ScopStmt::target).map(|t| &t.buffer.data).collect();
@@ -153,7 +152,7 @@ impl Side {
             |b: &Buffer| stored.contains(&b.data) || func.buffers().any(|p| p.data == b.data);
         let known = accessed.iter().all(|b| scop.follows(b) && has_values(b))
             && scop.stmts.iter().all(|s| is_legal(&scop, s));
-        Ok(known.then_some(scop).and_then(Side::new))
+        known.then_some(scop).and_then(Side::new)
     }
 
     fn new(scop: Scop) -> Option<Side> {
@@ -310,11 +309,11 @@ impl Compare {
             if let Some((cond, yes, no)) = choice(&values[k].expr) {
                 let names = self.sides[k].names(values[k]).ok_or(Stop::Unknown)?;
                 let cond = names.expr(cond);
-                if overflows(&cond, &points.domain()?) {
+                if overflows(&cond, &points.domain()) {
                     return Err(Stop::Unknown);
                 }
                 for (cond, side) in [(cond.clone(), yes), (!cond, no)] {
-                    let part = points.domain()?.with_guard(&cond).to_set()?;
+                    let part = points.domain().with_guard(&cond).to_set()?;
                     let mut values = values;
                     let value = ValueAt::new(values[k].place, side);
                     values[k] = &value;
@@ -465,7 +464,7 @@ impl Compare {
             return Err(Stop::Unknown);
         }
         if constant(&x) && constant(&y) && (t.is_int() || t.is_bool()) {
-            let points = points.domain()?;
+            let points = points.domain();
             let exact = [&x, &y].iter().all(|e| !overflows(e, &points));
             if exact && points.equal(&x, &y).is_yes() {
                 return Ok(());

@@ -14,8 +14,7 @@ use std::collections::HashSet;
 
 use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
-    Block, Buffer, Expr, ExprKind, Fold, Param, Result, Stmt, StmtKind, TensorFunc, Var, Visit,
-    equal,
+    Block, Buffer, Expr, ExprKind, Fold, Param, Stmt, StmtKind, TensorFunc, Var, Visit, equal,
 };
 use tilewright_polyhedral::{Domain, budget};
 
@@ -28,10 +27,10 @@ pub use by_flow::by_flow;
 
 /// Whether two functions are the same; no is also the answer where that is not known. The questions
 /// have the budget of one pass together.
-pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> bool {
     let same = || {
-        let domain = sizes(a)?;
-        Ok(aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body)))
+        let domain = sizes(a);
+        aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body))
     };
     budget::within("equivalence", budget::PER_FUNCTION, same).0
 }
@@ -77,7 +76,7 @@ fn aligned(domain: &Domain, a: &TensorFunc, b: &TensorFunc) -> Option<TensorFunc
 
 /// Whether two functions are the same without what the outside cannot see: stores to memory of their
 /// own that nothing reads, and what does nothing. Neither function may do anything illegal.
-pub fn same_outside(a: &TensorFunc, b: &TensorFunc) -> Result<bool> {
+pub fn same_outside(a: &TensorFunc, b: &TensorFunc) -> bool {
     equivalent(&visible(a), &visible(b))
 }
 

@@ -318,7 +318,7 @@ impl Fact {
                 let mut with = place.to_vec();
                 with.extend(wanted.iter().map(Var::expr));
                 let columns: Vec<Var> = cells.iter().chain(&wanted).cloned().collect();
-                let points = domain.map(&with).and_then(|m| m.range(&columns)?.domain()).ok()?;
+                let points = domain.map(&with).and_then(|m| m.range(&columns)).ok()?.domain();
                 let exprs: Vec<Expr> = cells.iter().map(Var::expr).collect();
                 let names: Vec<Var> = cells.iter().map(Var::fresh).collect();
                 let named = names.iter().zip(&exprs);

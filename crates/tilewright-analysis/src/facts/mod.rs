@@ -60,8 +60,8 @@ use tilewright_ir::condition::CellFact;
 use tilewright_ir::equal::same_expr;
 use tilewright_ir::visit::{fold_expr_children, free_vars};
 use tilewright_ir::{
-    Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Result, Stmt, StmtKind, TensorFunc,
-    Var, Visit,
+    Block, Buffer, DType, Expr, ExprKind, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var,
+    Visit,
 };
 
 use crate::lane::lane_of;
@@ -148,13 +148,13 @@ enum Kind {
 
 impl Facts {
     /// Nothing is known yet, and nothing of the function's body has run.
-    pub fn new(func: &TensorFunc) -> Result<Facts> {
+    pub fn new(func: &TensorFunc) -> Facts {
         let mut facts = Facts::survey(Scope::of(func));
         facts.run(&func.body);
         if facts.pass == Pass::Survey {
             facts.pass = Pass::Run;
         }
-        Ok(facts)
+        facts
     }
 
     /// What goes through statements at a place, and finds what their loops write.

@@ -306,7 +306,7 @@ impl<'a, 'm> Flow<'a, 'm> {
                 GraphExpr::CallTir { func, args, .. } => {
                     let Some(f) = flow.functions.get(func) else { continue };
                     let (Some(c), [GraphExpr::Var(from)]) =
-                        (recognised.call(func, f, &b.value)?, &args[..])
+                        (recognised.call(func, f, &b.value), &args[..])
                     else {
                         continue;
                     };

@@ -93,9 +93,7 @@ impl PwAff {
     /// The least or greatest value; none where there is none that is an integer of 64 bits.
     pub fn extreme_value(&self, greatest: bool) -> Known<Option<i64>> {
         match self.raw.extreme_value(greatest, &self.ctx.budget()) {
-            Ok((value, denominator)) => {
-                Ok(i64::try_from(value).ok().filter(|_| denominator == 1))
-            }
+            Ok((value, denominator)) => Ok(i64::try_from(value).ok().filter(|_| denominator == 1)),
             Err(Stop::Empty | Stop::Unbounded) => Ok(None),
             Err(stop) => Err(self.ctx.why(stop)),
         }

@@ -38,8 +38,8 @@ pub use self::statement::{Access, AccessId, ScheduleDim, Statement, is_before};
 use tilewright_ir::Var;
 
 use crate::answer::{Known, Reason, Unknown, Witness};
-use crate::engine::Engine;
 use crate::charged::{Map, Set as Raw};
+use crate::engine::Engine;
 use crate::set::Set;
 
 /// A write that a read gets its value from.
@@ -124,11 +124,11 @@ struct Group {
 const FEW: usize = 8;
 
 /// A union with one more part.
-fn added<T>(all: Option<T>, part: T, union: fn(&T, &T) -> T) -> Option<T> {
-    Some(match all {
+fn added<T>(all: Option<T>, part: T, union: fn(&T, &T) -> T) -> T {
+    match all {
         None => part,
         Some(all) => union(&all, &part),
-    })
+    }
 }
 
 /// The way of one read back through time.
@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
         for w in before.iter().flat_map(|g| &g.writers).map(|w| &entries[*w]) {
             possible |= w.vague.is_some();
             if w.vague.is_none() {
-                written = added(written, w.cells()?, Raw::union);
+                written = Some(added(written, w.cells()?, Raw::union));
             }
         }
         if let Some(written) = written {
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
             if let Some(before) = &all {
                 in_turns = in_turns || !before.intersect(&part)?.is_empty()?;
             }
-            all = added(all, part.clone(), Map::union);
+            all = Some(added(all, part.clone(), Map::union));
             met.push((*w, part));
         }
         if in_turns {
@@ -294,7 +294,7 @@ impl<'a> Search<'a> {
     }
 
     fn add_uncertain(&mut self, reads: Raw) {
-        self.uncertain = added(self.uncertain.take(), reads, Raw::union);
+        self.uncertain = Some(added(self.uncertain.take(), reads, Raw::union));
     }
 
     /// A writer that gives its value to a part of the read.
@@ -338,8 +338,7 @@ impl Edge {
     /// # Errors
     /// What the engine could not decide.
     pub fn pairs(&self) -> Known<&Set> {
-        let find =
-            || self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?));
+        let find = || self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?));
         self.pairs.get_or_init(find).as_ref().map_err(Clone::clone)
     }
 

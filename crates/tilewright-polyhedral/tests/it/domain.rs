@@ -330,6 +330,6 @@ fn what_varies_with_a_variable_goes_with_it() {
     let set = d.with_guard(&i.expr().less(quotient)).to_set().expect("a set");
     let rows = set.project(std::slice::from_ref(&i)).expect("a projection");
     assert!(!rows.is_exact());
-    let bounds = rows.domain().expect("a domain").tight_range(&i, &[]).expect("bounds");
+    let bounds = rows.domain().tight_range(&i, &[]).expect("bounds");
     assert!(bounds.min.as_int().is_some() && bounds.extent.as_int().is_some(), "{bounds:?}");
 }

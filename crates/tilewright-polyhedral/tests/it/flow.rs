@@ -122,7 +122,7 @@ proptest! {
             // Every pair of execution is in the relation, and no other.
             let instances = edge.pairs().unwrap();
             let vars: Vec<Var> = instances.vars().cloned().collect();
-            let d = instances.domain().unwrap();
+            let d = instances.domain();
             let cond = instances.condition(&e.domain_of(&vars.iter().map(|v| {
                 let min = Expr::int(-8, DType::I32);
                 (v.clone(), Range { min, extent: Expr::int(24, DType::I32) })

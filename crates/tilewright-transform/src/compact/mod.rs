@@ -620,7 +620,7 @@ impl Compact<'_> {
             touched.to_set()?.project(std::slice::from_ref(&cell))
         }));
         let used = used.map_err(|e| e.to_string())?.ok_or("it is not used")?;
-        let range = used.domain().and_then(|d| d.tight_range(&cell, &[]));
+        let range = used.domain().tight_range(&cell, &[]);
         let range = range.map_err(|e| e.to_string())?;
         let extent = match range.extent.as_int() {
             Some(n) => Some(n),

@@ -77,7 +77,7 @@ fn by_sets(func: &TensorFunc, why: &mut Remarks) -> Result<TensorFunc> {
             ..overcompute::OvercomputeOptions::default()
         };
         func = overcompute::remove_branching(&func, &options, why)?;
-        func = extents::reduce_loop_extents(&func, None, why)?;
+        func = extents::reduce_loop_extents(&func, None, why);
         left = Left::of(&func);
     }
     let options = simplify::SimplifyOptions { values: false, conditions: false };

@@ -136,7 +136,7 @@ impl<'a> Trial<'a> {
             if certain && !pairs.is_exact() {
                 continue;
             }
-            let domain = pairs.domain()?;
+            let domain = pairs.domain();
             let same = |k: &usize| self.scop.stmts.get(*k).is_some_and(|s| s.place == store.place);
             for k in (0..self.scop.stmts.len()).filter(same) {
                 let part = match writer {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tilewright_analysis::neutral::Floats;
 use tilewright_ir::index;
 use tilewright_ir::interval::Ranges;
-use tilewright_ir::{BinOp, Expr, ExprKind, ForKind, Result, Span, Stmt, StmtKind, TensorFunc};
+use tilewright_ir::{BinOp, Expr, ExprKind, ForKind, Span, Stmt, StmtKind, TensorFunc};
 use tilewright_polyhedral::scop::{GuardId, Scop};
 
 /// What to try.
@@ -31,8 +31,8 @@ pub(super) struct Analysed {
 }
 
 impl Analysed {
-    pub fn of(func: &TensorFunc) -> Result<Analysed> {
-        Ok(Analysed { func: func.clone(), scop: Scop::of(func) })
+    pub fn of(func: &TensorFunc) -> Analysed {
+        Analysed { func: func.clone(), scop: Scop::of(func) }
     }
 }
 

@@ -98,7 +98,7 @@ pub fn remove_branching(
     options: &OvercomputeOptions<'_>,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let mut now = Analysed::of(func)?;
+    let mut now = Analysed::of(func);
     let mut depth = None;
     loop {
         let guards = guards(&now.scop, options);
@@ -114,7 +114,7 @@ pub fn remove_branching(
         trial.settle(true);
         why.append(&mut trial.remarks);
         if !trial.guards.is_empty() {
-            now = Analysed::of(&trial.without_guards(&now.func)?)?;
+            now = Analysed::of(&trial.without_guards(&now.func)?);
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn remove_parts(
                     *old = e;
                 }
             }
-            now = Analysed::of(&func)?;
+            now = Analysed::of(&func);
         }
     }
 }

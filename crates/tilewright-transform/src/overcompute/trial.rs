@@ -240,11 +240,8 @@ impl<'a> Trial<'a> {
             x.if_finite |= if_finite;
             let Some(u) = unchanged else { continue };
             let rest = x.added.what.domain.to_set().and_then(|all| all.subtract(&u.points));
-            x.writes = match rest.map(|r| (r.is_void(), r.domain())) {
-                Ok((true, _)) => None,
-                Ok((false, Ok(d))) => Some(d),
-                _ => continue,
-            };
+            let Ok(rest) = rest else { continue };
+            x.writes = (!rest.is_void()).then(|| rest.domain());
             differs = true;
             self.depend_on(u.depends_on);
         }

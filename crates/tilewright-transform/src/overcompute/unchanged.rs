@@ -139,7 +139,7 @@ impl<'a> Knowledge<'a> {
             };
             Some(known.iter().find(is_this).map_or_else(|| e.clone(), |r| r.value.clone()))
         });
-        let value = reduced(&value, &points.domain()?, &finite);
+        let value = reduced(&value, &points.domain(), &finite);
         Ok((value, Unchanged { points, depends_on }))
     }
 
@@ -188,7 +188,7 @@ impl<'a> Knowledge<'a> {
         (value, mut known): (Expr, Unchanged),
         but: Option<&Buffer>,
     ) -> Option<Unchanged> {
-        if self.is_cell(&value, target, &known.points.domain().ok()?) {
+        if self.is_cell(&value, target, &known.points.domain()) {
             return Some(known);
         }
         if but.is_some() || !is_constant(&value) {

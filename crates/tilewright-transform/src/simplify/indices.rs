@@ -2,7 +2,7 @@
 //! (`(i * 32 + t) // 128` is `i // 4` for `0 <= t < 32`), and every statement stays.
 
 use tilewright_ir::visit::fold_stmt_children;
-use tilewright_ir::{Expr, Fold, Remarks, Result, Stmt, StmtKind, TensorFunc};
+use tilewright_ir::{Expr, Fold, Remarks, Stmt, StmtKind, TensorFunc};
 
 use super::{Simplify, SimplifyOptions};
 use crate::pass::{Pass, Run};
@@ -12,15 +12,15 @@ pub const PASS: Pass = Pass {
     name: "renormalize_split_pattern",
     summary: "quotients and remainders of flat indices by their parts; statements stay",
     options: &[],
-    run: Run::Tensor(|f, _, _| indices(f)),
+    run: Run::Tensor(|f, _, _| Ok(indices(f))),
 };
 
 /// Simplifies indices, bounds, conditions and values by loops, guards and assumptions. Memory is
 /// not followed, and no statement goes.
-pub fn indices(func: &TensorFunc) -> Result<TensorFunc> {
+pub fn indices(func: &TensorFunc) -> TensorFunc {
     let (options, mut why) = (SimplifyOptions { values: false, conditions: false }, Remarks::new());
-    let mut fold = Indices(Simplify::new(func, options, &mut why)?);
-    Ok(TensorFunc { body: fold.stmt(&func.body), ..func.clone() })
+    let mut fold = Indices(Simplify::new(func, options, &mut why));
+    TensorFunc { body: fold.stmt(&func.body), ..func.clone() }
 }
 
 struct Indices<'a>(Simplify<'a>);

@@ -128,7 +128,7 @@ pub fn simplify(
     options: SimplifyOptions,
     why: &mut Remarks,
 ) -> Result<TensorFunc> {
-    let mut s = Simplify::new(func, options, why)?;
+    let mut s = Simplify::new(func, options, why);
     let body = s.statement(&func.body);
     s.error.map_or_else(|| Ok(TensorFunc { body, ..func.clone() }), Err)
 }
@@ -166,25 +166,21 @@ struct Simplify<'a> {
 type Simplest = (Expr, bool, Expr);
 
 impl<'a> Simplify<'a> {
-    fn new(
-        func: &TensorFunc,
-        options: SimplifyOptions,
-        why: &'a mut Remarks,
-    ) -> Result<Simplify<'a>> {
-        Ok(Simplify {
-            points: Points::of(sizes(func)?),
+    fn new(func: &TensorFunc, options: SimplifyOptions, why: &'a mut Remarks) -> Simplify<'a> {
+        Simplify {
+            points: Points::of(sizes(func)),
             lost: Vec::new(),
             data_vars: variables(func).into_iter().collect(),
             wrapped: 0,
             simplest: Rc::default(),
-            memory: Facts::new(func)?,
+            memory: Facts::new(func),
             loops: Vec::new(),
             foreign: HashSet::new(),
             data: false,
             options,
             why,
             error: None,
-        })
+        }
     }
 
     fn domain(&mut self) -> Domain {

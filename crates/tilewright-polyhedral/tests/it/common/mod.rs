@@ -16,7 +16,7 @@ pub fn engine() -> Engine {
 
 /// The smallest box around a set.
 pub fn hull(set: &Set) -> Vec<Bounds> {
-    let domain = set.domain().expect("decided");
+    let domain = set.domain();
     set.vars().map(|v| domain.tight_bounds(&v.expr(), &[]).expect("decided")).collect()
 }
 
