@@ -260,14 +260,20 @@ impl Basic {
     ///
     /// Equalities with a coefficient 1 are solved for divisions, and then for the last dimension,
     /// rows are divided by what they have in common, duplicates go, opposite inequalities become an
-    /// equality, and divisions that nothing mentions or that are defined by others go.
+    /// equality, and divisions that nothing mentions, that are defined by others, or that are only bounded
+    /// go.
     pub fn normalize(&mut self) -> Res<()> {
         loop {
             if self.void || !self.shorten() {
                 self.clear();
                 return Ok(());
             }
-            if self.solve()? || self.simplify_divs()? || self.pair()? || self.define()? {
+            if self.solve()?
+                || self.simplify_divs()?
+                || self.pair()?
+                || self.define()?
+                || self.unfold()
+            {
                 continue;
             }
             break;
@@ -586,6 +592,48 @@ impl Basic {
             }
         }
         Ok(false)
+    }
+
+    /// Puts the numerators of divisions in the place of these where they are only bounded: `floor(e/4) <= f`
+    /// is `e <= 4f + 3`, and `floor(e/4) >= f` is `e >= 4f`. Whether a division went.
+    fn unfold(&mut self) -> bool {
+        for div in (0..self.divs.len()).rev() {
+            let col = self.div_col(div);
+            let is_bounded = self.is_explicit(div)
+                && self.eqs.rows().all(|row| row[col] == 0)
+                && self.divs.rows().all(|def| def[1 + col] == 0)
+                && self.ineqs.rows().all(|row| row[col].abs() <= 1);
+            if !is_bounded {
+                continue;
+            }
+            // A bound that would be too large leaves the division.
+            let Ok(rows) = self.unfolded(div) else { continue };
+            for (at, row) in rows {
+                self.ineqs.row_mut(at).copy_from_slice(&row);
+            }
+            self.remove_div(div);
+            return true;
+        }
+        false
+    }
+
+    /// The bounds of a division as inequalities of its numerator, by their places.
+    fn unfolded(&self, div: usize) -> Res<Vec<(usize, Vec<Int>)>> {
+        let (col, def) = (self.div_col(div), self.divs.row(div));
+        let mut out = Vec::new();
+        for (at, row) in self.ineqs.rows().enumerate().filter(|(_, row)| row[col] != 0) {
+            let sign = row[col];
+            let mut new = Vec::with_capacity(row.len());
+            for (k, (bound, numerator)) in row.iter().zip(&def[1..]).enumerate() {
+                let bound = if k == col { 0 } else { mul(*bound, def[0])? };
+                new.push(add(bound, mul(sign, *numerator)?)?);
+            }
+            if sign < 0 {
+                new[0] = add(new[0], def[0] - 1)?;
+            }
+            out.push((at, new));
+        }
+        Ok(out)
     }
 
     /// Gives a division its definition.

@@ -23,7 +23,7 @@ class Module:
         for i_j in range(53):
             with T.block("buffer_A_assumption"):
                 v_i_j = T.axis.spatial(53, i_j)
-                T.assume(not (v_i_j < 32 and v_i_j >= 17 and v_i_j % 8 >= 5 and (v_i_j + 1) % 2 == 0 or v_i_j >= 32 and v_i_j // 8 * 4 + v_i_j % 4 >= v_i_j // 16 * 8 + 2) or A[v_i_j] == T.float32(0.0))
+                T.assume(not (v_i_j // 16 * 4 + v_i_j // 4 * 2 + v_i_j % 2 >= v_i_j // 8 * 4 + 7 and (v_i_j % 4 >= 2 or v_i_j % 16 >= 8 or v_i_j < 32)) or A[v_i_j] == T.float32(0.0))
         for i, j in T.grid(7, 5):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])

@@ -27,5 +27,5 @@ class Module:
         for i in range(n):
             A[i] = 1
             B[i] = A[i]
-        for k in range(m):
+        for k in range(n):
             A[k + 32] = 2

@@ -39,7 +39,7 @@ class Module:
         for io in T.parallel(1, 3):
             for ii in range(T.max(5 - io * 4, 0), T.max(5 - io * 4, 0) + 3):
                 C[io, ii] = T.float32(0.0)
-        for i in range(T.Select(n < 5, 5, T.Select(n >= 9, 9, n))):
+        for i in range(T.Select(n < 6, 5, T.Select(n >= 9, 9, n))):
             if i < 5:
                 D[i] = T.float32(1.0)
             if 3 <= i and i < n:

@@ -28,5 +28,5 @@ class Module:
         for i in T.parallel(2, 14):
             if n <= i and i < m:
                 A[i] = 2
-        for i in range(T.Select(n < 5, 5, T.Select(n >= 16, 16, n))):
+        for i in range(T.Select(n < 6, 5, T.Select(n >= 16, 16, n))):
             A[i] = 3
