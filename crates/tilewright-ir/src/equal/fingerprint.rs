@@ -4,9 +4,10 @@
 //! identities do not count; a variable bound by a `let` expression counts by its value, so that
 //! the hash of an expression does not depend on where it occurs and shared parts are hashed once.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
+
+use rustc_hash::FxHashMap;
 
 use crate::buffer::Buffer;
 use crate::expr::{Expr, ExprKind, Var};
@@ -43,10 +44,10 @@ pub fn fingerprint(f: &TensorFunc) -> u64 {
 #[derive(Default)]
 struct Finger {
     state: DefaultHasher,
-    vars: HashMap<Var, u64>,
-    buffers: HashMap<Buffer, u64>,
+    vars: FxHashMap<Var, u64>,
+    buffers: FxHashMap<Buffer, u64>,
     /// Hashes of expressions by the address of their node.
-    exprs: HashMap<usize, u64>,
+    exprs: FxHashMap<usize, u64>,
 }
 
 impl Finger {

@@ -11,7 +11,8 @@
 //! schedules ask which index arithmetic needs 64 bits.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
 
 use crate::dim::{self, MAX_CELLS, SizeRange};
 use crate::dtype::{DType, TypeKind};
@@ -138,10 +139,10 @@ pub struct Ranges(RefCell<Known>);
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// The values of variables, and whether their bounds are known as they are, not only by a type.
-    vars: HashMap<Var, (Interval, bool)>,
+    vars: FxHashMap<Var, (Interval, bool)>,
     /// By the address of the node, which the node beside it keeps alive, and whether the values are
     /// those of [`Ranges::exact`].
-    memo: HashMap<(usize, bool), (Expr, Option<Interval>)>,
+    memo: FxHashMap<(usize, bool), (Expr, Option<Interval>)>,
 }
 
 impl Ranges {

@@ -374,26 +374,31 @@ impl Compact<'_> {
     /// Whether no write meets a read: at all, or in another iteration of the loop over `var`.
     fn are_apart(&self, writes: &[Cells], reads: &[Cells], var: Option<&Var>) -> bool {
         let sets = Relations::new(self, var);
-        let [written, read] = [writes, reads].map(|c| vec![OnceCell::new(); c.len()]);
-        writes.iter().zip(&written).all(|(w, of_write)| {
-            reads.iter().zip(&read).all(|(r, of_read)| {
-                let axes = || w.indices.iter().zip(&r.indices);
-                axes().any(|(i, k)| self.differ((i, &w.vars), (k, &r.vars), var))
-                    || sets.are_apart((w, of_write), (r, of_read))
+        let [writes, reads] = [writes, reads]
+            .map(|all| all.iter().map(|c| self.compared(c, var)).collect::<Vec<_>>());
+        writes.iter().all(|w| {
+            reads.iter().all(|r| {
+                let mut axes = w.axes.iter().zip(&r.axes);
+                axes.any(|(i, k)| self.differ((i, w), (k, r), var)) || sets.are_apart(w, r)
             })
         })
+    }
+
+    /// An access, taken apart once for all that it is compared with.
+    fn compared<'c>(&self, cells: &'c Cells, var: Option<&Var>) -> Compared<'c> {
+        let axis = |e| Axis { terms: self.parts(e, &cells.vars, var), ends: OnceCell::new() };
+        Compared { cells, axes: cells.indices.iter().map(axis).collect(), points: OnceCell::new() }
     }
 
     /// Whether an index of one access differs from that of another one, by intervals: at any
     /// iterations, or at those with different values of `var`.
     fn differ(
         &self,
-        (a, a_vars): (&Expr, &[(Var, Range)]),
-        (b, b_vars): (&Expr, &[(Var, Range)]),
+        (i, one): (&Axis, &Compared),
+        (k, other): (&Axis, &Compared),
         var: Option<&Var>,
     ) -> bool {
-        let part = |e, vars| self.parts(e, vars, var);
-        let (Some(a), Some(b)) = (part(a, a_vars), part(b, b_vars)) else { return false };
+        let (Some(a), Some(b)) = (&i.terms, &k.terms) else { return false };
         // The difference is `step * (one iteration - another one)` and something in `low..=high`.
         let by_intervals = || {
             let offset = reach::span(&a.outer.clone().plus(&b.outer, -1)?, &self.ranges)?;
@@ -405,16 +410,21 @@ impl Compact<'_> {
                 false => false,
             })
         };
-        let by_ends = |(a, a_vars): (&IndexTerms, _), (b, b_vars): (&IndexTerms, _)| {
-            let (_, last) = reach::ends(&a.all, a_vars, &self.ranges)?;
-            let (first, _) = reach::ends(&b.all, b_vars, &self.ranges)?;
-            Some(reach::span(&first.plus(&last, -1)?, &self.ranges)?.lo > 0)
-        };
-        by_intervals().unwrap_or(false)
-            || a.step == 0
-                && b.step == 0
-                && (by_ends((&a, a_vars), (&b, b_vars)).unwrap_or(false)
-                    || by_ends((&b, b_vars), (&a, a_vars)).unwrap_or(false))
+        if by_intervals().unwrap_or(false) {
+            return true;
+        }
+        if a.step != 0 || b.step != 0 {
+            return false;
+        }
+        let (one, other) = (i.ends(one, &self.ranges), k.ends(other, &self.ranges));
+        let (Some((first, last)), Some((from, to))) = (one, other) else { return false };
+        self.is_below(last, from) || self.is_below(to, first)
+    }
+
+    /// Whether one form is less than another one.
+    fn is_below(&self, one: &Linear, other: &Linear) -> bool {
+        let distance = other.clone().plus(one, -1);
+        distance.and_then(|d| reach::span(&d, &self.ranges)).is_some_and(|d| d.lo > 0)
     }
 
     /// The allocation around a statement.
@@ -671,18 +681,14 @@ impl<'a> Relations<'a> {
     }
 
     /// Whether a write and a read do not meet: at all, or in other iterations.
-    fn are_apart(
-        &self,
-        (w, of_write): (&Cells, &OnceCell<AccessRelation>),
-        (r, of_read): (&Cells, &OnceCell<AccessRelation>),
-    ) -> bool {
+    fn are_apart(&self, w: &Compared, r: &Compared) -> bool {
         // Without the variable in an index, only guards could keep iterations apart.
         let stands = |c: &Cells| {
             self.var
                 .as_ref()
                 .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
         };
-        if !stands(w) && !stands(r) || matches!(self.var, Some((_, None))) {
+        if !stands(w.cells) && !stands(r.cells) || matches!(self.var, Some((_, None))) {
             return false;
         }
         let engine = &self.engine;
@@ -694,8 +700,8 @@ impl<'a> Relations<'a> {
             };
             AccessRelation::new(&points, &c.indices)
         };
-        let w = of_write.get_or_init(|| relation(w));
-        let (r, names) = of_read.get_or_init(|| relation(r)).elsewhere();
+        let [w, r] = [w, r].map(|access| access.points.get_or_init(|| relation(access.cells)));
+        let (r, names) = r.elsewhere();
         match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
             None => w.is_apart(&r, &[]),
             Some((var, Some(other))) => w.is_apart(&r, &[var.expr().not_equal(other)]),
@@ -713,6 +719,28 @@ fn domain(engine: &Engine, cells: &Cells, known: &[Expr]) -> Domain {
 
 fn count(shape: &[Expr]) -> Option<i64> {
     shape.iter().try_fold(1i64, |all, n| all.checked_mul(n.as_int()?))
+}
+
+/// An access that is compared with others.
+struct Compared<'c> {
+    cells: &'c Cells,
+    axes: Vec<Axis>,
+    /// As a relation, where intervals do not tell it apart.
+    points: OnceCell<AccessRelation>,
+}
+
+/// An index of an access that is compared with others.
+struct Axis {
+    terms: Option<IndexTerms>,
+    ends: OnceCell<Option<(Linear, Linear)>>,
+}
+
+impl Axis {
+    /// The least and the greatest value over the loops of the access.
+    fn ends(&self, access: &Compared, ranges: &Ranges) -> Option<&(Linear, Linear)> {
+        let find = || reach::ends(&self.terms.as_ref()?.all, &access.cells.vars, ranges);
+        self.ends.get_or_init(find).as_ref()
+    }
 }
 
 /// A linear index as the sum of what is known outside of a statement, a multiple of one variable,
