@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::llvm::{Llvm, Status};
+use tilewright_codegen::opencl;
 use tilewright_driver::Error;
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_polyhedral::Engine;
@@ -14,7 +15,7 @@ use tilewright_tune::Store;
 
 use super::answer::{Answer, Outcome};
 
-/// Show what was found on this machine: LLVM, the C compiler, isl, the CPU.
+/// Show what was found on this machine: LLVM, the C compiler, isl, the CPU, the devices of OpenCL.
 ///
 /// Exit code 1 if something is missing without which models cannot run.
 #[derive(clap::Args)]
@@ -27,6 +28,7 @@ pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     tool(out, "rustc", Command::new(rustc), "only needed for its LLVM")?;
     tool(out, "cc", Command::new("cc"), "needed for `compile --emit so`")?;
     isl(out)?;
+    devices(out)?;
     writeln!(out, "cores: {}", cores())?;
     cache(out)?;
     tuning(out)?;
@@ -88,6 +90,32 @@ fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> s
         Some(line) => writeln!(out, "{name}: {line}"),
         None => writeln!(out, "{name}: missing ({use_})"),
     }
+}
+
+/// The devices that OpenCL lists, under the numbers that `--target opencl:N` takes.
+fn devices(out: &mut impl Write) -> std::io::Result<()> {
+    let (file, devices) = match opencl::library().and_then(|file| Ok((file, opencl::devices()?))) {
+        Ok(found) => found,
+        Err(error) => return writeln!(out, "OpenCL: missing ({error}; only needed for `--target opencl`)"),
+    };
+    writeln!(out, "OpenCL: {}", file.display())?;
+    if devices.is_empty() {
+        return writeln!(out, "  no devices: no driver is installed");
+    }
+    for (k, d) in devices.iter().enumerate() {
+        let doubles = if d.arithmetic.doubles { "float64" } else { "no float64" };
+        let images = if d.images { "textures" } else { "no textures" };
+        writeln!(out, "  opencl:{k}: {} {}, by {}, {}", d.kind, d.name, d.driver, d.version)?;
+        writeln!(
+            out,
+            "    {} units, {} MiB, {} KiB shared by a group of at most {} threads, {doubles}, {images}",
+            d.units,
+            d.memory >> 20,
+            d.shared >> 10,
+            d.threads
+        )?;
+    }
+    Ok(())
 }
 
 /// isl, as the passes load it.

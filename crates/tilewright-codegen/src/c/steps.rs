@@ -1,0 +1,317 @@
+//! From a function to kernels, and the steps in which the host calls them.
+//!
+//! A loop at the outside that is parallel, or bound to groups or threads, becomes a kernel: each iteration of
+//! a parallel loop is one item of its range. What stands outside of such loops becomes a kernel of one item;
+//! loops and conditions around them, which read no memory, are run by the host.
+
+use std::collections::HashMap;
+
+
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::{
+    Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,
+};
+
+use super::helpers::Helpers;
+use super::threads::Extents;
+use super::types;
+use super::writer::{Arithmetic, Place, Writer};
+use crate::emit::{Assertion, assertions, captured};
+
+/// What the host does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Runs a kernel, by its number.
+    Launch(usize),
+    /// Steps for each value of a variable.
+    Loop(Var, Range, Vec<Step>),
+    /// Steps where a condition holds, and where it does not.
+    If(Expr, Vec<Step>, Vec<Step>),
+    /// Steps with a variable.
+    Let(Var, Expr, Vec<Step>),
+}
+
+/// Over what a kernel runs.
+#[derive(Clone, Debug)]
+pub enum Over {
+    /// One item.
+    One,
+    /// So many.
+    Items(Expr),
+    /// Groups of threads.
+    Groups(Extents),
+}
+
+/// What a kernel takes, in order. A block of memory is two arguments: what it is a part of, and at which
+/// byte of that it begins.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// Memory of the function, by position.
+    Memory(usize),
+    /// A number.
+    Scalar(Var),
+    /// Where the first assertion that fails leaves its code and its values: `1 + MAX_VALUES` words of 64 bits.
+    Failure,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub name: String,
+    pub over: Over,
+    pub arguments: Vec<Argument>,
+}
+
+/// Memory that kernels of a function use.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// A parameter of the function, by position.
+    Param(usize),
+    /// So many bytes while the function runs.
+    Scratch(usize),
+    /// What is always the same.
+    Constant(Tensor),
+}
+
+/// A function as kernels.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// The C text of all of them.
+    pub text: String,
+    pub kernels: Vec<Kernel>,
+    pub steps: Vec<Step>,
+    pub memory: Vec<Memory>,
+    /// The variables of scalar parameters and open sizes, with their positions among the arguments.
+    pub scalars: Vec<(Var, usize)>,
+    /// What its assertions say, by their codes.
+    pub assertions: Vec<Assertion>,
+}
+
+/// Makes kernels of a lowered function; their names begin with a symbol.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what a device does not have, at its place.
+pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels> {
+    let mut cut = Cut {
+        symbol,
+        arithmetic,
+        assertions: assertions(func),
+        ranges: Ranges::default(),
+        memory: Vec::new(),
+        places: HashMap::new(),
+        kernels: Vec::new(),
+        texts: Vec::new(),
+        helpers: Helpers::default(),
+    };
+    let mut scalars = Vec::new();
+    for (k, param) in func.params.iter().enumerate() {
+        match param {
+            Param::Scalar(var) => scalars.push((var.clone(), k)),
+            Param::Buffer { buffer, .. } => cut.add(buffer, Memory::Param(k)),
+        }
+    }
+    let sizes = func.shape_vars().into_iter().enumerate();
+    scalars.extend(sizes.map(|(k, var)| (var, func.params.len() + k)));
+    for (var, _) in &scalars {
+        cut.ranges.bind(var, tilewright_ir::interval::Interval::all(var.dtype()));
+    }
+    cut.ranges.bind_sizes(func);
+    let steps = cut.steps(&func.body)?;
+    let text = [cut.helpers.text(), cut.texts.concat()].concat();
+    let Cut { kernels, memory, assertions, .. } = cut;
+    Ok(Kernels { text, kernels, steps, memory, scalars, assertions })
+}
+
+/// A function while it is cut.
+struct Cut<'a> {
+    symbol: &'a str,
+    arithmetic: Arithmetic,
+    assertions: Vec<Assertion>,
+    ranges: Ranges,
+    memory: Vec<Memory>,
+    /// The memory behind the pointers of buffers.
+    places: HashMap<Var, (usize, Buffer)>,
+    kernels: Vec<Kernel>,
+    texts: Vec<String>,
+    helpers: Helpers,
+}
+
+/// Whether a loop that becomes a kernel is in a statement.
+fn has_kernels(s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each(|s| {
+        if let StmtKind::For { kind, .. } = s.kind() {
+            found |= matches!(kind, ForKind::Parallel | ForKind::ThreadBinding(_));
+        }
+    });
+    found
+}
+
+impl Cut<'_> {
+    fn add(&mut self, buffer: &Buffer, memory: Memory) {
+        self.places.insert(buffer.data.clone(), (self.memory.len(), buffer.clone()));
+        self.memory.push(memory);
+    }
+
+    fn steps(&mut self, s: &Stmt) -> Result<Vec<Step>> {
+        // What is always the same is memory of the program, wherever it stands.
+        if let StmtKind::Constant { buffer, value, body } = s.kind() {
+            self.add(buffer, Memory::Constant(value.clone()));
+            return self.steps(body);
+        }
+        if let StmtKind::Declare { body, .. } = s.kind() {
+            return self.steps(body);
+        }
+        if !has_kernels(s) {
+            return if s.is_nop() { Ok(Vec::new()) } else { self.kernel(s, Over::One) };
+        }
+        match s.kind() {
+            StmtKind::Seq(stmts) => self.sequence(stmts),
+            StmtKind::For { kind: ForKind::Parallel, range, .. } => {
+                self.kernel(s, Over::Items(range.extent.clone()))
+            }
+            StmtKind::For { kind: ForKind::ThreadBinding(_), .. } => {
+                let extents = Extents::of(s)?;
+                self.kernel(s, Over::Groups(extents))
+            }
+            StmtKind::For { var, range, body, .. }
+                if range.min.effects().constant() && range.extent.effects().constant() =>
+            {
+                self.ranges.bind_loop(var, range);
+                Ok(vec![Step::Loop(var.clone(), range.clone(), self.steps(body)?)])
+            }
+            StmtKind::If { cond, then, otherwise } if cond.effects().constant() => {
+                let then = self.steps(then)?;
+                let otherwise = otherwise.as_ref().map_or(Ok(Vec::new()), |s| self.steps(s))?;
+                Ok(vec![Step::If(cond.clone(), then, otherwise)])
+            }
+            StmtKind::Let { var, value, body } if value.effects().constant() => {
+                let range = self.ranges.of(value);
+                self.ranges.bind(var, range);
+                Ok(vec![Step::Let(var.clone(), value.clone(), self.steps(body)?)])
+            }
+            StmtKind::Allocate { buffer, body, .. } => {
+                let shape = buffer.const_shape().ok_or_else(|| {
+                    Error::unsupported(format!("the size of buffer `{}` is not a constant", buffer.name))
+                        .at(s.span())
+                })?;
+                let count = shape.iter().product::<i64>().max(1);
+                let bytes = usize::try_from(count).unwrap_or(0).saturating_mul(buffer.dtype().bytes());
+                self.add(buffer, Memory::Scratch(bytes));
+                self.steps(body)
+            }
+            // A condition or a bound that memory decides: the device runs all of it as one item.
+            _ => self.kernel(s, Over::One),
+        }
+    }
+
+    /// Neighbours without kernels of their own are one kernel.
+    fn sequence(&mut self, stmts: &[Stmt]) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        let mut plain: Vec<Stmt> = Vec::new();
+        for s in stmts {
+            if has_kernels(s) {
+                steps.extend(self.steps(&Stmt::seq(std::mem::take(&mut plain)))?);
+                steps.extend(self.steps(s)?);
+            } else {
+                plain.push(s.clone());
+            }
+        }
+        steps.extend(self.steps(&Stmt::seq(plain))?);
+        Ok(steps)
+    }
+
+    /// Writes a kernel.
+    fn kernel(&mut self, s: &Stmt, over: Over) -> Result<Vec<Step>> {
+        let constants = self.constants_in(s);
+        let mut w = Writer::new(self.arithmetic, self.assertions.clone());
+        w.ranges = self.ranges.clone();
+        std::mem::swap(&mut w.helpers, &mut self.helpers);
+        let (mut params, mut arguments, mut heads) = (Vec::new(), Vec::new(), Vec::new());
+        let nothing = Var::index("none");
+        for var in captured(&nothing, s) {
+            if let Some((memory, buffer)) = self.places.get(&var) {
+                let ty = types::memory(buffer.dtype()).map_err(|e| e.at(s.span()))?;
+                let name = w.name(&buffer.name);
+                params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
+                heads.push(format!("__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"));
+                arguments.push(Argument::Memory(*memory));
+                let place = Place { name, space: "__global", dtype: buffer.dtype() };
+                w.places.insert(var, place);
+            } else if var.dtype() == DType::HANDLE {
+                return Err(Error::unsupported(format!(
+                    "the pointer `{}` is no memory of the function",
+                    var.name()
+                ))
+                .at(s.span()));
+            } else {
+                let name = w.name(var.name());
+                let ty = types::memory(var.dtype()).map_err(|e| e.at(s.span()))?;
+                params.push(format!("{ty} {name}_given"));
+                let given = match types::narrow(var.dtype()) {
+                    Some(kind) => format!("{}({name}_given)", w.helpers.of("get", kind)),
+                    None => format!("{name}_given"),
+                };
+                heads.push(format!("const {} {name} = {given};", types::value(var.dtype())?));
+                arguments.push(Argument::Scalar(var.clone()));
+                w.vars.insert(var, name);
+            }
+        }
+        heads.iter().for_each(|line| w.line(line));
+        self.body(&mut w, s, &over)?;
+        if let (true, Some(assertion)) = (w.waits, &w.asserted) {
+            return Err(Error::unsupported(
+                "an assertion may end a thread for which others wait",
+            )
+            .help("prove that the index is in range, or check it before the loops over threads")
+            .at(assertion.span()));
+        }
+        if w.asserted.is_some() {
+            params.push("__global long* failure".to_owned());
+            arguments.push(Argument::Failure);
+        }
+        constants.iter().for_each(|var| drop(self.places.remove(var)));
+        std::mem::swap(&mut w.helpers, &mut self.helpers);
+        let name = format!("{}_{}", self.symbol, self.kernels.len());
+        let shared: String = w.shared.iter().map(|line| format!("    {line}\n")).collect();
+        self.texts.push(format!(
+            "__kernel void {name}({})\n{{\n{shared}{}}}\n\n",
+            params.join(", "),
+            w.out
+        ));
+        self.kernels.push(Kernel { name, over, arguments });
+        Ok(vec![Step::Launch(self.kernels.len() - 1)])
+    }
+
+    fn body(&mut self, w: &mut Writer, s: &Stmt, over: &Over) -> Result<()> {
+        match (s.kind(), over) {
+            (StmtKind::For { var, range, body, .. }, Over::Items(_)) => {
+                w.ranges.bind_loop(var, range);
+                let (ty, name) = (types::value(var.dtype())?, w.name(var.name()));
+                let min = w.expr(&range.min)?;
+                w.line(format_args!("const {ty} {name} = {min} + ({ty})get_global_id(0);"));
+                w.vars.insert(var.clone(), name);
+                w.stmt(body)
+            }
+            (_, Over::Groups(extents)) => {
+                w.extents = extents.clone();
+                w.stmt(s)
+            }
+            _ => w.stmt(s),
+        }
+    }
+
+    /// Makes memory of the constants in a statement, and gives their pointers.
+    fn constants_in(&mut self, s: &Stmt) -> Vec<Var> {
+        let mut found = Vec::new();
+        s.for_each(|s| {
+            if let StmtKind::Constant { buffer, value, .. } = s.kind() {
+                found.push((buffer.clone(), value.clone()));
+            }
+        });
+        let vars = found.iter().map(|(b, _)| b.data.clone()).collect();
+        found.into_iter().for_each(|(b, value)| self.add(&b, Memory::Constant(value)));
+        vars
+    }
+}
+
