@@ -96,7 +96,9 @@ fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> s
 fn devices(out: &mut impl Write) -> std::io::Result<()> {
     let (file, devices) = match opencl::library().and_then(|file| Ok((file, opencl::devices()?))) {
         Ok(found) => found,
-        Err(error) => return writeln!(out, "OpenCL: missing ({error}; only needed for `--target opencl`)"),
+        Err(error) => {
+            return writeln!(out, "OpenCL: missing ({error}; only needed for `--target opencl`)");
+        }
     };
     writeln!(out, "OpenCL: {}", file.display())?;
     if devices.is_empty() {
@@ -104,7 +106,7 @@ fn devices(out: &mut impl Write) -> std::io::Result<()> {
     }
     for (k, d) in devices.iter().enumerate() {
         let doubles = if d.arithmetic.doubles { "float64" } else { "no float64" };
-        let images = if d.images { "textures" } else { "no textures" };
+        let images = if d.images.is_some() { "textures" } else { "no textures" };
         writeln!(out, "  opencl:{k}: {} {}, by {}, {}", d.kind, d.name, d.driver, d.version)?;
         writeln!(
             out,

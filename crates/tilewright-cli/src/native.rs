@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tilewright_codegen::OpenClBackend;
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_driver::options::{Measurer, Message};
 use tilewright_driver::winograd;
@@ -25,7 +26,12 @@ pub struct Native {
     cpu: String,
     /// Where the model runs: on this machine's processor, or on a device that OpenCL lists, by its number
     /// or a part of its name (`doctor` shows them).
-    #[arg(long, value_name = "native|opencl[:N|:NAME]", default_value = "native", conflicts_with = "cpu")]
+    #[arg(
+        long,
+        value_name = "native|opencl[:N|:NAME]",
+        default_value = "native",
+        conflicts_with = "cpu"
+    )]
     target: String,
     /// How much LLVM optimises.
     #[arg(long = "opt-level", value_name = "0|1|3", default_value = "3", value_parser = ["0", "1", "3"])]
@@ -77,6 +83,14 @@ impl Native {
         self.layout.as_deref() != Some("none")
     }
 
+    /// The device that the model is for; `None` for a processor.
+    pub fn device(&self) -> Result<Option<OpenClBackend>> {
+        match self.target.split_once(':').unwrap_or((&self.target, "")) {
+            ("opencl", which) => OpenClBackend::new(which).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// The library's options.
     pub fn options(&self, bar: &Bar) -> Result<Options> {
         if self.threads == Some(0) {
@@ -113,7 +127,7 @@ impl Native {
             .progress(bar.watcher())
             .listener(Some(Arc::new(listen)))
             .measurer(self.measure.then_some(measurer)))
-            .map(|options| if target.is_some() { options.target(target) } else { options })
+        .map(|options| if target.is_some() { options.target(target) } else { options })
     }
 }
 

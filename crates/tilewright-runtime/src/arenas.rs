@@ -170,7 +170,8 @@ impl Memory {
                 .map_err(|e| e.context("memory for intermediate results"))?,
         };
         let start = arena.start();
-        let staged = |places: &[usize], i: usize| if home.is_host() { 0 } else { start + places[i] as u64 };
+        let staged =
+            |places: &[usize], i: usize| if home.is_host() { 0 } else { start + places[i] as u64 };
         let slots = plan.steps.iter().flat_map(|step| &step.args);
         let address = |slot: &Slot| match *slot {
             Slot::Arena(at) => start + at as u64,

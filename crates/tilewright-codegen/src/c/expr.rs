@@ -2,7 +2,9 @@
 //!
 //! What is lazy stays lazy: a side of a choice that needs lines of its own is written inside of a branch.
 
-use tilewright_ir::{BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Result, TypeKind};
+use tilewright_ir::{
+    BinOp, Buffer, CallTarget, DType, Error, Expr, ExprKind, Intrin, Result, TypeKind,
+};
 
 use super::types;
 use super::writer::Writer;
@@ -32,17 +34,26 @@ impl Writer {
         let text = self.node(e)?;
         self.leave();
         let leaf = matches!(e.kind(), ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Float(_));
-        if !leaf && (e.is_shared() || text.len() > LONG) { self.remember(e, &text) } else { Ok(text) }
+        if !leaf && (e.is_shared() || text.len() > LONG) {
+            self.remember(e, &text)
+        } else {
+            Ok(text)
+        }
     }
 
     fn node(&mut self, e: &Expr) -> Result<String> {
         let dtype = e.dtype();
         match e.kind() {
             ExprKind::Int(v) => Ok(types::int(*v, dtype)),
-            ExprKind::Float(v) => Ok(types::float(tilewright_ir::scalar::round_to(*v, dtype), dtype)),
+            ExprKind::Float(v) => {
+                Ok(types::float(tilewright_ir::scalar::round_to(*v, dtype), dtype))
+            }
             ExprKind::Var(v) => {
                 let name = self.vars.get(v).cloned().ok_or_else(|| {
-                    Error::malformed(format!("variable `{}` is used where it is not defined", v.name()))
+                    Error::malformed(format!(
+                        "variable `{}` is used where it is not defined",
+                        v.name()
+                    ))
                 })?;
                 match &self.lane {
                     Some(lane) if dtype.lanes > 1 => Ok(format!("{name}[{}]", lane.name)),
@@ -91,7 +102,8 @@ impl Writer {
                 let lane = self.lane.as_ref().map_or("0", |lane| lane.name.as_str());
                 let scalar = dtype.scalar();
                 if self.ranges.stays(e) && scalar == DType::I32 {
-                    let step = if stride == "1" { lane.to_owned() } else { format!("{lane} * {stride}") };
+                    let step =
+                        if stride == "1" { lane.to_owned() } else { format!("{lane} * {stride}") };
                     return Ok(format!("({base} + {step})"));
                 }
                 let (ty, wide) = (types::value(scalar)?, types::value(types::unsigned(scalar))?);
@@ -248,7 +260,8 @@ impl Writer {
                     return Ok(format!("({x} {op} {y})"));
                 }
                 // Signed arithmetic that may wrap, which C does not define.
-                let wide = types::value(types::unsigned(DType { bits: dtype.bits.max(32), ..dtype }))?;
+                let wide =
+                    types::value(types::unsigned(DType { bits: dtype.bits.max(32), ..dtype }))?;
                 Ok(format!("(({ty})(({wide}){x} {op} ({wide}){y}))"))
             }
             BinOp::Min | BinOp::Max => {
@@ -307,7 +320,11 @@ impl Writer {
                 self.rounded(format!("{odd}({x})"), to)
             }
             (_, Float | BFloat) => self.rounded(format!("(({ty}){x})"), to),
-            _ => return Err(Error::unsupported(format!("there is no conversion from {from} to {to}"))),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "there is no conversion from {from} to {to}"
+                )));
+            }
         })
     }
 
@@ -423,6 +440,9 @@ impl Writer {
     }
 
     fn load(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<String> {
+        if self.place(buffer)?.image {
+            return self.channel(buffer, indices);
+        }
         let cell = self.cell(buffer, indices)?;
         Ok(match types::narrow(buffer.dtype()) {
             Some(kind) => format!("{}({cell})", self.helpers.of("get", kind)),

@@ -72,7 +72,10 @@ fn definition(kind: &str, ty: &str) -> String {
         "shr" => "(ulong)b < 8 * sizeof(T) ? (T)(a >> b) : (T)0",
         _ => return other(kind, ty),
     };
-    format!("inline {ty} tw_{kind}_{ty}({ty} a, {ty} b)\n{{\n    return {};\n}}", body.replace("(T)", &format!("({ty})")).replace("sizeof(T)", &format!("sizeof({ty})")))
+    format!(
+        "static {ty} tw_{kind}_{ty}({ty} a, {ty} b)\n{{\n    return {};\n}}",
+        body.replace("(T)", &format!("({ty})")).replace("sizeof(T)", &format!("sizeof({ty})"))
+    )
 }
 
 fn other(kind: &str, ty: &str) -> String {
@@ -93,14 +96,22 @@ fn other(kind: &str, ty: &str) -> String {
             };
             let suffix = if from == "float" { "f" } else { "" };
             format!(
-                "inline {ty} tw_{kind}_{ty}({from} x)\n{{\n    return x != x ? ({ty})0 : x >= {end}{suffix} ? ({ty}){most} : x <= ({from}){least} ? ({ty}){least} : ({ty})x;\n}}"
+                "static {ty} tw_{kind}_{ty}({from} x)\n{{\n    return x != x ? ({ty})0 : x >= {end}{suffix} ? ({ty}){most} : x <= ({from}){least} ? ({ty}){least} : ({ty})x;\n}}"
             )
         }
+        "channel" => "__constant sampler_t tw_border =
+    CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
+
+static float tw_channel(float4 texel, int k)
+{
+    return k == 0 ? texel.x : k == 1 ? texel.y : k == 2 ? texel.z : texel.w;
+}"
+        .to_owned(),
         "abs" => format!(
-            "inline {ty} tw_abs_{ty}({ty} x)\n{{\n    return x < 0 ? ({ty})(0 - (ulong)x) : x;\n}}"
+            "static {ty} tw_abs_{ty}({ty} x)\n{{\n    return x < 0 ? ({ty})(0 - (ulong)x) : x;\n}}"
         ),
         "pow" => format!(
-            "inline {ty} tw_pow_{ty}({ty} x, {ty} n)
+            "static {ty} tw_pow_{ty}({ty} x, {ty} n)
 {{
     ulong base = (ulong)x, result = 1;
     if (n < 0)
@@ -114,7 +125,7 @@ fn other(kind: &str, ty: &str) -> String {
 }}"
         ),
         // To odd: a further rounding to at most 22 bits is one rounding of the value.
-        "odd" if ty == "double" => "inline float tw_odd_double(double x)
+        "odd" if ty == "double" => "static float tw_odd_double(double x)
 {
     float near = (float)x;
     double back = (double)near;
@@ -125,7 +136,7 @@ fn other(kind: &str, ty: &str) -> String {
 }"
         .to_owned(),
         "odd" => format!(
-            "inline float tw_odd_{ty}({ty} x)
+            "static float tw_odd_{ty}({ty} x)
 {{
     ulong size = x < 0 ? 0 - (ulong)x : (ulong)x;
     int shift = 0;
@@ -135,24 +146,24 @@ fn other(kind: &str, ty: &str) -> String {
     return x < 0 ? -value : value;
 }}"
         ),
-        "round" if ty == "bf16" => "inline float tw_round_bf16(float x)
+        "round" if ty == "bf16" => "static float tw_round_bf16(float x)
 {
     int bits = as_int(x);
     int rounded = (int)((uint)bits + 0x7fffu + ((uint)bits >> 16 & 1u)) & -0x10000;
     return as_float(x != x ? (bits & -0x10000) | 0x400000 : rounded);
 }"
         .to_owned(),
-        "get" if ty == "bf16" => "inline float tw_get_bf16(ushort x)
+        "get" if ty == "bf16" => "static float tw_get_bf16(ushort x)
 {
     return as_float((int)((uint)x << 16));
 }"
         .to_owned(),
-        "put" if ty == "bf16" => "inline ushort tw_put_bf16(float x)
+        "put" if ty == "bf16" => "static ushort tw_put_bf16(float x)
 {
     return (ushort)((uint)as_int(x) >> 16);
 }"
         .to_owned(),
-        "round" => "inline float tw_round_f16(float x)
+        "round" => "static float tw_round_f16(float x)
 {
     int bits = as_int(x), size = bits & 0x7fffffff, sign = bits ^ size, value;
     if (x != x)
@@ -166,7 +177,7 @@ fn other(kind: &str, ty: &str) -> String {
     return as_float(value | sign);
 }"
         .to_owned(),
-        "get" => "inline float tw_get_f16(ushort x)
+        "get" => "static float tw_get_f16(ushort x)
 {
     int size = x & 0x7fff, sign = (int)((uint)(x ^ size) << 16), value;
     if (size < 0x400)
@@ -178,7 +189,7 @@ fn other(kind: &str, ty: &str) -> String {
     return as_float(value | sign);
 }"
         .to_owned(),
-        _ => "inline ushort tw_put_f16(float x)
+        _ => "static ushort tw_put_f16(float x)
 {
     int bits = as_int(x), size = bits & 0x7fffffff, value;
     if (size >= 0x7f800000)

@@ -2,6 +2,7 @@
 //!
 //! * `steps`: a function becomes kernels, and the steps in which the host calls them.
 //! * `writer`: the state while a kernel is written; `stmt`, `expr`: its parts; `threads`: groups of threads.
+//! * `texture`: reads and writes of images.
 //! * `types`, `helpers`: what C has, and functions for what it does not have.
 //!
 //! Numbers are those of native code ([`crate::emit`]): integers wrap, every operation rounds by itself but
@@ -13,11 +14,12 @@ mod expr;
 mod helpers;
 pub mod steps;
 mod stmt;
+mod texture;
 mod threads;
 mod types;
 mod writer;
 
-pub use steps::{Argument, Kernel, Kernels, Memory, Over, Step, kernels};
+pub use steps::{Argument, Image, Kernel, Kernels, Memory, Over, Step, kernels};
 pub use threads::Extents;
 pub use writer::Arithmetic;
 

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-
 use tilewright_ir::interval::Ranges;
+use tilewright_ir::visit::accessed;
 use tilewright_ir::{
-    Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc, Var,
+    Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc,
+    Var,
 };
 
 use super::helpers::Helpers;
@@ -69,8 +70,25 @@ pub enum Memory {
     Param(usize),
     /// So many bytes while the function runs.
     Scratch(usize),
+    /// An image.
+    Image(Image),
     /// What is always the same.
     Constant(Tensor),
+}
+
+/// A texture: texels of four channels. It belongs to the function, which copies the memory of a parameter
+/// to it before it runs, where it reads it, and back after, where it writes it.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The parameter, unless only the function uses it.
+    pub param: Option<usize>,
+    pub rows: usize,
+    /// Texels of a row.
+    pub columns: usize,
+    /// Whether channels are of 16 bits; else of 32.
+    pub half: bool,
+    pub reads: bool,
+    pub writes: bool,
 }
 
 /// A function as kernels.
@@ -85,6 +103,75 @@ pub struct Kernels {
     pub scalars: Vec<(Var, usize)>,
     /// What its assertions say, by their codes.
     pub assertions: Vec<Assertion>,
+}
+
+impl Kernels {
+    /// The steps of the host as text for people, a line each.
+    pub fn plan(&self) -> String {
+        let mut out = String::new();
+        self.describe(&self.steps, 1, &mut out);
+        out
+    }
+
+    fn describe(&self, steps: &[Step], depth: usize, out: &mut String) {
+        let indent = "  ".repeat(depth);
+        for step in steps {
+            match step {
+                Step::Launch(k) => {
+                    let Kernel { name, over, arguments } = &self.kernels[*k];
+                    let arguments: Vec<String> =
+                        arguments.iter().map(|a| self.argument(a)).collect();
+                    *out += &format!("{indent}{name}({}) {}\n", arguments.join(", "), over.text());
+                }
+                Step::Loop(var, range, body) => {
+                    *out +=
+                        &format!("{indent}for {var} from {}, {} times:\n", range.min, range.extent);
+                    self.describe(body, depth + 1, out);
+                }
+                Step::If(cond, then, otherwise) => {
+                    *out += &format!("{indent}if {cond}:\n");
+                    self.describe(then, depth + 1, out);
+                    *out += &format!("{indent}else:\n");
+                    self.describe(otherwise, depth + 1, out);
+                }
+                Step::Let(var, value, body) => {
+                    *out += &format!("{indent}{var} = {value}\n");
+                    self.describe(body, depth, out);
+                }
+            }
+        }
+    }
+
+    fn argument(&self, argument: &Argument) -> String {
+        match argument {
+            Argument::Memory(k) => match &self.memory[*k] {
+                Memory::Param(p) => format!("argument {p}"),
+                Memory::Scratch(bytes) => format!("{bytes} bytes of scratch"),
+                Memory::Image(Image { rows, columns, .. }) => {
+                    format!("an image of {rows} rows of {columns} texels")
+                }
+                Memory::Constant(tensor) => format!("a constant of shape {:?}", tensor.shape()),
+            },
+            Argument::Scalar(var) => var.to_string(),
+            Argument::Failure => "where a failed assertion is left".to_owned(),
+        }
+    }
+}
+
+impl Over {
+    fn text(&self) -> String {
+        match self {
+            Over::One => "once".to_owned(),
+            Over::Items(extent) => format!("over {extent} items"),
+            Over::Groups(Extents { groups, threads }) => {
+                let groups =
+                    groups.iter().map(|g| g.as_ref().map_or("1".to_owned(), Expr::to_string));
+                let threads = threads.map(|n| n.max(1).to_string());
+                let groups: Vec<String> = groups.collect();
+                format!("over groups {} of threads {}", groups.join(" x "), threads.join(" x "))
+            }
+        }
+    }
 }
 
 /// Makes kernels of a lowered function; their names begin with a symbol.
@@ -107,6 +194,11 @@ pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Resul
     for (k, param) in func.params.iter().enumerate() {
         match param {
             Param::Scalar(var) => scalars.push((var.clone(), k)),
+            Param::Buffer { buffer, .. } if buffer.scope.starts_with("global.texture") => {
+                let (own, _) = func.split_params();
+                let image = image(buffer, func, (k < own.len()).then_some(k))?;
+                cut.add(buffer, Memory::Image(image));
+            }
             Param::Buffer { buffer, .. } => cut.add(buffer, Memory::Param(k)),
         }
     }
@@ -120,6 +212,28 @@ pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Resul
     let text = [cut.helpers.text(), cut.texts.concat()].concat();
     let Cut { kernels, memory, assertions, .. } = cut;
     Ok(Kernels { text, kernels, steps, memory, scalars, assertions })
+}
+
+/// The image that a buffer is.
+fn image(buffer: &Buffer, func: &TensorFunc, param: Option<usize>) -> Result<Image> {
+    let half = match buffer.dtype() {
+        DType::F32 => false,
+        DType::F16 => true,
+        other => {
+            let text = format!("the texture `{}` has elements of type {other}", buffer.name);
+            return Err(Error::unsupported(text).help("textures hold float32 or float16"));
+        }
+    };
+    let (rows, columns) = match buffer.physical_shape().as_deref() {
+        Some([rows, columns]) if columns % 4 == 0 => (*rows as usize, *columns as usize / 4),
+        _ => {
+            let text = format!("the texture `{}` has no two extents in whole texels", buffer.name);
+            return Err(Error::unsupported(text));
+        }
+    };
+    let (reads, writes) = accessed(&func.body);
+    let among = |all: &[Buffer]| all.iter().any(|b| b.data == buffer.data);
+    Ok(Image { param, rows, columns, half, reads: among(&reads), writes: among(&writes) })
 }
 
 /// A function while it is cut.
@@ -147,6 +261,13 @@ fn has_kernels(s: &Stmt) -> bool {
     found
 }
 
+/// Whether a statement reads a texture that it writes.
+fn mixes_textures(s: &Stmt) -> bool {
+    let (read, written) = accessed(s);
+    let is_read = |b: &Buffer| read.iter().any(|r| r.data == b.data);
+    written.iter().any(|b| b.scope.starts_with("global.texture") && is_read(b))
+}
+
 impl Cut<'_> {
     fn add(&mut self, buffer: &Buffer, memory: Memory) {
         self.places.insert(buffer.data.clone(), (self.memory.len(), buffer.clone()));
@@ -162,7 +283,7 @@ impl Cut<'_> {
         if let StmtKind::Declare { body, .. } = s.kind() {
             return self.steps(body);
         }
-        if !has_kernels(s) {
+        if !has_kernels(s) && !mixes_textures(s) {
             return if s.is_nop() { Ok(Vec::new()) } else { self.kernel(s, Over::One) };
         }
         match s.kind() {
@@ -190,13 +311,25 @@ impl Cut<'_> {
                 self.ranges.bind(var, range);
                 Ok(vec![Step::Let(var.clone(), value.clone(), self.steps(body)?)])
             }
+            StmtKind::Allocate { buffer, body, .. }
+                if buffer.scope.starts_with("global.texture") =>
+            {
+                let used = TensorFunc::new(Vec::new(), body.clone());
+                let image = image(buffer, &used, None).map_err(|e| e.at(s.span()))?;
+                self.add(buffer, Memory::Image(image));
+                self.steps(body)
+            }
             StmtKind::Allocate { buffer, body, .. } => {
                 let shape = buffer.const_shape().ok_or_else(|| {
-                    Error::unsupported(format!("the size of buffer `{}` is not a constant", buffer.name))
-                        .at(s.span())
+                    Error::unsupported(format!(
+                        "the size of buffer `{}` is not a constant",
+                        buffer.name
+                    ))
+                    .at(s.span())
                 })?;
                 let count = shape.iter().product::<i64>().max(1);
-                let bytes = usize::try_from(count).unwrap_or(0).saturating_mul(buffer.dtype().bytes());
+                let bytes =
+                    usize::try_from(count).unwrap_or(0).saturating_mul(buffer.dtype().bytes());
                 self.add(buffer, Memory::Scratch(bytes));
                 self.steps(body)
             }
@@ -205,13 +338,17 @@ impl Cut<'_> {
         }
     }
 
-    /// Neighbours without kernels of their own are one kernel.
+    /// Neighbours without kernels of their own are one kernel, unless one of them reads the texture that
+    /// another one writes.
     fn sequence(&mut self, stmts: &[Stmt]) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
         let mut plain: Vec<Stmt> = Vec::new();
         for s in stmts {
-            if has_kernels(s) {
+            let with_plain = Stmt::seq(plain.iter().cloned().chain([s.clone()]));
+            if has_kernels(s) || mixes_textures(&with_plain) {
                 steps.extend(self.steps(&Stmt::seq(std::mem::take(&mut plain)))?);
+            }
+            if has_kernels(s) || mixes_textures(s) {
                 steps.extend(self.steps(s)?);
             } else {
                 plain.push(s.clone());
@@ -229,14 +366,38 @@ impl Cut<'_> {
         std::mem::swap(&mut w.helpers, &mut self.helpers);
         let (mut params, mut arguments, mut heads) = (Vec::new(), Vec::new(), Vec::new());
         let nothing = Var::index("none");
+        let (read, written) = accessed(s);
+        let among = |all: &[Buffer], var: &Var| all.iter().any(|b| b.data == *var);
         for var in captured(&nothing, s) {
             if let Some((memory, buffer)) = self.places.get(&var) {
                 let ty = types::memory(buffer.dtype()).map_err(|e| e.at(s.span()))?;
                 let name = w.name(&buffer.name);
-                params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
-                heads.push(format!("__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"));
                 arguments.push(Argument::Memory(*memory));
-                let place = Place { name, space: "__global", dtype: buffer.dtype() };
+                if matches!(self.memory[*memory], Memory::Image(_)) {
+                    let writes = among(&written, &var);
+                    if writes && among(&read, &var) {
+                        return Err(Error::unsupported(format!(
+                            "one kernel reads and writes the texture `{}`",
+                            buffer.name
+                        ))
+                        .help(
+                            "write to other memory first, such as a local buffer of `cache_write`",
+                        )
+                        .at(s.span()));
+                    }
+                    params.push(format!(
+                        "{} image2d_t {name}",
+                        if writes { "__write_only" } else { "__read_only" }
+                    ));
+                    w.places
+                        .insert(var, Place { name, space: "", dtype: buffer.dtype(), image: true });
+                    continue;
+                }
+                params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
+                heads.push(format!(
+                    "__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"
+                ));
+                let place = Place { name, space: "__global", dtype: buffer.dtype(), image: false };
                 w.places.insert(var, place);
             } else if var.dtype() == DType::HANDLE {
                 return Err(Error::unsupported(format!(
@@ -260,11 +421,9 @@ impl Cut<'_> {
         heads.iter().for_each(|line| w.line(line));
         self.body(&mut w, s, &over)?;
         if let (true, Some(assertion)) = (w.waits, &w.asserted) {
-            return Err(Error::unsupported(
-                "an assertion may end a thread for which others wait",
-            )
-            .help("prove that the index is in range, or check it before the loops over threads")
-            .at(assertion.span()));
+            return Err(Error::unsupported("an assertion may end a thread for which others wait")
+                .help("prove that the index is in range, or check it before the loops over threads")
+                .at(assertion.span()));
         }
         if w.asserted.is_some() {
             params.push("__global long* failure".to_owned());
@@ -314,4 +473,3 @@ impl Cut<'_> {
         vars
     }
 }
-

@@ -34,11 +34,20 @@ impl Writer {
                 self.thread_loop(var, range, Axis::named(axis)?, body)?;
                 self.forget();
             }
+            StmtKind::For { var, range, body, .. } if self.is_texel_loop(range, body) => {
+                self.texel_loop(var, range, body)?;
+                self.forget();
+            }
             StmtKind::For { var, range, kind, annotations, body } => {
                 let unrolled = *kind == ForKind::Unrolled;
                 let few = annotations.get("pragma_unroll_count").and_then(count);
                 self.forget();
-                self.serial_loop(var, range, if unrolled { Some(None) } else { few.map(Some) }, body)?;
+                self.serial_loop(
+                    var,
+                    range,
+                    if unrolled { Some(None) } else { few.map(Some) },
+                    body,
+                )?;
                 self.forget();
             }
             StmtKind::If { cond, then, otherwise } => {
@@ -101,7 +110,9 @@ impl Writer {
             return Err(Error::unsupported(
                 "threads wait for one another where they may not all come to",
             )
-            .help("a condition around, or the extent of a loop, depends on the thread or on data"));
+            .help(
+                "a condition around, or the extent of a loop, depends on the thread or on data",
+            ));
         }
         self.waits = true;
         self.line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
@@ -131,6 +142,9 @@ impl Writer {
                 buffer.name
             )));
         }
+        if self.place(buffer)?.image {
+            return self.texel_store(buffer, indices, value);
+        }
         if lanes == 1 {
             if self.mask.is_some() {
                 return Err(Error::unsupported(
@@ -144,7 +158,9 @@ impl Writer {
         }
         // All lanes are read before one is written.
         let own = |b: &Buffer, at: &[Expr]| {
-            at.len() == indices.len() && b == buffer && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
+            at.len() == indices.len()
+                && b == buffer
+                && at.iter().zip(indices).all(|(x, y)| same_expr(x, y))
         };
         let mut overlaps = false;
         value.for_each_load(|b, at| overlaps |= b.data == buffer.data && !own(b, at));
@@ -305,7 +321,8 @@ impl Writer {
             self.diverged |= !all;
         }
         let extent = self.expr(&range.extent)?;
-        let head = if all { String::new() } else { format!("if ((long){number} < (long){extent})") };
+        let head =
+            if all { String::new() } else { format!("if ((long){number} < (long){extent})") };
         let done = self.braced(head, |w| {
             w.line(format_args!("const {ty} {name} = {min} + ({ty}){number};"));
             w.stmt(body)
@@ -337,7 +354,8 @@ impl Writer {
             _ => "",
         };
         if space.is_empty() {
-            let bytes = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(buffer.dtype().bytes());
+            let bytes =
+                usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(buffer.dtype().bytes());
             if bytes > MAX_PRIVATE {
                 return Err(Error::unsupported(format!(
                     "buffer `{}`: {bytes} bytes of memory of one thread, at most {MAX_PRIVATE} are possible",
@@ -349,7 +367,14 @@ impl Writer {
         } else {
             self.shared.push(format!("{space} {ty} {name}[{count}];"));
         }
-        let place = Place { name, space, dtype: buffer.dtype() };
+        if buffer.scope.starts_with("global.texture") {
+            return Err(Error::unsupported(format!(
+                "the texture `{}` belongs to one kernel, and a kernel does not read what it writes to a texture",
+                buffer.name
+            ))
+            .help("allocate it outside of parallel loops"));
+        }
+        let place = Place { name, space, dtype: buffer.dtype(), image: false };
         self.places.insert(buffer.data.clone(), place);
         Ok(())
     }
@@ -358,14 +383,16 @@ impl Writer {
     /// and ends.
     fn assert(&mut self, s: &Stmt, cond: &Expr, values: &[Expr]) -> Result<()> {
         let own = Assertion::of(s);
-        let code = self.assertions.iter().position(|a| Some(a) == own.as_ref()).map_or(1, |k| k + 1);
+        let code =
+            self.assertions.iter().position(|a| Some(a) == own.as_ref()).map_or(1, |k| k + 1);
         self.asserted.get_or_insert_with(|| s.clone());
         let check = |w: &mut Self| {
             let c = w.expr(cond)?;
             w.braced(format_args!("if (!{c})"), |w| {
                 let values: Vec<String> =
                     values.iter().take(MAX_VALUES).map(|v| w.expr(v)).collect::<Result<_>>()?;
-                let claim = format!("if (atomic_cmpxchg((volatile __global int*)failure, 0, {code}) == 0)");
+                let claim =
+                    format!("if (atomic_cmpxchg((volatile __global int*)failure, 0, {code}) == 0)");
                 w.braced(claim, |w| {
                     for (k, value) in values.iter().enumerate() {
                         w.line(format_args!("failure[{}] = (long){value};", k + 1));
@@ -387,7 +414,10 @@ impl Writer {
 fn acts(s: &Stmt) -> bool {
     matches!(
         s.kind(),
-        StmtKind::Store { .. } | StmtKind::For { .. } | StmtKind::If { .. } | StmtKind::Assert { .. }
+        StmtKind::Store { .. }
+            | StmtKind::For { .. }
+            | StmtKind::If { .. }
+            | StmtKind::Assert { .. }
     )
 }
 

@@ -81,14 +81,18 @@ impl Extents {
             match Axis::named(&name).map_err(differs)? {
                 Axis::Thread(k) => {
                     let n = extent.as_int().filter(|n| *n > 0).ok_or_else(|| {
-                        Error::unsupported(format!("the extent of a loop over `{name}` is no constant"))
-                            .at(s.span())
+                        Error::unsupported(format!(
+                            "the extent of a loop over `{name}` is no constant"
+                        ))
+                        .at(s.span())
                     })?;
                     extents.threads[k] = extents.threads[k].max(n);
                 }
                 Axis::Group(k) => match &extents.groups[k] {
                     Some(other) if !same_expr(other, &extent) => {
-                        let text = format!("two loops over `{name}` have the extents {other} and {extent}");
+                        let text = format!(
+                            "two loops over `{name}` have the extents {other} and {extent}"
+                        );
                         return Err(Error::unsupported(text).at(s.span()));
                     }
                     _ => extents.groups[k] = Some(extent),

@@ -34,6 +34,8 @@ pub(super) struct Place {
     pub space: &'static str,
     /// The elements that the pointer points to.
     pub dtype: DType,
+    /// Whether it is an image.
+    pub image: bool,
 }
 
 /// The lane that is written.

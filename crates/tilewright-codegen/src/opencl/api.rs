@@ -21,6 +21,9 @@ tilewright_dylib::functions! {
     clCreateContext: fn(*const isize, u32, *const Handle, Callback, *mut c_void, *mut Int) -> Handle;
     clCreateCommandQueue: fn(Handle, Handle, u64, *mut Int) -> Handle;
     clCreateBuffer: fn(Handle, u64, usize, *mut c_void, *mut Int) -> Handle;
+    clCreateImage: fn(Handle, u64, *const ImageFormat, *const ImageDescription, *mut c_void, *mut Int) -> Handle;
+    clEnqueueCopyBufferToImage: fn(Handle, Handle, Handle, usize, *const usize, *const usize, u32, *const Handle, *mut Handle) -> Int;
+    clEnqueueCopyImageToBuffer: fn(Handle, Handle, Handle, *const usize, *const usize, usize, u32, *const Handle, *mut Handle) -> Int;
     clReleaseMemObject: fn(Handle) -> Int;
     clEnqueueWriteBuffer: fn(Handle, Handle, u32, usize, usize, *const c_void, u32, *const Handle, *mut Handle) -> Int;
     clEnqueueReadBuffer: fn(Handle, Handle, u32, usize, usize, *mut c_void, u32, *const Handle, *mut Handle) -> Int;
@@ -36,6 +39,34 @@ tilewright_dylib::functions! {
     clFinish: fn(Handle) -> Int;
 }
 
+/// `cl_image_format`.
+#[repr(C)]
+pub(super) struct ImageFormat {
+    pub order: u32,
+    pub channel: u32,
+}
+
+/// `cl_image_desc`.
+#[repr(C)]
+pub(super) struct ImageDescription {
+    pub kind: u32,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+    pub array: usize,
+    pub row_pitch: usize,
+    pub slice_pitch: usize,
+    pub levels: u32,
+    pub samples: u32,
+    pub buffer: Handle,
+}
+
+pub(super) const IMAGE_2D: u32 = 0x10f1;
+pub(super) const RGBA: u32 = 0x10b5;
+pub(super) const HALF_CHANNELS: u32 = 0x10dd;
+pub(super) const FLOAT_CHANNELS: u32 = 0x10de;
+pub(super) const DEVICE_IMAGE_WIDTH: u32 = 0x1011;
+pub(super) const DEVICE_IMAGE_HEIGHT: u32 = 0x1012;
 pub(super) const PLATFORM_NAME: u32 = 0x0902;
 pub(super) const DEVICE_TYPE: u32 = 0x1000;
 pub(super) const DEVICE_MAX_COMPUTE_UNITS: u32 = 0x1002;

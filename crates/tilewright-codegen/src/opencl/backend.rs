@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use tilewright_ir::{Error, Lowered, Result, parallel};
-use tilewright_target::{Backend, Code, CodeOptions, DeviceMemory, Device, Target};
+use tilewright_target::{Backend, Code, CodeOptions, Device, DeviceMemory, Target};
 
-use super::code::{FAILURE_BYTES, Function, OnDevice};
+use super::code::{FAILURE_BYTES, Function, OnDevice, Own};
 use super::device::OpenDevice;
 use super::driver::{DeviceInfo, FAMILY, choose};
-use crate::c::{self, Memory};
+use crate::c::{self, Kernels, Memory};
 use crate::emit;
 
 /// A device of this machine, by OpenCL.
@@ -24,6 +24,20 @@ impl OpenClBackend {
     /// As [`choose`].
     pub fn new(which: &str) -> Result<OpenClBackend> {
         Ok(OpenClBackend { device: choose(which)? })
+    }
+
+    /// The OpenCL C of functions of a module, with the calls of kernels that each is made of as a comment.
+    ///
+    /// # Errors
+    /// As [`Backend::compile`], but for the driver's own.
+    pub fn source(&self, module: &Lowered, functions: &[Arc<str>]) -> Result<String> {
+        self.check(module, functions, &self.device.target())?;
+        let mut text = c::PRELUDE.to_owned();
+        for name in functions {
+            let kernels = self.kernels(module, name)?;
+            text += &format!("/* {name}:\n{} */\n\n{}", kernels.plan(), kernels.text);
+        }
+        Ok(text)
     }
 
     /// The device.
@@ -50,7 +64,10 @@ impl Backend for OpenClBackend {
         if target.triple == FAMILY && target.cpu == self.device.name {
             return Ok(());
         }
-        Err(Error::input(format!("the device `{}` is no `{} {}`", self.device.name, target.triple, target.cpu)))
+        Err(Error::input(format!(
+            "the device `{}` is no `{} {}`",
+            self.device.name, target.triple, target.cpu
+        )))
     }
 
     fn compile(
@@ -67,7 +84,8 @@ impl Backend for OpenClBackend {
             return Err(Error::unsupported(text));
         }
         let device = OpenDevice::get(&self.device)?;
-        let made = parallel::map(functions.len(), |k| self.function(&device, module, &functions[k]));
+        let made =
+            parallel::map(functions.len(), |k| self.function(&device, module, &functions[k]));
         let functions = made.into_iter().collect::<Result<Vec<_>>>()?;
         let shared: Arc<dyn Device> = device.clone();
         let failure = DeviceMemory::new(&shared, FAILURE_BYTES)?;
@@ -78,26 +96,36 @@ impl Backend for OpenClBackend {
 }
 
 impl OpenClBackend {
-    /// Compiles a function and gives it the memory that it always has.
-    fn function(&self, device: &Arc<OpenDevice>, module: &Lowered, name: &Arc<str>) -> Result<Function> {
+    /// A function as kernels.
+    fn kernels(&self, module: &Lowered, name: &Arc<str>) -> Result<Kernels> {
         let f = module.tensor(name)?;
-        let named = |e: Error| {
+        c::kernels(&emit::symbol(emit::PREFIX, name), f, self.device.arithmetic).map_err(|e| {
             let e = e.context(format!("function `{name}`")).at(f.span);
             module.source.iter().fold(e, |e, source| e.in_source(source))
-        };
-        let symbol = emit::symbol(emit::PREFIX, name);
-        let kernels = c::kernels(&symbol, f, self.device.arithmetic).map_err(named)?;
+        })
+    }
+
+    /// Compiles a function and gives it the memory that it always has.
+    fn function(
+        &self,
+        device: &Arc<OpenDevice>,
+        module: &Lowered,
+        name: &Arc<str>,
+    ) -> Result<Function> {
+        let named = |e: Error| e.context(format!("function `{name}`"));
+        let kernels = self.kernels(module, name)?;
         let program = device.build(&format!("{}{}", c::PRELUDE, kernels.text)).map_err(named)?;
         let objects = kernels.kernels.iter().map(|k| device.kernel(&program, &k.name));
         let objects = Mutex::new(objects.collect::<Result<_>>().map_err(named)?);
         let shared: Arc<dyn Device> = device.clone();
         let own = kernels.memory.iter().map(|memory| match memory {
-            Memory::Param(_) => Ok(None),
-            Memory::Scratch(bytes) => DeviceMemory::new(&shared, *bytes).map(Some),
+            Memory::Param(_) => Ok(Own::Nothing),
+            Memory::Scratch(bytes) => DeviceMemory::new(&shared, *bytes).map(Own::Memory),
+            Memory::Image(image) => device.image(image).map(Own::Image),
             Memory::Constant(tensor) => {
                 let memory = DeviceMemory::new(&shared, tensor.bytes().len())?;
                 memory.write(0, tensor.bytes())?;
-                Ok(Some(memory))
+                Ok(Own::Memory(memory))
             }
         });
         let own = own.collect::<Result<_>>().map_err(named)?;

@@ -10,7 +10,7 @@ use tilewright_ir::{DType, Error, Expr, Fold, Result, Source, TypeKind, Var};
 use tilewright_target::abi::Workers;
 use tilewright_target::{Code, Device, DeviceMemory};
 
-use super::device::{KernelObject, OpenDevice};
+use super::device::{ImageObject, KernelObject, OpenDevice};
 use crate::c::{Argument, Kernels, Memory, Over, Step};
 use crate::emit::MAX_VALUES;
 
@@ -18,10 +18,19 @@ use crate::emit::MAX_VALUES;
 pub(super) struct Function {
     pub name: Arc<str>,
     pub kernels: Kernels,
-    /// In the order of [`Kernels::kernels`]. To set arguments and to call is one act.
+    /// In the order of [`Kernels::kernels`]. Held while the steps of a call are put into the queue: kernels
+    /// have one set of arguments, and calls share what the function has of memory.
     pub objects: Mutex<Vec<KernelObject>>,
-    /// Scratch memory and constants, by the position in [`Kernels::memory`].
-    pub own: Vec<Option<DeviceMemory>>,
+    /// What it has of memory, by the position in [`Kernels::memory`].
+    pub own: Vec<Own>,
+}
+
+/// Memory of a function.
+pub(super) enum Own {
+    /// That of a parameter.
+    Nothing,
+    Memory(DeviceMemory),
+    Image(ImageObject),
 }
 
 /// Functions on a device.
@@ -56,13 +65,15 @@ unsafe impl Code for OnDevice {
             let word = args.get(*at).copied().unwrap_or(0);
             (var.clone(), constant(word, var.dtype()))
         });
-        let mut run = Run { code: self, f, args, values: values.collect(), failure: 0 };
+        let values = values.collect();
+        let objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = Run { code: self, f, objects: &objects, args, values, failure: 0 };
         if f.kernels.assertions.is_empty() {
-            return run.steps(&f.kernels.steps).map_err(named);
+            return run.all().map_err(named);
         }
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         run.failure = failure.address();
-        run.steps(&f.kernels.steps).map_err(named)?;
+        run.all().map_err(named)?;
         let mut words = [0u8; FAILURE_BYTES];
         failure.read(0, &mut words)?;
         let word = |k: usize| i64::from_ne_bytes(std::array::from_fn(|b| words[8 * k + b]));
@@ -93,7 +104,9 @@ impl OnDevice {
 /// A constant of a type from the word that a scalar is handed over as.
 fn constant(word: u64, dtype: DType) -> Expr {
     match dtype.kind {
-        TypeKind::Float if dtype.bits == 32 => Expr::float(f64::from(f32::from_bits(word as u32)), dtype),
+        TypeKind::Float if dtype.bits == 32 => {
+            Expr::float(f64::from(f32::from_bits(word as u32)), dtype)
+        }
         TypeKind::Float | TypeKind::BFloat => Expr::float(to_f64(word, dtype), dtype),
         _ => Expr::int(word as i64, dtype),
     }
@@ -103,6 +116,7 @@ fn constant(word: u64, dtype: DType) -> Expr {
 struct Run<'a> {
     code: &'a OnDevice,
     f: &'a Function,
+    objects: &'a [KernelObject],
     args: &'a [u64],
     values: HashMap<Var, Expr>,
     failure: u64,
@@ -121,6 +135,25 @@ impl Run<'_> {
             _ => None,
         });
         value.ok_or_else(|| Error::unsupported(format!("the host cannot compute `{e}`")))
+    }
+
+    /// All steps, and the copies of textures around them.
+    fn all(&mut self) -> Result<()> {
+        self.copy_images(true)?;
+        self.steps(&self.f.kernels.steps)?;
+        self.copy_images(false)
+    }
+
+    fn copy_images(&self, before: bool) -> Result<()> {
+        for (memory, own) in self.f.kernels.memory.iter().zip(&self.f.own) {
+            let (Memory::Image(image), Own::Image(object)) = (memory, own) else { continue };
+            let wanted = if before { image.reads } else { image.writes };
+            if let (true, Some(param)) = (wanted, image.param) {
+                let address = self.args.get(param).copied().unwrap_or(0);
+                self.code.device.copy_image(object, address, before)?;
+            }
+        }
+        Ok(())
     }
 
     fn steps(&mut self, steps: &[Step]) -> Result<()> {
@@ -167,15 +200,19 @@ impl Run<'_> {
             return Ok(());
         }
         let device = &self.code.device;
-        let objects = self.f.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        let object = &objects[number];
+        let object = &self.objects[number];
         let mut at = 0;
         for argument in &kernel.arguments {
             match argument {
                 Argument::Memory(k) => {
                     let address = match (&self.f.kernels.memory[*k], &self.f.own[*k]) {
+                        (_, Own::Image(image)) => {
+                            object.set_memory(at, image.object)?;
+                            at += 1;
+                            continue;
+                        }
+                        (_, Own::Memory(own)) => own.address(),
                         (Memory::Param(p), _) => self.args.get(*p).copied().unwrap_or(0),
-                        (_, Some(own)) => own.address(),
                         _ => 0,
                     };
                     let (memory, byte) = device.find(address)?;

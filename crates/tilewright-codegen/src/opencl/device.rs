@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tilewright_ir::{Error, Result};
 use tilewright_target::Device;
 
-use super::api::{self, Api, Functions, Handle, check};
+use super::api::{self, Api, Functions, Handle, ImageDescription, ImageFormat, check};
 use super::driver::{DeviceInfo, open};
+use crate::c::Image;
 
 /// Bits of an address that say the byte in an allocation.
 const BYTE_BITS: u32 = 40;
@@ -81,6 +82,85 @@ impl OpenDevice {
         Ok((object, byte as usize))
     }
 
+    /// An image.
+    ///
+    /// # Errors
+    /// [`Error::Execution`] if the device does not have it.
+    pub(super) fn image(&self, image: &Image) -> Result<ImageObject> {
+        let channel = if image.half { api::HALF_CHANNELS } else { api::FLOAT_CHANNELS };
+        let format = ImageFormat { order: api::RGBA, channel };
+        let description = ImageDescription {
+            kind: api::IMAGE_2D,
+            width: image.columns,
+            height: image.rows,
+            depth: 1,
+            array: 1,
+            row_pitch: 0,
+            slice_pitch: 0,
+            levels: 0,
+            samples: 0,
+            buffer: null_mut(),
+        };
+        let mut code = 0;
+        // SAFETY: no pointer of the host goes in.
+        let object = unsafe {
+            (self.cl.clCreateImage)(
+                self.context.0,
+                api::READ_WRITE,
+                &format,
+                &description,
+                null_mut(),
+                &mut code,
+            )
+        };
+        check(code, &format!("an image of {} by {} texels", image.rows, image.columns))?;
+        Ok(ImageObject {
+            object: Object(object),
+            size: [image.columns, image.rows, 1],
+            cl: self.cl,
+        })
+    }
+
+    /// Copies memory to an image, row by row, or back.
+    pub(super) fn copy_image(
+        &self,
+        image: &ImageObject,
+        address: u64,
+        to_image: bool,
+    ) -> Result<()> {
+        let (memory, at) = self.find(address)?;
+        let (origin, size) = ([0usize; 3], image.size.as_ptr());
+        // SAFETY: memory and image have so many texels.
+        let code = unsafe {
+            if to_image {
+                (self.cl.clEnqueueCopyBufferToImage)(
+                    self.queue.0,
+                    memory.0,
+                    image.object.0,
+                    at,
+                    origin.as_ptr(),
+                    size,
+                    0,
+                    null(),
+                    null_mut(),
+                )
+            } else {
+                (self.cl.clEnqueueCopyImageToBuffer)(
+                    self.queue.0,
+                    image.object.0,
+                    memory.0,
+                    origin.as_ptr(),
+                    size,
+                    at,
+                    0,
+                    null(),
+                    null_mut(),
+                )
+            }
+        };
+        check(code, "copying an image")
+    }
+
     /// Compiles a program.
     ///
     /// # Errors
@@ -95,7 +175,8 @@ impl OpenDevice {
         };
         check(code, "making a program")?;
         let program = Program { object: Object(program), cl: self.cl };
-        let division = if self.info.exact_division { " -cl-fp32-correctly-rounded-divide-sqrt" } else { "" };
+        let division =
+            if self.info.exact_division { " -cl-fp32-correctly-rounded-divide-sqrt" } else { "" };
         let options = CString::new(format!("-cl-std=CL1.2{division}")).unwrap_or_default();
         let id: Handle = std::ptr::with_exposed_provenance_mut(self.info.id);
         // SAFETY: the program and the device are there; the options end with a zero.
@@ -109,11 +190,19 @@ impl OpenDevice {
         // SAFETY: there is room for so many bytes.
         unsafe {
             let room = log.as_mut_ptr().cast::<c_void>();
-            (self.cl.clGetProgramBuildInfo)(program.object.0, id, api::BUILD_LOG, log.len(), room, null_mut());
+            (self.cl.clGetProgramBuildInfo)(
+                program.object.0,
+                id,
+                api::BUILD_LOG,
+                log.len(),
+                room,
+                null_mut(),
+            );
         }
         let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
         let said = String::from_utf8_lossy(&log[..end]).trim().to_owned();
-        Err(Error::toolchain(format!("the compiler of {} fails: error {code}", self.info.driver)).note(said))
+        Err(Error::toolchain(format!("the compiler of {} fails: error {code}", self.info.driver))
+            .note(said))
     }
 
     /// A kernel of a program.
@@ -121,7 +210,8 @@ impl OpenDevice {
         let symbol = CString::new(name).map_err(|_| Error::internal("a name with a zero in it"))?;
         let mut code = 0;
         // SAFETY: the program is there; the name ends with a zero.
-        let kernel = unsafe { (self.cl.clCreateKernel)(program.object.0, symbol.as_ptr(), &mut code) };
+        let kernel =
+            unsafe { (self.cl.clCreateKernel)(program.object.0, symbol.as_ptr(), &mut code) };
         check(code, name)?;
         Ok(KernelObject { object: Object(kernel), cl: self.cl })
     }
@@ -138,10 +228,32 @@ impl OpenDevice {
         // SAFETY: the kernel has its arguments; the lists have three numbers.
         let code = unsafe {
             (self.cl.clEnqueueNDRangeKernel)(
-                self.queue.0, kernel, 3, null(), global, local, 0, null(), null_mut(),
+                self.queue.0,
+                kernel,
+                3,
+                null(),
+                global,
+                local,
+                0,
+                null(),
+                null_mut(),
             )
         };
         check(code, "running a kernel")
+    }
+}
+
+/// An image on the device.
+pub(super) struct ImageObject {
+    pub object: Object,
+    size: [usize; 3],
+    cl: &'static Functions,
+}
+
+impl Drop for ImageObject {
+    fn drop(&mut self) {
+        // SAFETY: nothing else releases it; OpenCL keeps it until what uses it is done.
+        unsafe { (self.cl.clReleaseMemObject)(self.object.0) };
     }
 }
 
@@ -195,7 +307,13 @@ impl Device for OpenDevice {
         let mut code = 0;
         // SAFETY: no pointer of the host goes in.
         let object = unsafe {
-            (self.cl.clCreateBuffer)(self.context.0, api::READ_WRITE, bytes.max(1), null_mut(), &mut code)
+            (self.cl.clCreateBuffer)(
+                self.context.0,
+                api::READ_WRITE,
+                bytes.max(1),
+                null_mut(),
+                &mut code,
+            )
         };
         check(code, &format!("{bytes} bytes of memory"))?;
         let mut memory = self.lock();
@@ -210,7 +328,8 @@ impl Device for OpenDevice {
     fn free(&self, address: u64) {
         let at = (address >> BYTE_BITS) as usize;
         let mut memory = self.lock();
-        let object = at.checked_sub(1).and_then(|at| memory.list.get_mut(at)).and_then(Option::take);
+        let object =
+            at.checked_sub(1).and_then(|at| memory.list.get_mut(at)).and_then(Option::take);
         if let Some(object) = object {
             memory.free.push(at - 1);
             // SAFETY: it was allocated by `allocate`; OpenCL keeps it until what uses it is done.
@@ -227,7 +346,15 @@ impl Device for OpenDevice {
         // SAFETY: there are so many bytes, and the call waits until they are read.
         let code = unsafe {
             (self.cl.clEnqueueWriteBuffer)(
-                self.queue.0, object.0, 1, at, bytes.len(), from, 0, null(), null_mut(),
+                self.queue.0,
+                object.0,
+                1,
+                at,
+                bytes.len(),
+                from,
+                0,
+                null(),
+                null_mut(),
             )
         };
         check(code, "copying to the device")
@@ -242,7 +369,15 @@ impl Device for OpenDevice {
         // SAFETY: there is room for so many bytes, and the call waits until they are written.
         let code = unsafe {
             (self.cl.clEnqueueReadBuffer)(
-                self.queue.0, object.0, 1, at, bytes.len(), to, 0, null(), null_mut(),
+                self.queue.0,
+                object.0,
+                1,
+                at,
+                bytes.len(),
+                to,
+                0,
+                null(),
+                null_mut(),
             )
         };
         check(code, "copying from the device")
@@ -257,7 +392,15 @@ impl Device for OpenDevice {
         // SAFETY: the pattern is one byte, which is copied.
         let code = unsafe {
             (self.cl.clEnqueueFillBuffer)(
-                self.queue.0, object.0, pattern, 1, at, bytes, 0, null(), null_mut(),
+                self.queue.0,
+                object.0,
+                pattern,
+                1,
+                at,
+                bytes,
+                0,
+                null(),
+                null_mut(),
             )
         };
         check(code, "filling memory of the device")

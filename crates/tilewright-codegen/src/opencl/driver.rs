@@ -2,11 +2,12 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use tilewright_ir::{Error, Result};
 use tilewright_target::{MemoryScope, Target};
 
-use super::api::{self, Api, Handle, check};
+use super::api::{self, Api, Functions, Handle, check};
 use crate::c::Arithmetic;
 
 /// What [`Target::triple`] is for devices of OpenCL.
@@ -33,8 +34,8 @@ pub struct DeviceInfo {
     pub shared: u64,
     /// Threads of the largest group.
     pub threads: usize,
-    /// Whether it has images.
-    pub images: bool,
+    /// Texels of the longest row of an image and its rows, where it has images.
+    pub images: Option<(usize, usize)>,
     /// What it computes with.
     pub arithmetic: Arithmetic,
     /// Whether divisions and roots round correctly if they are asked to.
@@ -45,8 +46,15 @@ pub struct DeviceInfo {
 ///
 /// # Errors
 /// [`Error::Toolchain`] if there is no OpenCL.
-pub fn devices() -> Result<Vec<DeviceInfo>> {
+pub fn devices() -> Result<&'static [DeviceInfo]> {
+    // Asked once, by one thread: drivers start when they are asked first, and not all can do so twice at
+    // the same time.
+    static DEVICES: OnceLock<Vec<DeviceInfo>> = OnceLock::new();
     let cl = &Api::get()?.functions;
+    Ok(DEVICES.get_or_init(|| list_devices(cl)))
+}
+
+fn list_devices(cl: &Functions) -> Vec<DeviceInfo> {
     let platforms = list(|n, ids, count| {
         // SAFETY: there is room for so many handles.
         unsafe { (cl.clGetPlatformIDs)(n, ids, count) }
@@ -58,10 +66,10 @@ pub fn devices() -> Result<Vec<DeviceInfo>> {
             unsafe { (cl.clGetDeviceIDs)(platform, api::ALL_DEVICES, n, ids, count) }
         });
         for id in ids {
-            all.push(describe(platform, id)?);
+            all.push(describe(cl, platform, id));
         }
     }
-    Ok(all)
+    all
 }
 
 /// A list that OpenCL gives in two calls: how many, then which. One that fails is empty: a platform
@@ -86,8 +94,7 @@ fn text(ask: impl Fn(usize, *mut c_void, *mut usize) -> i32) -> String {
     String::from_utf8_lossy(&room[..end]).trim().to_owned()
 }
 
-fn describe(platform: Handle, id: Handle) -> Result<DeviceInfo> {
-    let cl = &Api::get()?.functions;
+fn describe(cl: &Functions, platform: Handle, id: Handle) -> DeviceInfo {
     // SAFETY: OpenCL writes no more than the room that it is told of; the handles were listed.
     let word = |what: u32| -> u64 {
         let mut value = 0u64;
@@ -95,14 +102,15 @@ fn describe(platform: Handle, id: Handle) -> Result<DeviceInfo> {
         value
     };
     // SAFETY: as above.
-    let said = |what: u32| text(|n, room, size| unsafe { (cl.clGetDeviceInfo)(id, what, n, room, size) });
+    let said =
+        |what: u32| text(|n, room, size| unsafe { (cl.clGetDeviceInfo)(id, what, n, room, size) });
     // SAFETY: as above.
     let driver = text(|n, room, size| unsafe {
         (cl.clGetPlatformInfo)(platform, api::PLATFORM_NAME, n, room, size)
     });
     let single = word(api::DEVICE_SINGLE_FP_CONFIG);
     let kind = word(api::DEVICE_TYPE);
-    Ok(DeviceInfo {
+    DeviceInfo {
         platform: platform.expose_provenance(),
         id: id.expose_provenance(),
         name: said(api::DEVICE_NAME),
@@ -117,13 +125,16 @@ fn describe(platform: Handle, id: Handle) -> Result<DeviceInfo> {
         memory: word(api::DEVICE_GLOBAL_MEM_SIZE),
         shared: word(api::DEVICE_LOCAL_MEM_SIZE),
         threads: word(api::DEVICE_MAX_WORK_GROUP_SIZE) as usize,
-        images: word(api::DEVICE_IMAGE_SUPPORT) & 1 != 0,
+        images: (word(api::DEVICE_IMAGE_SUPPORT) & 1 != 0).then(|| {
+            let extent = |what| word(what) as usize;
+            (extent(api::DEVICE_IMAGE_WIDTH), extent(api::DEVICE_IMAGE_HEIGHT))
+        }),
         arithmetic: Arithmetic {
             doubles: said(api::DEVICE_EXTENSIONS).split(' ').any(|e| e == "cl_khr_fp64"),
             fma: single & api::FP_FMA != 0,
         },
         exact_division: single & api::FP_CORRECT_DIVIDE != 0,
-    })
+    }
 }
 
 impl DeviceInfo {
@@ -133,7 +144,10 @@ impl DeviceInfo {
         // A thread computes single values; threads together are the vector.
         target.vectors.bytes = &[1];
         target.cores = self.units.max(1);
-        target.with_scope(MemoryScope::new("shared", [1]))
+        target = target.with_scope(MemoryScope::new("shared", [1]));
+        let Some((width, height)) = self.images else { return target };
+        let textures = MemoryScope::textures(height as i64, width as i64);
+        textures.into_iter().fold(target, Target::with_scope)
     }
 }
 
@@ -159,9 +173,10 @@ pub fn choose(which: &str) -> Result<DeviceInfo> {
         return Ok(all[0].clone());
     }
     if let Ok(number) = which.parse::<usize>() {
-        return all.get(number).cloned().ok_or_else(|| {
-            listed(Error::input(format!("there is no device number {number}")))
-        });
+        return all
+            .get(number)
+            .cloned()
+            .ok_or_else(|| listed(Error::input(format!("there is no device number {number}"))));
     }
     let wanted = which.to_lowercase();
     let fits = |d: &&DeviceInfo| {
