@@ -294,7 +294,7 @@ def collect(claimed, only=""):
     return selected, skipped, left_out
 
 
-def attempt(program, case, timeout):
+def attempt(program, case, timeout, options=()):
     """Writes a case to its folder and runs it. Returns a status and a reason."""
     folder = environment.WORK / "nodes" / case.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -304,7 +304,7 @@ def attempt(program, case, timeout):
     if case.inputs:
         harness.save_npz(inputs, case.inputs)
     given = inputs if case.inputs else None
-    outcome = harness.run(program, model, given, threads=1, timeout=timeout)
+    outcome = harness.run(program, model, given, threads=1, timeout=timeout, options=options)
     if outcome.status != "ok":
         return ("refused" if outcome.status == "refused" else "failed"), outcome.reason
     problem = harness.missing_or_extra(outcome.outputs, case.outputs)
@@ -317,12 +317,12 @@ def attempt(program, case, timeout):
     return "pass", ""
 
 
-def judge(program, case, exceptions, timeout, tolerances=()):
+def judge(program, case, exceptions, timeout, tolerances=(), options=()):
     """The result of one case."""
     wider = next((t for t in tolerances if fnmatch.fnmatchcase(case.name, t[0])), None)
     if wider:
         case = replace(case, rtol=max(case.rtol, wider[1]), atol=max(case.atol, wider[2]))
-    status, reason = attempt(program, case, timeout)
+    status, reason = attempt(program, case, timeout, options)
     if wider and status == "pass":
         status = "wider"
     for pattern, why in exceptions:
@@ -333,11 +333,13 @@ def judge(program, case, exceptions, timeout, tolerances=()):
     return Result(case.name, case.types, case.operators, status, reason)
 
 
-def run_all(program, cases, exceptions, jobs, timeout, progress, tolerances=()):
+def run_all(program, cases, exceptions, jobs, timeout, progress, tolerances=(), options=()):
     """Runs the cases, `jobs` at a time; `progress(done, total, result)` after each."""
     results = []
     with ThreadPoolExecutor(jobs) as pool:
-        pending = [pool.submit(judge, program, case, exceptions, timeout, tolerances) for case in cases]
+        pending = [
+            pool.submit(judge, program, case, exceptions, timeout, tolerances, options) for case in cases
+        ]
         for done, future in enumerate(pending, 1):
             results.append(future.result())
             progress(done, len(cases), results[-1])

@@ -89,6 +89,11 @@ def numbered(cases):
         yield case, number
 
 
+def target(args):
+    """What tells the program where to run."""
+    return ["--target", args.target] if args.target else []
+
+
 def check_model(program, case, number, args):
     """Runs one model case; returns what there is to say about it."""
     folder, expected = store(case, number)
@@ -100,6 +105,7 @@ def check_model(program, case, number, args):
         threads=args.threads,
         timed=True,
         timeout=args.timeout,
+        options=target(args),
     )
     row = {
         "model": case.name,
@@ -215,7 +221,7 @@ def nodes_command(args):
             say(f"[{done}/{total}]")
 
     results = nodes.run_all(
-        program, selected, exceptions, args.jobs, args.timeout, progress, tolerances
+        program, selected, exceptions, args.jobs, args.timeout, progress, tolerances, target(args)
     )
     results += skipped
     print(nodes.report(results, left_out))
@@ -330,6 +336,7 @@ def main():
         if name == "prepare":
             continue
         command.add_argument("--binary", help="the program (default: a release build)")
+        command.add_argument("--target", help="where the program runs models: `opencl` (default: the CPU)")
         command.add_argument("--json", metavar="FILE", help="write the results there as well")
         limit = 600.0 if name == "models" else 60.0
         command.add_argument("--timeout", type=float, default=limit, help="seconds for one run")

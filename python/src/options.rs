@@ -22,6 +22,11 @@ pub fn parse(given: Option<&Bound<'_, PyDict>>) -> Result<Options> {
             }
             "io_layout" => options.io_layout = value.extract::<String>()?.parse()?,
             "threads" => options.threads = threads(&value)?,
+            "target" => {
+                if let Some(name) = value.extract::<Option<String>>()? {
+                    options = options.on(&name)?;
+                }
+            }
             "cpu" => options.target = target(value.extract::<Option<String>>()?.as_deref())?,
             "opt_level" => options.level = level(value.extract()?)?,
             "specialize" => options.specialize = value.extract()?,

@@ -160,6 +160,7 @@ class Module:
         shapes: Shapes = None,
         values: Values = None,
         specialize: Sequence[Mapping[str, int]] = (),
+        target: str | None = None,
         cpu: str | None = None,
         opt_level: int = 3,
         fuse: bool = True,
@@ -190,6 +191,8 @@ class Module:
             values: Values of inputs that sizes depend on.
             specialize: Sizes, by name, for each of which a version of its own is compiled beside the
                 one for all sizes; a call takes what fits its arrays.
+            target: Where the model runs: ``None`` or ``native`` for this machine's processor; ``opencl``,
+                ``opencl:1`` or ``opencl:NAME`` for a device, by its number or a part of its name.
             cpu: The processor, as LLVM calls it; ``None`` for this one.
             opt_level: How much LLVM optimises: 0, 1 or 3.
             fuse: Whether elementwise work joins what makes its operands.
@@ -215,6 +218,7 @@ class Module:
             "io_layout": io_layout,
             "threads": threads,
             "specialize": [dict(sizes) for sizes in specialize],
+            "target": target,
             "cpu": cpu,
             "opt_level": opt_level,
             "fuse": fuse,

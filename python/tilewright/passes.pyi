@@ -561,6 +561,18 @@ def use_assume_to_reduce_branches(
         tilewright.Error: where it refuses, or an option does not fit.
     """
 
+def use_border(
+    module: Module,
+) -> Transformed:
+    """Guards of reads from textures go where the border gives the same.
+
+    Args:
+        module: What to change.
+
+    Raises:
+        tilewright.Error: where it refuses, or an option does not fit.
+    """
+
 def vectorize_loop(
     module: Module,
 ) -> Transformed:

@@ -73,7 +73,9 @@ impl Weave {
             let mut loops = sch.get_loops(&block)?;
             let mut extents: Vec<Dim> = axes[..around].iter().map(|a| a.extent).collect();
             extents.push(piece.count.dim());
-            if let (true, Some(last)) = (piece.width > 1, loops.pop()) {
+            if piece.width > 1
+                && let Some(last) = loops.pop()
+            {
                 let [tile, lane] = split(sch, &last, number(piece.count), piece.width)?;
                 loops.push(tile);
                 sch.vectorize(&lane)?;

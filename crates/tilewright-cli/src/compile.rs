@@ -29,7 +29,7 @@ pub struct Arguments {
     /// beside it, with the ending `.h`.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write; by the ending of OUT unless said: .so, .o, .ll, .s, .py.
+    /// What to write; by the ending of OUT unless said: .so, .o, .ll, .s, .cl, .py.
     #[arg(long, value_enum)]
     emit: Option<Form>,
     /// Prefix of the symbols of a library or object, a C identifier; from the name of OUT unless
@@ -58,6 +58,8 @@ enum Form {
     LlvmIr,
     /// Assembly.
     Asm,
+    /// OpenCL C for a device (--target opencl).
+    Cl,
     /// The module as text.
     Tvmscript,
 }
@@ -70,6 +72,7 @@ impl Form {
             "o" | "obj" => Some(Form::Obj),
             "ll" => Some(Form::LlvmIr),
             "s" | "asm" => Some(Form::Asm),
+            "cl" => Some(Form::Cl),
             "py" => Some(Form::Tvmscript),
             _ => None,
         }
@@ -87,7 +90,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let output = arguments.output.as_deref();
     let form = arguments.emit.or_else(|| output.and_then(Form::of_ending)).ok_or_else(|| {
         Error::input("what to write is not said")
-            .help("give --emit, or --output with one of the endings .so, .o, .ll, .s, .py")
+            .help("give --emit, or --output with one of the endings .so, .o, .ll, .s, .cl, .py")
     })?;
     if arguments.after.is_some() && form != Form::Tvmscript {
         return Err(Error::input("--after is for --emit tvmscript").into());
@@ -106,6 +109,11 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let session = Session::new(options);
     let model = Source::of(&arguments.model)?;
     let request = arguments.given.request(&model, OpenSizes::AsGiven);
+    if !matches!(form, Form::Cl | Form::Tvmscript) && arguments.native.device()?.is_some() {
+        return Err(Error::input("for a device, OpenCL C can be written, and TVMScript")
+            .help("give an output with the ending .cl")
+            .into());
+    }
     let text = match form {
         Form::So | Form::Obj => {
             let path = output.ok_or_else(|| {
@@ -129,6 +137,13 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
                 Some(until) => session.stages(&module, until)?.module,
             };
             script(&module)
+        }
+        Form::Cl => {
+            let device = arguments.native.device()?.ok_or_else(|| {
+                Error::input("OpenCL C is made for a device").help("give --target opencl")
+            })?;
+            let program = session.program(&request)?.program;
+            device.source(&program.module, &program.called())?
         }
         Form::LlvmIr | Form::Asm => {
             let name = name(arguments, output)?;

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use tilewright_codegen::cache::ObjectCache;
 use tilewright_codegen::llvm::{Llvm, Status};
+use tilewright_codegen::opencl;
 use tilewright_driver::Error;
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_runtime::pool::cores;
@@ -13,7 +14,7 @@ use tilewright_tune::Store;
 
 use super::answer::{Answer, Outcome};
 
-/// Show what was found on this machine: LLVM, the C compiler, the CPU.
+/// Show what was found on this machine: LLVM, the C compiler, the CPU, the devices of OpenCL.
 ///
 /// Exit code 1 if something is missing without which models cannot run.
 #[derive(clap::Args)]
@@ -25,6 +26,7 @@ pub fn execute(_: &Arguments, out: &mut impl Write) -> Outcome {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     tool(out, "rustc", Command::new(rustc), "only needed for its LLVM")?;
     tool(out, "cc", Command::new("cc"), "needed for `compile --emit so`")?;
+    devices(out)?;
     writeln!(out, "cores: {}", cores())?;
     cache(out)?;
     tuning(out)?;
@@ -86,6 +88,34 @@ fn tool(out: &mut impl Write, name: &str, mut command: Command, use_: &str) -> s
         Some(line) => writeln!(out, "{name}: {line}"),
         None => writeln!(out, "{name}: missing ({use_})"),
     }
+}
+
+/// The devices that OpenCL lists, under the numbers that `--target opencl:N` takes.
+fn devices(out: &mut impl Write) -> std::io::Result<()> {
+    let (file, devices) = match opencl::library().and_then(|file| Ok((file, opencl::devices()?))) {
+        Ok(found) => found,
+        Err(error) => {
+            return writeln!(out, "OpenCL: missing ({error}; only needed for `--target opencl`)");
+        }
+    };
+    writeln!(out, "OpenCL: {}", file.display())?;
+    if devices.is_empty() {
+        return writeln!(out, "  no devices: no driver is installed");
+    }
+    for (k, d) in devices.iter().enumerate() {
+        let doubles = if d.arithmetic.doubles { "float64" } else { "no float64" };
+        let images = if d.images.is_some() { "textures" } else { "no textures" };
+        writeln!(out, "  opencl:{k}: {} {}, by {}, {}", d.kind, d.name, d.driver, d.version)?;
+        writeln!(
+            out,
+            "    {} units, {} MiB, {} KiB shared by a group of at most {} threads, {doubles}, {images}",
+            d.units,
+            d.memory >> 20,
+            d.shared >> 10,
+            d.threads
+        )?;
+    }
+    Ok(())
 }
 
 /// The notes and the help of an error, indented.

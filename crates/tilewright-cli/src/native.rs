@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tilewright_codegen::OpenClBackend;
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_driver::options::{Measurer, Message};
 use tilewright_driver::winograd;
@@ -23,6 +24,15 @@ pub struct Native {
     /// The CPU to generate code for, as LLVM calls it: `native`, `x86-64-v3`, `znver4`.
     #[arg(long, value_name = "NAME", default_value = "native")]
     cpu: String,
+    /// Where the model runs: on this machine's processor, or on a device that OpenCL lists, by its number
+    /// or a part of its name (`doctor` shows them).
+    #[arg(
+        long,
+        value_name = "native|opencl[:N|:NAME]",
+        default_value = "native",
+        conflicts_with = "cpu"
+    )]
+    target: String,
     /// How much LLVM optimises.
     #[arg(long = "opt-level", value_name = "0|1|3", default_value = "3", value_parser = ["0", "1", "3"])]
     level: String,
@@ -73,6 +83,14 @@ impl Native {
         self.layout.as_deref() != Some("none")
     }
 
+    /// The device that the model is for; `None` for a processor.
+    pub fn device(&self) -> Result<Option<OpenClBackend>> {
+        match self.target.split_once(':').unwrap_or((&self.target, "")) {
+            ("opencl", which) => OpenClBackend::new(which).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// The library's options.
     pub fn options(&self, bar: &Bar) -> Result<Options> {
         if self.threads == Some(0) {
@@ -92,8 +110,9 @@ impl Native {
         let measurer: Measurer =
             Arc::new(|module, options| measure_first(module, options, MEASURE));
         Ok(Options::new()
+            .on(&self.target)
+            .map_err(|e| e.context("--target"))?
             .threads(self.threads)
-            .target(target)
             .level(level)
             .layout(layout)
             .io_layout(self.io_layout)
@@ -108,6 +127,7 @@ impl Native {
             .progress(bar.watcher())
             .listener(Some(Arc::new(listen)))
             .measurer(self.measure.then_some(measurer)))
+        .map(|options| if target.is_some() { options.target(target) } else { options })
     }
 }
 

@@ -7,9 +7,11 @@
 //! * [`library`], [`header`]: shared libraries with a C interface.
 //! * [`packed`]: kernels as a library that this crate loads again, without LLVM.
 //! * [`llvm`]: LLVM as a library that is found at run time; text to object file to callable code.
+//! * [`c`]: lowered tensor functions to C text for devices; [`opencl`]: devices that run it.
 //! * [`cache`]: compiled objects on disk, by content.
 
 pub mod backend;
+pub mod c;
 pub mod cache;
 pub mod emit;
 pub mod entry;
@@ -17,7 +19,9 @@ pub mod header;
 mod kernels;
 pub mod library;
 pub mod llvm;
+pub mod opencl;
 pub mod packed;
 pub mod shape_func;
 
 pub use backend::LlvmBackend;
+pub use opencl::OpenClBackend;

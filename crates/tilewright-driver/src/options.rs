@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tilewright_codegen::LlvmBackend;
+use tilewright_codegen::{LlvmBackend, OpenClBackend};
 use tilewright_ir::{Error, Module, Result};
 use tilewright_layout::ConvLayout;
 pub use tilewright_layout::IoLayout;
@@ -235,6 +235,25 @@ impl Options {
     /// The same as [`Options::default`].
     pub fn new() -> Options {
         Options::default()
+    }
+
+    /// The same choices for a device: `opencl` for the first one that OpenCL lists, `opencl:1` for one by
+    /// its number, `opencl:NAME` for one by a part of its name or its driver's; `native` for this machine's
+    /// processor.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for other names and devices that are not there, [`Error::Toolchain`] where there is no
+    /// driver.
+    pub fn on(self, target: &str) -> Result<Options> {
+        let backend: Arc<dyn Backend> = match target.split_once(':').unwrap_or((target, "")) {
+            ("native", "") => Arc::new(LlvmBackend),
+            ("opencl", which) => Arc::new(OpenClBackend::new(which)?),
+            _ => {
+                return Err(Error::input(format!("there is no target `{target}`"))
+                    .help("targets are `native`, `opencl`, `opencl:NUMBER` and `opencl:NAME`"));
+            }
+        };
+        Ok(self.backend(backend).target(None))
     }
 
     /// The machine to make code for, with the costs that this one was calibrated to where it was.

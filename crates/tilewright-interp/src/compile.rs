@@ -158,6 +158,7 @@ impl<'o> Compiler<'o> {
             dtype: b.dtype(),
             dims: dims.collect(),
             offset,
+            border: b.border().is_some(),
         });
         self.places.insert(b.clone(), place.clone());
         Ok(place)
@@ -293,6 +294,7 @@ impl<'o> Compiler<'o> {
             dtype: source.dtype,
             dims: dims.into_iter().map(|(d, _)| d).collect(),
             offset,
+            border: false,
         });
         self.places.insert(b.clone(), place);
         let location = self.location();

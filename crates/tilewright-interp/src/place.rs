@@ -64,6 +64,8 @@ pub struct BufferView {
     pub dims: Vec<Dim>,
     /// Position of the first element, in elements.
     pub offset: Ext,
+    /// Whether a read out of range gives zero ([`tilewright_ir::Buffer::border`]).
+    pub border: bool,
 }
 
 impl BufferView {
@@ -243,6 +245,17 @@ impl Access {
         }
     }
 
+    /// Whether a read gives what is outside of the memory.
+    fn is_in_border(&self, m: &mut Machine<'_>) -> bool {
+        self.place.border
+            && self.direct.is_none()
+            && self.indices.iter().zip(&self.place.dims).any(|(index, d)| {
+                let (i, extent) = (index.eval(m), d.extent.get(m));
+                d.outer.is_empty() && !(0..extent).contains(&i)
+            })
+            && m.trap.is_none()
+    }
+
     #[cold]
     fn out_of_range(&self, m: &mut Machine<'_>, axis: usize, extent: i64) {
         let text = self.text(m);
@@ -282,6 +295,9 @@ impl Access {
     /// The bytes of an element that must have been written, with a value that is not arbitrary.
     #[inline]
     pub fn read<const N: usize>(&self, m: &mut Machine<'_>) -> Option<[u8; N]> {
+        if self.is_in_border(m) {
+            return Some([0; N]);
+        }
         let at = self.position(m)?;
         self.note_read(m, at);
         let memory = &m.memories[self.place.memory];
@@ -315,6 +331,9 @@ impl Access {
     /// The element as a copy takes it: `None` where it is unwritten.
     pub fn copy(&self, m: &mut Machine<'_>) -> Option<Cell> {
         let zero = Some(Cell::new(0));
+        if self.is_in_border(m) {
+            return zero;
+        }
         let Some(at) = self.position(m) else { return zero };
         self.note_read(m, at);
         let (memory, state) = (&m.memories[self.place.memory], self.state(m, at));

@@ -99,6 +99,27 @@ impl Buffer {
         self.0.shape.iter().map(Expr::as_int).collect()
     }
 
+    /// What a read out of range gives: zero in a texture whose axes are its physical axes, since an image
+    /// has a border; `None` where such a read is not allowed.
+    pub fn border(&self) -> Option<f64> {
+        let is_image = self.0.scope.starts_with("global.texture");
+        (is_image && self.rank() == self.0.axis_separators.len() + 1).then_some(0.0)
+    }
+
+    /// The extents of the physical axes, where they are constants.
+    pub fn physical_shape(&self) -> Option<Vec<i64>> {
+        let shape = self.const_shape()?;
+        let ends = self.0.axis_separators.iter().copied().chain([shape.len()]);
+        let mut start = 0;
+        let mut sizes = Vec::new();
+        for end in ends {
+            let axes = shape.get(start..end)?;
+            sizes.push(axes.iter().try_fold(1i64, |n, d| n.checked_mul(*d))?);
+            start = end;
+        }
+        Some(sizes)
+    }
+
     /// Whether its cells lie one after the other, the last axis first, from where its memory
     /// starts.
     pub fn is_row_major(&self) -> bool {

@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::{SizedPlan, Slot};
-use tilewright_ir::{DType, Error, Result, Tensor};
+use tilewright_ir::{Error, Result, Tensor};
+
+use crate::home::{Arena, Home, Staging};
 
 pub(crate) fn broken(what: String) -> Error {
     Error::internal(format!("the memory plan is wrong: {what}"))
@@ -22,13 +24,15 @@ pub(crate) struct Fixed {
     pub(crate) calls: Vec<Range<usize>>,
     /// The places of inputs and outputs in the argument lists.
     pub(crate) open: Vec<(usize, Slot)>,
+    /// Where inputs and outputs lie behind the arena on a device.
+    pub(crate) staging: Staging,
 }
 
 /// What a run writes to, apart from the outputs.
 pub(crate) struct Memory {
     /// The plan that the arguments are those of.
     of: Arc<Fixed>,
-    pub(crate) arena: Tensor,
+    pub(crate) arena: Arena,
     /// The argument lists of all calls.
     pub(crate) args: Vec<u64>,
 }
@@ -85,11 +89,11 @@ impl Lease<'_> {
 impl Arenas {
     /// The memory for a run: one that is free, best of the same sizes, else of the most bytes; a new one;
     /// or where there may be no more of them the next one that becomes free.
-    pub(crate) fn lease(&self, fixed: &Arc<Fixed>, most: usize) -> Result<Lease<'_>> {
+    pub(crate) fn lease(&self, fixed: &Arc<Fixed>, home: &Home, most: usize) -> Result<Lease<'_>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let same = state.list.iter().rposition(|m| Arc::ptr_eq(&m.of, fixed));
-            let largest = || (0..state.list.len()).max_by_key(|k| state.list[*k].arena.len());
+            let largest = || (0..state.list.len()).max_by_key(|k| state.list[*k].arena.bytes());
             let made = same.or_else(largest).map(|at| state.list.swap_remove(at));
             let new = made.is_none() && state.made < most;
             if new {
@@ -101,8 +105,8 @@ impl Arenas {
                 let mut lease = Lease { arenas: self, memory: None };
                 lease.memory = Some(match made {
                     Some(memory) if Arc::ptr_eq(&memory.of, fixed) => memory,
-                    Some(memory) => Memory::new(fixed, Some(memory.arena))?,
-                    None => Memory::new(fixed, None)?,
+                    Some(memory) => Memory::new(fixed, home, Some(memory.arena))?,
+                    None => Memory::new(fixed, home, None)?,
                 });
                 return Ok(lease);
             }
@@ -140,7 +144,8 @@ impl Fixed {
                 count += 1;
             }
         }
-        Ok(Fixed { sizes: sizes.to_vec(), plan, calls, open })
+        let staging = Staging::behind(&plan)?;
+        Ok(Fixed { sizes: sizes.to_vec(), plan, calls, open, staging })
     }
 
     /// Tensors for the outputs.
@@ -151,27 +156,31 @@ impl Fixed {
 
 impl Memory {
     /// An arena, one that was there if it is large enough, and the argument lists with the addresses
-    /// in it and of the constants.
-    fn new(fixed: &Arc<Fixed>, old: Option<Tensor>) -> Result<Memory> {
-        let plan = &fixed.plan;
+    /// in it and of the constants; on a device those of inputs and outputs as well.
+    fn new(fixed: &Arc<Fixed>, home: &Home, old: Option<Arena>) -> Result<Memory> {
+        let (plan, staging) = (&fixed.plan, &fixed.staging);
+        let bytes = if home.is_host() { plan.arena_bytes } else { staging.end };
         // Sizes that grow bit by bit get new memory a few times, not each time; what is not touched
         // costs nothing.
-        let more = old.as_ref().map_or(0, |old| old.len().saturating_mul(3) / 2);
-        let new = |bytes: usize| Tensor::zeros(DType::U8, &[bytes]);
-        let mut arena = match old.filter(|arena| arena.len() >= plan.arena_bytes) {
+        let more = old.as_ref().map_or(0, |old| old.bytes().saturating_mul(3) / 2);
+        let mut arena = match old.filter(|arena| arena.bytes() >= bytes) {
             Some(arena) => arena,
-            None => new(plan.arena_bytes.max(more))
-                .or_else(|_| new(plan.arena_bytes))
+            None => Arena::new(home, bytes.max(more))
+                .or_else(|_| Arena::new(home, bytes))
                 .map_err(|e| e.context("memory for intermediate results"))?,
         };
-        // The arena never moves: tensors that do not share their bytes are written in place.
-        let start = arena.bytes_mut().as_mut_ptr();
+        let start = arena.start();
+        let staged =
+            |places: &[usize], i: usize| if home.is_host() { 0 } else { start + places[i] as u64 };
         let slots = plan.steps.iter().flat_map(|step| &step.args);
         let address = |slot: &Slot| match *slot {
-            Slot::Arena(at) => start.wrapping_add(at).expose_provenance() as u64,
-            Slot::Constant(i) => plan.constants[i].bytes().as_ptr().expose_provenance() as u64,
+            Slot::Arena(at) => start + at as u64,
+            Slot::Constant(i) => home.constant(&plan.constants, i),
             Slot::Number(n) => n as u64,
-            Slot::Input(_) | Slot::Output(_) | Slot::InputAt(..) | Slot::OutputAt(..) => 0,
+            Slot::Input(i) => staged(&staging.inputs, i),
+            Slot::Output(i) => staged(&staging.outputs, i),
+            Slot::InputAt(i, at) => staged(&staging.inputs, i) + at as u64,
+            Slot::OutputAt(i, at) => staged(&staging.outputs, i) + at as u64,
         };
         let args = slots.map(address).collect();
         Ok(Memory { of: fixed.clone(), arena, args })
@@ -193,17 +202,20 @@ mod tests {
         let mut places = std::collections::BTreeSet::new();
         let mut largest = 0;
         for k in 1..=300 {
-            let mut lease = arenas.lease(&fixed(k << 12), 2).expect("memory");
+            let mut lease = arenas.lease(&fixed(k << 12), &Home::Host, 2).expect("memory");
             let arena = &mut lease.memory().expect("lent").arena;
-            assert!(arena.len() >= k << 12);
-            largest = largest.max(arena.len());
-            places.insert(arena.len());
+            assert!(arena.bytes() >= k << 12);
+            largest = largest.max(arena.bytes());
+            places.insert(arena.bytes());
         }
         assert_eq!(arenas.count(), (1, 1));
         assert!(places.len() <= 15 && largest <= 450 << 12, "{places:?}");
         // Two runs at once have two.
         let plan = fixed(1 << 12);
-        let (one, other) = (arenas.lease(&plan, 2).expect("memory"), arenas.lease(&plan, 2));
+        let (one, other) = (
+            arenas.lease(&plan, &Home::Host, 2).expect("memory"),
+            arenas.lease(&plan, &Home::Host, 2),
+        );
         assert_eq!(arenas.count(), (2, 0));
         drop((one, other.expect("memory")));
         assert_eq!(arenas.count(), (2, 2));

@@ -13,6 +13,7 @@ use tilewright_ir::{Error, Result, Tensor};
 use tilewright_target::Code;
 
 use crate::arenas::{Arenas, Fixed, Lease, Memory, broken};
+use crate::home::{Arena, Home};
 use crate::pool::{Pool, cores};
 
 /// Most arenas of one executable, however many cores there are.
@@ -33,6 +34,7 @@ pub(crate) struct Calls {
     pub(crate) max_runs: usize,
     pool: Arc<Pool>,
     code: Arc<dyn Code>,
+    home: Home,
 }
 
 impl Calls {
@@ -50,6 +52,7 @@ impl Calls {
         };
         let kernels = plan.steps.iter().map(|step| kernel(&step.func)).collect::<Result<_>>()?;
         plan.check()?;
+        let home = Home::of(&*code, &plan.constants)?;
         let calls = Calls {
             plan,
             kernels,
@@ -58,6 +61,7 @@ impl Calls {
             max_runs: cores().clamp(2, MAX_ARENAS),
             pool,
             code,
+            home,
         };
         if calls.plan.is_fixed() {
             // The first arena, so that what does not fit memory is known now.
@@ -131,7 +135,7 @@ impl Calls {
 
     /// The memory for a run with a plan.
     fn lease(&self, fixed: &Arc<Fixed>) -> Result<Lease<'_>> {
-        self.arenas.lease(fixed, self.max_runs)
+        self.arenas.lease(fixed, &self.home, self.max_runs)
     }
 
     /// Calls every kernel through `around`, which gets the number of the step. The plan is the one
@@ -150,22 +154,12 @@ impl Calls {
         let Memory { arena, args, .. } = lease.memory()?;
         if cfg!(debug_assertions) {
             // NaN in every floating-point type: what is read before it is written shows.
-            arena.bytes_mut().fill(0xff);
+            arena.fill(0xff)?;
             outputs.iter_mut().for_each(|output| output.bytes_mut().fill(0xff));
         }
-        for (place, slot) in &fixed.open {
-            // In range, as `new` and the checks above have seen.
-            let mut output = |i: usize| outputs[i].bytes_mut().as_mut_ptr();
-            args[*place] = match *slot {
-                Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
-                Slot::Output(i) => output(i).expose_provenance() as u64,
-                Slot::InputAt(i, at) => {
-                    let start = inputs[i].bytes().as_ptr();
-                    start.wrapping_add(at).expose_provenance() as u64
-                }
-                Slot::OutputAt(i, at) => output(i).wrapping_add(at).expose_provenance() as u64,
-                Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
-            };
+        match arena {
+            Arena::Host(_) => take_addresses(fixed, args, inputs, outputs),
+            Arena::Device(memory) => fixed.staging.bring(memory, inputs)?,
         }
         let workers = self.pool.workers();
         for (step, (call, &kernel)) in fixed.calls.iter().zip(&self.kernels).enumerate() {
@@ -178,7 +172,33 @@ impl Calls {
             // to the inputs and outputs, whose sizes were checked.
             around(step, &|| unsafe { self.code.call(kernel, args, &workers) })?;
         }
-        Ok(())
+        match arena {
+            Arena::Host(_) => Ok(()),
+            Arena::Device(memory) => fixed.staging.take(memory, outputs),
+        }
+    }
+
+    /// Waits for a device to do what it was asked.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.home.finish()
+    }
+}
+
+/// Puts the addresses of inputs and outputs into the lists of arguments.
+fn take_addresses(fixed: &Fixed, args: &mut [u64], inputs: &[Tensor], outputs: &mut [Tensor]) {
+    for (place, slot) in &fixed.open {
+        // In range, as `Fixed::new` and the checks of the run have seen.
+        let mut output = |i: usize| outputs[i].bytes_mut().as_mut_ptr();
+        args[*place] = match *slot {
+            Slot::Input(i) => inputs[i].bytes().as_ptr().expose_provenance() as u64,
+            Slot::Output(i) => output(i).expose_provenance() as u64,
+            Slot::InputAt(i, at) => {
+                let start = inputs[i].bytes().as_ptr();
+                start.wrapping_add(at).expose_provenance() as u64
+            }
+            Slot::OutputAt(i, at) => output(i).wrapping_add(at).expose_provenance() as u64,
+            Slot::Constant(_) | Slot::Arena(_) | Slot::Number(_) => continue,
+        };
     }
 }
 

@@ -244,7 +244,7 @@ impl Executable {
         }
         self.calls.call_all(&self.calls.fixed_of(inputs)?, inputs, outputs, |step, call| {
             let start = Instant::now();
-            let done = call();
+            let done = call().and_then(|()| self.calls.finish());
             if let Some(time) = times.get_mut(step) {
                 *time += start.elapsed();
             }

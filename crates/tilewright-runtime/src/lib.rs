@@ -5,7 +5,7 @@
 //! * [`pool`]: the threads that share a kernel's parallel loops.
 //! * [`plan`]: where the values of a model lie, and the kernel calls over them.
 //! * [`executable`]: a compiled plan that can be run.
-//! * `arenas`: the memory that runs write to.
+//! * `arenas`: the memory that runs write to; `home`: where it is, on the host or on a device.
 //! * `machine`: a program over several plans, where there is control flow.
 //!
 //! **Architecture invariant:** nothing here knows what a kernel computes or how its code was made, and a run of a
@@ -15,6 +15,7 @@ mod arenas;
 mod calls;
 pub mod executable;
 pub mod file;
+mod home;
 mod machine;
 pub mod npy;
 pub mod npz;

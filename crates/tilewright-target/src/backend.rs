@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tilewright_ir::{Error, Lowered, Result};
 
-use crate::Target;
 use crate::abi::Workers;
+use crate::{Device, Target};
 
 /// How much a backend optimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -139,7 +139,13 @@ pub unsafe trait Code: Send + Sync {
     /// The number of a function, for [`Code::call`]; `None` if there is none of this name.
     fn find(&self, name: &str) -> Option<usize>;
 
-    /// Calls a function.
+    /// The device whose memory the functions work on; `None` for memory of the host.
+    fn device(&self) -> Option<Arc<dyn Device>> {
+        None
+    }
+
+    /// Calls a function. On a device, it may still be running when this returns, but for one with
+    /// assertions.
     ///
     /// # Errors
     /// [`Error::Execution`] with the place, if an assertion of the
@@ -147,8 +153,8 @@ pub unsafe trait Code: Send + Sync {
     ///
     /// # Safety
     /// The number is one that [`Code::find`] gave. There is one argument for each parameter, scratch
-    /// memory included: the value of a scalar, or the address of as many bytes as the tensor has,
-    /// which no other code accesses during the call unless all only read them. Tensors that the
+    /// memory included: the value of a scalar, or the address, on the device where there is one, of as
+    /// many bytes as the tensor has, which no other code accesses during the call unless all only read them. Tensors that the
     /// function writes overlap no others.
     unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()>;
 }

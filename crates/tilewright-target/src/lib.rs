@@ -12,7 +12,7 @@
 //! * [`tensor`]: tensor instructions, with the layouts that they take their operands in.
 //! * [`memory`]: memory scopes, with the physical ranks that they take.
 //! * [`backend`]: lowered functions in, something that runs out; [`abi`]: what kernels and their
-//!   callers agree on.
+//!   callers agree on; [`device`]: memory that the host does not address.
 //!
 //! ```
 //! use tilewright_target::{Features, Target};
@@ -31,6 +31,7 @@ pub mod backend;
 mod caches;
 pub mod costs;
 mod cpus;
+pub mod device;
 pub mod features;
 pub mod memory;
 pub mod target;
@@ -39,6 +40,7 @@ pub mod tensor;
 pub use backend::{Backend, Code, CodeOptions, OptLevel};
 pub use caches::Caches;
 pub use costs::Costs;
+pub use device::{Device, DeviceMemory};
 pub use features::{Arch, Features, check};
 pub use memory::MemoryScope;
 pub use target::{Target, Vectors};

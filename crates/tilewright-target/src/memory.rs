@@ -19,12 +19,54 @@ pub struct MemoryScope {
     pub name: Arc<str>,
     /// The physical ranks that it takes.
     pub ranks: Vec<usize>,
+    /// How many neighbours along the last physical axis are one element: the channels of a texel.
+    pub channels: i64,
+    /// The largest extents, in elements; empty for any.
+    pub most: Vec<i64>,
 }
 
 impl MemoryScope {
     /// A scope with the physical ranks that it takes.
     pub fn new(name: impl Into<Arc<str>>, ranks: impl Into<Vec<usize>>) -> MemoryScope {
-        MemoryScope { name: name.into(), ranks: ranks.into() }
+        MemoryScope { name: name.into(), ranks: ranks.into(), channels: 1, most: Vec::new() }
+    }
+
+    /// The scopes of textures: two physical axes, elements of four channels, at most so many of them
+    /// along the first and the last axis. Reads out of range give zero ([`Buffer::border`]).
+    pub fn textures(rows: i64, columns: i64) -> [MemoryScope; 3] {
+        ["global.texture", "global.texture-nhwc", "global.texture-weight"].map(|name| MemoryScope {
+            channels: 4,
+            most: vec![rows, columns],
+            ..MemoryScope::new(name, [2])
+        })
+    }
+
+    /// Refuses extents that it does not hold.
+    fn holds(&self, buffer: &Buffer) -> Result<()> {
+        if self.channels == 1 && self.most.is_empty() {
+            return Ok(());
+        }
+        let refuse = |text: String| {
+            Err(Error::unsupported(format!("buffer `{}` in `{}`: {text}", buffer.name, self.name)))
+        };
+        let Some(mut extents) = buffer.physical_shape() else {
+            return refuse("its extents are not constant".to_owned());
+        };
+        if let Some(last) = extents.last_mut() {
+            if *last % self.channels != 0 {
+                return refuse(format!(
+                    "its last physical axis has {last} elements, which are no whole texels of {} channels",
+                    self.channels
+                ));
+            }
+            *last /= self.channels;
+        }
+        match extents.iter().zip(&self.most).find(|(n, most)| n > most) {
+            Some((n, most)) => {
+                refuse(format!("{n} elements along one axis, at most {most} are possible"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The scopes of a CPU: flat memory.
@@ -107,7 +149,7 @@ fn fits(scopes: &[MemoryScope], buffer: &Buffer) -> Result<()> {
     };
     let rank = physical_rank(buffer);
     if scope.ranks.contains(&rank) {
-        return Ok(());
+        return scope.holds(buffer);
     }
     let axes =
         |n: usize| if n == 1 { "1 physical axis".into() } else { format!("{n} physical axes") };

@@ -1,5 +1,6 @@
 //! Passes over tensor functions.
 //!
+//! * [`border`]: guards of reads from textures that the border makes needless.
 //! * [`compact`]: local buffers allocated where they are used, as small as can be.
 //! * [`cursor`]: finding and replacing statements.
 //! * [`extents`]: loops that run only where their body does something.
@@ -16,6 +17,7 @@
 //! * [`products`]: products of open sizes as sizes of their own.
 //! * [`simplify`]: whole functions simplified by exact sets.
 
+pub mod border;
 pub mod compact;
 pub mod cursor;
 pub mod extents;
@@ -40,6 +42,7 @@ use pass::Pass;
 
 /// Every pass over tensor functions.
 pub static PASSES: &[&Pass] = &[
+    &border::PASS,
     &compact::PASS,
     &extents::PASS,
     &hoist::IF,

@@ -392,7 +392,7 @@ impl Func<'_> {
 
 /// The largest parts that are evaluated on both sides of a choice, whatever else happens there:
 /// they are computed before the choice instead of twice.
-fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
+pub(crate) fn shared_parts(t: &Expr, f: &Expr) -> Vec<Expr> {
     let (mut first, mut second, mut found) = (HashSet::new(), HashSet::new(), Vec::new());
     certain(t, &mut |e| first.insert(e.address()));
     certain(f, &mut |e| {

@@ -184,7 +184,7 @@ pub struct Assertion {
 
 impl Assertion {
     /// That of a statement; `None` where it is no assertion.
-    pub(super) fn of(s: &Stmt) -> Option<Assertion> {
+    pub(crate) fn of(s: &Stmt) -> Option<Assertion> {
         let StmtKind::Assert { message, values, .. } = s.kind() else { return None };
         let (message, values) = (message.clone(), values.len().min(MAX_VALUES));
         Some(Assertion { message, values, span: s.span() })

@@ -71,10 +71,12 @@ use tilewright_target::Target;
 use code::Shared;
 use machine::Machine;
 
+pub(crate) use expr::shared_parts;
 pub(crate) use func::MAX_MESSAGES;
 pub use func::{ALIGNED, Assertion, MAX_VALUES, assertions};
 pub(crate) use names::check_prefix;
 pub use names::{PREFIX, symbol};
+pub(crate) use parallel::captured;
 
 /// The LLVM IR of a module with these functions, each under its name, with symbols under
 /// [`PREFIX`].

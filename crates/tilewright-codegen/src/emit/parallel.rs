@@ -192,7 +192,7 @@ fn part(c: &mut Code<'_>, layout: &str, closure: &Val, k: usize) -> Val {
 }
 
 /// What a loop uses from outside, pointers of buffers included, in the order of the text.
-fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
+pub(crate) fn captured(var: &Var, body: &Stmt) -> Vec<Var> {
     #[derive(Default)]
     struct Captured {
         used: Vec<Var>,

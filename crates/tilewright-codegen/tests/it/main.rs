@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one binary.
 
 mod common;
+mod device_text;
 mod errors;
 mod library;
 mod loops;

@@ -2,6 +2,7 @@
 
 mod backend;
 mod control;
+mod device;
 mod dots;
 mod kept;
 mod kernels;

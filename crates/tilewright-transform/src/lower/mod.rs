@@ -11,6 +11,7 @@
 //! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
+//! 8. [`use_border`](crate::border::use_border): guards of reads from textures that the border makes needless.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
@@ -26,6 +27,7 @@ pub mod vectorize;
 
 use tilewright_ir::{Remarks, Result, TensorFunc};
 
+use crate::border::use_border;
 use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
 use crate::products::with_products_as_sizes;
@@ -45,11 +47,9 @@ pub const PASS: Pass = Pass {
     run: Run::Tensor(|f, given, why| {
         let unchecked = given.get(&UNCHECKED)?;
         with_products_as_sizes(f, |f| {
-            if unchecked {
-                flat(&derived(f, why)?)
-            } else {
-                flat(&bounds::check_bounds(&derived(f, why)?)?)
-            }
+            let derived = derived(f, why)?;
+            let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
+            use_border(&flat(&checked)?, why)
         })
     }),
 };
@@ -62,7 +62,8 @@ pub const PASS: Pass = Pass {
 /// [`refine::refine`], and those of `bounds::check_bounds`.
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
     with_products_as_sizes(func, |func| {
-        flat(&bounds::check_bounds(&derived(func, &mut Remarks::new())?)?)
+        let why = &mut Remarks::new();
+        use_border(&flat(&bounds::check_bounds(&derived(func, why)?)?)?, why)
     })
 }
 

@@ -220,6 +220,9 @@ impl Run<'_> {
 
     /// An element; `copying` says that its value is only stored, and may be a cell that is not written.
     pub(super) fn load(&mut self, b: &Buffer, indices: &[Expr], copying: bool) -> Ran<Val> {
+        if b.border().is_some() && self.is_in_border(b, indices)? {
+            return Ok(Val::Known(0));
+        }
         let mut places = self.places(b, indices)?;
         for (_, at) in &places {
             self.note_load(*at, b, indices)?;
@@ -235,6 +238,17 @@ impl Run<'_> {
             v = self.make(|terms| terms.ite(c, other, v, b.dtype().scalar()))?;
         }
         Ok(v)
+    }
+
+    /// Whether a read of a texture is out of range: it gives zero then.
+    fn is_in_border(&mut self, b: &Buffer, indices: &[Expr]) -> Ran<bool> {
+        let place = self.place_of(b)?;
+        for (e, d) in indices.iter().zip(&place.dims) {
+            if !(0..d.extent).contains(&self.number(e, "an index")?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What an element holds, which must have been written unless it is only copied.

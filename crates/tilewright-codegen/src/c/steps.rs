@@ -1,0 +1,475 @@
+//! From a function to kernels, and the steps in which the host calls them.
+//!
+//! A loop at the outside that is parallel, or bound to groups or threads, becomes a kernel: each iteration of
+//! a parallel loop is one item of its range. What stands outside of such loops becomes a kernel of one item;
+//! loops and conditions around them, which read no memory, are run by the host.
+
+use std::collections::HashMap;
+
+use tilewright_ir::interval::Ranges;
+use tilewright_ir::visit::accessed;
+use tilewright_ir::{
+    Buffer, DType, Error, Expr, ForKind, Param, Range, Result, Stmt, StmtKind, Tensor, TensorFunc,
+    Var,
+};
+
+use super::helpers::Helpers;
+use super::threads::Extents;
+use super::types;
+use super::writer::{Arithmetic, Place, Writer};
+use crate::emit::{Assertion, assertions, captured};
+
+/// What the host does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Runs a kernel, by its number.
+    Launch(usize),
+    /// Steps for each value of a variable.
+    Loop(Var, Range, Vec<Step>),
+    /// Steps where a condition holds, and where it does not.
+    If(Expr, Vec<Step>, Vec<Step>),
+    /// Steps with a variable.
+    Let(Var, Expr, Vec<Step>),
+}
+
+/// Over what a kernel runs.
+#[derive(Clone, Debug)]
+pub enum Over {
+    /// One item.
+    One,
+    /// So many.
+    Items(Expr),
+    /// Groups of threads.
+    Groups(Extents),
+}
+
+/// What a kernel takes, in order. A block of memory is two arguments: what it is a part of, and at which
+/// byte of that it begins.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// Memory of the function, by position.
+    Memory(usize),
+    /// A number.
+    Scalar(Var),
+    /// Where the first assertion that fails leaves its code and its values: `1 + MAX_VALUES` words of 64 bits.
+    Failure,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub name: String,
+    pub over: Over,
+    pub arguments: Vec<Argument>,
+}
+
+/// Memory that kernels of a function use.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// A parameter of the function, by position.
+    Param(usize),
+    /// So many bytes while the function runs.
+    Scratch(usize),
+    /// An image.
+    Image(Image),
+    /// What is always the same.
+    Constant(Tensor),
+}
+
+/// A texture: texels of four channels. It belongs to the function, which copies the memory of a parameter
+/// to it before it runs, where it reads it, and back after, where it writes it.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// The parameter, unless only the function uses it.
+    pub param: Option<usize>,
+    pub rows: usize,
+    /// Texels of a row.
+    pub columns: usize,
+    /// Whether channels are of 16 bits; else of 32.
+    pub half: bool,
+    pub reads: bool,
+    pub writes: bool,
+}
+
+/// A function as kernels.
+#[derive(Clone, Debug)]
+pub struct Kernels {
+    /// The C text of all of them.
+    pub text: String,
+    pub kernels: Vec<Kernel>,
+    pub steps: Vec<Step>,
+    pub memory: Vec<Memory>,
+    /// The variables of scalar parameters and open sizes, with their positions among the arguments.
+    pub scalars: Vec<(Var, usize)>,
+    /// What its assertions say, by their codes.
+    pub assertions: Vec<Assertion>,
+}
+
+impl Kernels {
+    /// The steps of the host as text for people, a line each.
+    pub fn plan(&self) -> String {
+        let mut out = String::new();
+        self.describe(&self.steps, 1, &mut out);
+        out
+    }
+
+    fn describe(&self, steps: &[Step], depth: usize, out: &mut String) {
+        let indent = "  ".repeat(depth);
+        for step in steps {
+            match step {
+                Step::Launch(k) => {
+                    let Kernel { name, over, arguments } = &self.kernels[*k];
+                    let arguments: Vec<String> =
+                        arguments.iter().map(|a| self.argument(a)).collect();
+                    *out += &format!("{indent}{name}({}) {}\n", arguments.join(", "), over.text());
+                }
+                Step::Loop(var, range, body) => {
+                    *out +=
+                        &format!("{indent}for {var} from {}, {} times:\n", range.min, range.extent);
+                    self.describe(body, depth + 1, out);
+                }
+                Step::If(cond, then, otherwise) => {
+                    *out += &format!("{indent}if {cond}:\n");
+                    self.describe(then, depth + 1, out);
+                    *out += &format!("{indent}else:\n");
+                    self.describe(otherwise, depth + 1, out);
+                }
+                Step::Let(var, value, body) => {
+                    *out += &format!("{indent}{var} = {value}\n");
+                    self.describe(body, depth, out);
+                }
+            }
+        }
+    }
+
+    fn argument(&self, argument: &Argument) -> String {
+        match argument {
+            Argument::Memory(k) => match &self.memory[*k] {
+                Memory::Param(p) => format!("argument {p}"),
+                Memory::Scratch(bytes) => format!("{bytes} bytes of scratch"),
+                Memory::Image(Image { rows, columns, .. }) => {
+                    format!("an image of {rows} rows of {columns} texels")
+                }
+                Memory::Constant(tensor) => format!("a constant of shape {:?}", tensor.shape()),
+            },
+            Argument::Scalar(var) => var.to_string(),
+            Argument::Failure => "where a failed assertion is left".to_owned(),
+        }
+    }
+}
+
+impl Over {
+    fn text(&self) -> String {
+        match self {
+            Over::One => "once".to_owned(),
+            Over::Items(extent) => format!("over {extent} items"),
+            Over::Groups(Extents { groups, threads }) => {
+                let groups =
+                    groups.iter().map(|g| g.as_ref().map_or("1".to_owned(), Expr::to_string));
+                let threads = threads.map(|n| n.max(1).to_string());
+                let groups: Vec<String> = groups.collect();
+                format!("over groups {} of threads {}", groups.join(" x "), threads.join(" x "))
+            }
+        }
+    }
+}
+
+/// Makes kernels of a lowered function; their names begin with a symbol.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what a device does not have, at its place.
+pub fn kernels(symbol: &str, func: &TensorFunc, arithmetic: Arithmetic) -> Result<Kernels> {
+    let mut cut = Cut {
+        symbol,
+        arithmetic,
+        assertions: assertions(func),
+        ranges: Ranges::default(),
+        memory: Vec::new(),
+        places: HashMap::new(),
+        kernels: Vec::new(),
+        texts: Vec::new(),
+        helpers: Helpers::default(),
+    };
+    let mut scalars = Vec::new();
+    for (k, param) in func.params.iter().enumerate() {
+        match param {
+            Param::Scalar(var) => scalars.push((var.clone(), k)),
+            Param::Buffer { buffer, .. } if buffer.scope.starts_with("global.texture") => {
+                let (own, _) = func.split_params();
+                let image = image(buffer, func, (k < own.len()).then_some(k))?;
+                cut.add(buffer, Memory::Image(image));
+            }
+            Param::Buffer { buffer, .. } => cut.add(buffer, Memory::Param(k)),
+        }
+    }
+    let sizes = func.shape_vars().into_iter().enumerate();
+    scalars.extend(sizes.map(|(k, var)| (var, func.params.len() + k)));
+    for (var, _) in &scalars {
+        cut.ranges.bind(var, tilewright_ir::interval::Interval::all(var.dtype()));
+    }
+    cut.ranges.bind_sizes(func);
+    let steps = cut.steps(&func.body)?;
+    let text = [cut.helpers.text(), cut.texts.concat()].concat();
+    let Cut { kernels, memory, assertions, .. } = cut;
+    Ok(Kernels { text, kernels, steps, memory, scalars, assertions })
+}
+
+/// The image that a buffer is.
+fn image(buffer: &Buffer, func: &TensorFunc, param: Option<usize>) -> Result<Image> {
+    let half = match buffer.dtype() {
+        DType::F32 => false,
+        DType::F16 => true,
+        other => {
+            let text = format!("the texture `{}` has elements of type {other}", buffer.name);
+            return Err(Error::unsupported(text).help("textures hold float32 or float16"));
+        }
+    };
+    let (rows, columns) = match buffer.physical_shape().as_deref() {
+        Some([rows, columns]) if columns % 4 == 0 => (*rows as usize, *columns as usize / 4),
+        _ => {
+            let text = format!("the texture `{}` has no two extents in whole texels", buffer.name);
+            return Err(Error::unsupported(text));
+        }
+    };
+    let (reads, writes) = accessed(&func.body);
+    let among = |all: &[Buffer]| all.iter().any(|b| b.data == buffer.data);
+    Ok(Image { param, rows, columns, half, reads: among(&reads), writes: among(&writes) })
+}
+
+/// A function while it is cut.
+struct Cut<'a> {
+    symbol: &'a str,
+    arithmetic: Arithmetic,
+    assertions: Vec<Assertion>,
+    ranges: Ranges,
+    memory: Vec<Memory>,
+    /// The memory behind the pointers of buffers.
+    places: HashMap<Var, (usize, Buffer)>,
+    kernels: Vec<Kernel>,
+    texts: Vec<String>,
+    helpers: Helpers,
+}
+
+/// Whether a loop that becomes a kernel is in a statement.
+fn has_kernels(s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each(|s| {
+        if let StmtKind::For { kind, .. } = s.kind() {
+            found |= matches!(kind, ForKind::Parallel | ForKind::ThreadBinding(_));
+        }
+    });
+    found
+}
+
+/// Whether a statement reads a texture that it writes.
+fn mixes_textures(s: &Stmt) -> bool {
+    let (read, written) = accessed(s);
+    let is_read = |b: &Buffer| read.iter().any(|r| r.data == b.data);
+    written.iter().any(|b| b.scope.starts_with("global.texture") && is_read(b))
+}
+
+impl Cut<'_> {
+    fn add(&mut self, buffer: &Buffer, memory: Memory) {
+        self.places.insert(buffer.data.clone(), (self.memory.len(), buffer.clone()));
+        self.memory.push(memory);
+    }
+
+    fn steps(&mut self, s: &Stmt) -> Result<Vec<Step>> {
+        // What is always the same is memory of the program, wherever it stands.
+        if let StmtKind::Constant { buffer, value, body } = s.kind() {
+            self.add(buffer, Memory::Constant(value.clone()));
+            return self.steps(body);
+        }
+        if let StmtKind::Declare { body, .. } = s.kind() {
+            return self.steps(body);
+        }
+        if !has_kernels(s) && !mixes_textures(s) {
+            return if s.is_nop() { Ok(Vec::new()) } else { self.kernel(s, Over::One) };
+        }
+        match s.kind() {
+            StmtKind::Seq(stmts) => self.sequence(stmts),
+            StmtKind::For { kind: ForKind::Parallel, range, .. } => {
+                self.kernel(s, Over::Items(range.extent.clone()))
+            }
+            StmtKind::For { kind: ForKind::ThreadBinding(_), .. } => {
+                let extents = Extents::of(s)?;
+                self.kernel(s, Over::Groups(extents))
+            }
+            StmtKind::For { var, range, body, .. }
+                if range.min.effects().constant() && range.extent.effects().constant() =>
+            {
+                self.ranges.bind_loop(var, range);
+                Ok(vec![Step::Loop(var.clone(), range.clone(), self.steps(body)?)])
+            }
+            StmtKind::If { cond, then, otherwise } if cond.effects().constant() => {
+                let then = self.steps(then)?;
+                let otherwise = otherwise.as_ref().map_or(Ok(Vec::new()), |s| self.steps(s))?;
+                Ok(vec![Step::If(cond.clone(), then, otherwise)])
+            }
+            StmtKind::Let { var, value, body } if value.effects().constant() => {
+                let range = self.ranges.of(value);
+                self.ranges.bind(var, range);
+                Ok(vec![Step::Let(var.clone(), value.clone(), self.steps(body)?)])
+            }
+            StmtKind::Allocate { buffer, body, .. }
+                if buffer.scope.starts_with("global.texture") =>
+            {
+                let used = TensorFunc::new(Vec::new(), body.clone());
+                let image = image(buffer, &used, None).map_err(|e| e.at(s.span()))?;
+                self.add(buffer, Memory::Image(image));
+                self.steps(body)
+            }
+            StmtKind::Allocate { buffer, body, .. } => {
+                let shape = buffer.const_shape().ok_or_else(|| {
+                    Error::unsupported(format!(
+                        "the size of buffer `{}` is not a constant",
+                        buffer.name
+                    ))
+                    .at(s.span())
+                })?;
+                let count = shape.iter().product::<i64>().max(1);
+                let bytes =
+                    usize::try_from(count).unwrap_or(0).saturating_mul(buffer.dtype().bytes());
+                self.add(buffer, Memory::Scratch(bytes));
+                self.steps(body)
+            }
+            // A condition or a bound that memory decides: the device runs all of it as one item.
+            _ => self.kernel(s, Over::One),
+        }
+    }
+
+    /// Neighbours without kernels of their own are one kernel, unless one of them reads the texture that
+    /// another one writes.
+    fn sequence(&mut self, stmts: &[Stmt]) -> Result<Vec<Step>> {
+        let mut steps = Vec::new();
+        let mut plain: Vec<Stmt> = Vec::new();
+        for s in stmts {
+            let with_plain = Stmt::seq(plain.iter().cloned().chain([s.clone()]));
+            if has_kernels(s) || mixes_textures(&with_plain) {
+                steps.extend(self.steps(&Stmt::seq(std::mem::take(&mut plain)))?);
+            }
+            if has_kernels(s) || mixes_textures(s) {
+                steps.extend(self.steps(s)?);
+            } else {
+                plain.push(s.clone());
+            }
+        }
+        steps.extend(self.steps(&Stmt::seq(plain))?);
+        Ok(steps)
+    }
+
+    /// Writes a kernel.
+    fn kernel(&mut self, s: &Stmt, over: Over) -> Result<Vec<Step>> {
+        let constants = self.constants_in(s);
+        let mut w = Writer::new(self.arithmetic, self.assertions.clone());
+        w.ranges = self.ranges.clone();
+        std::mem::swap(&mut w.helpers, &mut self.helpers);
+        let (mut params, mut arguments, mut heads) = (Vec::new(), Vec::new(), Vec::new());
+        let nothing = Var::index("none");
+        let (read, written) = accessed(s);
+        let among = |all: &[Buffer], var: &Var| all.iter().any(|b| b.data == *var);
+        for var in captured(&nothing, s) {
+            if let Some((memory, buffer)) = self.places.get(&var) {
+                let ty = types::memory(buffer.dtype()).map_err(|e| e.at(s.span()))?;
+                let name = w.name(&buffer.name);
+                arguments.push(Argument::Memory(*memory));
+                if matches!(self.memory[*memory], Memory::Image(_)) {
+                    let writes = among(&written, &var);
+                    if writes && among(&read, &var) {
+                        return Err(Error::unsupported(format!(
+                            "one kernel reads and writes the texture `{}`",
+                            buffer.name
+                        ))
+                        .help(
+                            "write to other memory first, such as a local buffer of `cache_write`",
+                        )
+                        .at(s.span()));
+                    }
+                    params.push(format!(
+                        "{} image2d_t {name}",
+                        if writes { "__write_only" } else { "__read_only" }
+                    ));
+                    w.places
+                        .insert(var, Place { name, space: "", dtype: buffer.dtype(), image: true });
+                    continue;
+                }
+                params.push(format!("__global uchar* {name}_base, ulong {name}_at"));
+                heads.push(format!(
+                    "__global {ty}* {name} = (__global {ty}*)({name}_base + {name}_at);"
+                ));
+                let place = Place { name, space: "__global", dtype: buffer.dtype(), image: false };
+                w.places.insert(var, place);
+            } else if var.dtype() == DType::HANDLE {
+                return Err(Error::unsupported(format!(
+                    "the pointer `{}` is no memory of the function",
+                    var.name()
+                ))
+                .at(s.span()));
+            } else {
+                let name = w.name(var.name());
+                let ty = types::memory(var.dtype()).map_err(|e| e.at(s.span()))?;
+                params.push(format!("{ty} {name}_given"));
+                let given = match types::narrow(var.dtype()) {
+                    Some(kind) => format!("{}({name}_given)", w.helpers.of("get", kind)),
+                    None => format!("{name}_given"),
+                };
+                heads.push(format!("const {} {name} = {given};", types::value(var.dtype())?));
+                arguments.push(Argument::Scalar(var.clone()));
+                w.vars.insert(var, name);
+            }
+        }
+        heads.iter().for_each(|line| w.line(line));
+        self.body(&mut w, s, &over)?;
+        if let (true, Some(assertion)) = (w.waits, &w.asserted) {
+            return Err(Error::unsupported("an assertion may end a thread for which others wait")
+                .help("prove that the index is in range, or check it before the loops over threads")
+                .at(assertion.span()));
+        }
+        if w.asserted.is_some() {
+            params.push("__global long* failure".to_owned());
+            arguments.push(Argument::Failure);
+        }
+        constants.iter().for_each(|var| drop(self.places.remove(var)));
+        std::mem::swap(&mut w.helpers, &mut self.helpers);
+        let name = format!("{}_{}", self.symbol, self.kernels.len());
+        let shared: String = w.shared.iter().map(|line| format!("    {line}\n")).collect();
+        self.texts.push(format!(
+            "__kernel void {name}({})\n{{\n{shared}{}}}\n\n",
+            params.join(", "),
+            w.out
+        ));
+        self.kernels.push(Kernel { name, over, arguments });
+        Ok(vec![Step::Launch(self.kernels.len() - 1)])
+    }
+
+    fn body(&mut self, w: &mut Writer, s: &Stmt, over: &Over) -> Result<()> {
+        match (s.kind(), over) {
+            (StmtKind::For { var, range, body, .. }, Over::Items(_)) => {
+                w.ranges.bind_loop(var, range);
+                let (ty, name) = (types::value(var.dtype())?, w.name(var.name()));
+                let min = w.expr(&range.min)?;
+                w.line(format_args!("const {ty} {name} = {min} + ({ty})get_global_id(0);"));
+                w.vars.insert(var.clone(), name);
+                w.stmt(body)
+            }
+            (_, Over::Groups(extents)) => {
+                w.extents = extents.clone();
+                w.stmt(s)
+            }
+            _ => w.stmt(s),
+        }
+    }
+
+    /// Makes memory of the constants in a statement, and gives their pointers.
+    fn constants_in(&mut self, s: &Stmt) -> Vec<Var> {
+        let mut found = Vec::new();
+        s.for_each(|s| {
+            if let StmtKind::Constant { buffer, value, .. } = s.kind() {
+                found.push((buffer.clone(), value.clone()));
+            }
+        });
+        let vars = found.iter().map(|(b, _)| b.data.clone()).collect();
+        found.into_iter().for_each(|(b, value)| self.add(&b, Memory::Constant(value)));
+        vars
+    }
+}

@@ -1,0 +1,140 @@
+//! Groups of threads: which loops run over them, and where the threads of a group wait for one another.
+//!
+//! A loop that is bound to `blockIdx` runs over groups, one bound to `threadIdx` over the threads of a
+//! group. A thread runs one iteration of it, at each place where such a loop stands; where its extent is
+//! less than the group has threads, the others leave it out.
+//!
+//! Threads wait for one another where two statements follow each other of which one has a loop over threads
+//! in it: what the first wrote, another thread may read. So a program means the same as where its loops
+//! over threads run one after the other, and one inside of another one of the same axis is work that all
+//! threads share. A wait is refused where threads may not all come to it, since a condition or the extent of
+//! a loop around it depends on the thread or on data.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::visit::free_vars;
+use tilewright_ir::{CallTarget, Error, Expr, ExprKind, ForKind, Result, Stmt, StmtKind, Var};
+
+/// Axes, in the order of the dimensions of a range.
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+/// What a thread axis numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Axis {
+    Group(usize),
+    Thread(usize),
+}
+
+impl Axis {
+    /// The axis of a name such as `threadIdx.x`.
+    pub fn named(name: &str) -> Result<Axis> {
+        let find = |axis: &str| AXES.iter().position(|a| *a == axis);
+        let axis = match name.split_once('.') {
+            Some(("blockIdx", axis)) => find(axis).map(Axis::Group),
+            Some(("threadIdx", axis)) => find(axis).map(Axis::Thread),
+            _ => None,
+        };
+        axis.ok_or_else(|| {
+            Error::unsupported(format!("there are no threads called `{name}`")).help(
+                "bind loops to `blockIdx.x`, `blockIdx.y`, `blockIdx.z`, `threadIdx.x`, \
+                 `threadIdx.y` or `threadIdx.z`",
+            )
+        })
+    }
+
+    /// The number of the own group or thread.
+    pub fn number(self) -> String {
+        match self {
+            Axis::Group(k) => format!("get_group_id({k})"),
+            Axis::Thread(k) => format!("get_local_id({k})"),
+        }
+    }
+}
+
+/// The extents of the axes of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Extents {
+    /// How many groups there are along each axis; one where there is none.
+    pub groups: [Option<Expr>; 3],
+    /// How many threads a group has along each axis; zero where there is no such loop.
+    pub threads: [i64; 3],
+}
+
+impl Extents {
+    /// Those of the loops in a statement.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for unknown axes, groups of a size that is no constant, and two loops over
+    /// groups along one axis that differ.
+    pub(super) fn of(s: &Stmt) -> Result<Extents> {
+        let mut extents = Extents::default();
+        let mut loops: Vec<(Arc<str>, Expr, Stmt)> = Vec::new();
+        s.for_each(|s| {
+            if let StmtKind::For { range, kind: ForKind::ThreadBinding(axis), .. } = s.kind() {
+                loops.push((axis.clone(), range.extent.clone(), s.clone()));
+            }
+        });
+        for (name, extent, s) in loops {
+            let differs = |e: Error| e.at(s.span());
+            match Axis::named(&name).map_err(differs)? {
+                Axis::Thread(k) => {
+                    let n = extent.as_int().filter(|n| *n > 0).ok_or_else(|| {
+                        Error::unsupported(format!(
+                            "the extent of a loop over `{name}` is no constant"
+                        ))
+                        .at(s.span())
+                    })?;
+                    extents.threads[k] = extents.threads[k].max(n);
+                }
+                Axis::Group(k) => match &extents.groups[k] {
+                    Some(other) if !same_expr(other, &extent) => {
+                        let text = format!(
+                            "two loops over `{name}` have the extents {other} and {extent}"
+                        );
+                        return Err(Error::unsupported(text).at(s.span()));
+                    }
+                    _ => extents.groups[k] = Some(extent),
+                },
+            }
+        }
+        Ok(extents)
+    }
+
+    /// Whether there are groups of threads.
+    pub fn has_threads(&self) -> bool {
+        self.threads.iter().any(|n| *n > 0)
+    }
+}
+
+/// Whether a loop over the threads of a group is in a statement.
+pub(super) fn runs_threads(s: &Stmt) -> bool {
+    let mut found = false;
+    s.for_each(|s| {
+        if let StmtKind::For { kind: ForKind::ThreadBinding(axis), .. } = s.kind() {
+            found |= axis.starts_with("threadIdx");
+        }
+    });
+    found
+}
+
+/// Whether an expression is where threads wait for one another.
+pub(super) fn is_barrier(e: &Expr) -> bool {
+    matches!(e.kind(), ExprKind::Call(CallTarget::Opaque(name), _) if &**name == "tvm_storage_sync")
+}
+
+/// Variables whose values differ from thread to thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Varying(HashSet<Var>);
+
+impl Varying {
+    pub fn add(&mut self, var: &Var) {
+        self.0.insert(var.clone());
+    }
+
+    /// Whether an expression may.
+    pub fn has(&self, e: &Expr) -> bool {
+        e.effects().loads || free_vars(e).iter().any(|v| self.0.contains(v))
+    }
+}

@@ -1,0 +1,241 @@
+//! Compiled functions on a device: the host's steps, and the calls of kernels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tilewright_ir::interval::{Interval, Ranges};
+use tilewright_ir::scalar::{Scalar, to_f64};
+use tilewright_ir::visit::Subst;
+use tilewright_ir::{DType, Error, Expr, Fold, Result, Source, TypeKind, Var};
+use tilewright_target::abi::Workers;
+use tilewright_target::{Code, Device, DeviceMemory};
+
+use super::device::{ImageObject, KernelObject, OpenDevice};
+use crate::c::{Argument, Kernels, Memory, Over, Step};
+use crate::emit::MAX_VALUES;
+
+/// A function: what the host does, and the kernels that it calls.
+pub(super) struct Function {
+    pub name: Arc<str>,
+    pub kernels: Kernels,
+    /// In the order of [`Kernels::kernels`]. Held while the steps of a call are put into the queue: kernels
+    /// have one set of arguments, and calls share what the function has of memory.
+    pub objects: Mutex<Vec<KernelObject>>,
+    /// What it has of memory, by the position in [`Kernels::memory`].
+    pub own: Vec<Own>,
+}
+
+/// Memory of a function.
+pub(super) enum Own {
+    /// That of a parameter.
+    Nothing,
+    Memory(DeviceMemory),
+    Image(ImageObject),
+}
+
+/// Functions on a device.
+pub(super) struct OnDevice {
+    pub device: Arc<OpenDevice>,
+    pub functions: Vec<Function>,
+    pub source: Option<Arc<Source>>,
+    /// Where assertions leave what failed: zero, as long as none did. Held while a function that asserts
+    /// runs.
+    pub failure: Mutex<DeviceMemory>,
+}
+
+/// Bytes of what an assertion leaves.
+pub(super) const FAILURE_BYTES: usize = 8 * (1 + MAX_VALUES);
+
+// SAFETY: lowered functions access nothing outside of their buffers, and the kernels do what they do.
+unsafe impl Code for OnDevice {
+    fn find(&self, name: &str) -> Option<usize> {
+        self.functions.iter().position(|f| *f.name == *name)
+    }
+
+    fn device(&self) -> Option<Arc<dyn Device>> {
+        Some(self.device.clone())
+    }
+
+    unsafe fn call(&self, function: usize, args: &[u64], _: &Workers) -> Result<()> {
+        let Some(f) = self.functions.get(function) else {
+            return Err(Error::internal(format!("there is no function {function}")));
+        };
+        let named = |e: Error| e.context(format!("function `{}`", f.name));
+        let values = f.kernels.scalars.iter().map(|(var, at)| {
+            let word = args.get(*at).copied().unwrap_or(0);
+            (var.clone(), constant(word, var.dtype()))
+        });
+        let values = values.collect();
+        let objects = f.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = Run { code: self, f, objects: &objects, args, values, failure: 0 };
+        if f.kernels.assertions.is_empty() {
+            return run.all().map_err(named);
+        }
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        run.failure = failure.address();
+        run.all().map_err(named)?;
+        let mut words = [0u8; FAILURE_BYTES];
+        failure.read(0, &mut words)?;
+        let word = |k: usize| i64::from_ne_bytes(std::array::from_fn(|b| words[8 * k + b]));
+        if word(0) == 0 {
+            return Ok(());
+        }
+        failure.write(0, &[0; FAILURE_BYTES])?;
+        Err(self.failed(f, word(0), &std::array::from_fn::<i64, MAX_VALUES, _>(|k| word(k + 1))))
+    }
+}
+
+impl OnDevice {
+    /// The assertion that failed.
+    fn failed(&self, f: &Function, code: i64, values: &[i64]) -> Error {
+        let at = usize::try_from(code).ok().and_then(|code| code.checked_sub(1));
+        let Some(said) = at.and_then(|at| f.kernels.assertions.get(at)) else {
+            return Error::internal(format!("a kernel of `{}` left {code}", f.name));
+        };
+        let text = said.text(Some(values));
+        let error = Error::execution(format!("an assertion of `{}` failed: {text}", f.name));
+        match &self.source {
+            Some(source) => error.at(said.span).in_source(source),
+            None => error,
+        }
+    }
+}
+
+/// A constant of a type from the word that a scalar is handed over as.
+fn constant(word: u64, dtype: DType) -> Expr {
+    match dtype.kind {
+        TypeKind::Float if dtype.bits == 32 => {
+            Expr::float(f64::from(f32::from_bits(word as u32)), dtype)
+        }
+        TypeKind::Float | TypeKind::BFloat => Expr::float(to_f64(word, dtype), dtype),
+        _ => Expr::int(word as i64, dtype),
+    }
+}
+
+/// One call of a function.
+struct Run<'a> {
+    code: &'a OnDevice,
+    f: &'a Function,
+    objects: &'a [KernelObject],
+    args: &'a [u64],
+    values: HashMap<Var, Expr>,
+    failure: u64,
+}
+
+impl Run<'_> {
+    fn value(&self, e: &Expr) -> Result<i64> {
+        if let Some(value) = e.as_int() {
+            return Ok(value);
+        }
+        let known = self.values.iter().map(|(v, e)| (v.clone(), e.clone()));
+        let e = Subst::vars(known).expr(e);
+        let ranges = Ranges::default();
+        let value = e.as_int().or_else(|| match ranges.of(&e) {
+            Interval { lo, hi } if lo == hi => i64::try_from(lo).ok(),
+            _ => None,
+        });
+        value.ok_or_else(|| Error::unsupported(format!("the host cannot compute `{e}`")))
+    }
+
+    /// All steps, and the copies of textures around them.
+    fn all(&mut self) -> Result<()> {
+        self.copy_images(true)?;
+        self.steps(&self.f.kernels.steps)?;
+        self.copy_images(false)
+    }
+
+    fn copy_images(&self, before: bool) -> Result<()> {
+        for (memory, own) in self.f.kernels.memory.iter().zip(&self.f.own) {
+            let (Memory::Image(image), Own::Image(object)) = (memory, own) else { continue };
+            let wanted = if before { image.reads } else { image.writes };
+            if let (true, Some(param)) = (wanted, image.param) {
+                let address = self.args.get(param).copied().unwrap_or(0);
+                self.code.device.copy_image(object, address, before)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Launch(kernel) => self.launch(*kernel)?,
+                Step::Loop(var, range, body) => {
+                    let (min, extent) = (self.value(&range.min)?, self.value(&range.extent)?);
+                    for i in min..min + extent {
+                        self.values.insert(var.clone(), Expr::int(i, var.dtype()));
+                        self.steps(body)?;
+                    }
+                }
+                Step::If(cond, then, otherwise) => {
+                    let taken = if self.value(cond)? != 0 { then } else { otherwise };
+                    self.steps(taken)?;
+                }
+                Step::Let(var, value, body) => {
+                    let value = Expr::int(self.value(value)?, var.dtype());
+                    self.values.insert(var.clone(), value);
+                    self.steps(body)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&self, number: usize) -> Result<()> {
+        let kernel = &self.f.kernels.kernels[number];
+        let size = |e: &Expr| Ok::<_, Error>(self.value(e)?.max(0) as usize);
+        let (global, local) = match &kernel.over {
+            Over::One => ([1, 1, 1], None),
+            Over::Items(extent) => ([size(extent)?, 1, 1], None),
+            Over::Groups(extents) => {
+                let local = extents.threads.map(|n| n.max(1) as usize);
+                let mut global = local;
+                for (g, groups) in global.iter_mut().zip(&extents.groups) {
+                    *g *= groups.as_ref().map_or(Ok(1), size)?;
+                }
+                (global, Some(local))
+            }
+        };
+        if global.contains(&0) {
+            return Ok(());
+        }
+        let device = &self.code.device;
+        let object = &self.objects[number];
+        let mut at = 0;
+        for argument in &kernel.arguments {
+            match argument {
+                Argument::Memory(k) => {
+                    let address = match (&self.f.kernels.memory[*k], &self.f.own[*k]) {
+                        (_, Own::Image(image)) => {
+                            object.set_memory(at, image.object)?;
+                            at += 1;
+                            continue;
+                        }
+                        (_, Own::Memory(own)) => own.address(),
+                        (Memory::Param(p), _) => self.args.get(*p).copied().unwrap_or(0),
+                        _ => 0,
+                    };
+                    let (memory, byte) = device.find(address)?;
+                    object.set_memory(at, memory)?;
+                    object.set(at + 1, &(byte as u64).to_ne_bytes())?;
+                    at += 2;
+                }
+                Argument::Scalar(var) => {
+                    let value = self.values.get(var).ok_or_else(|| {
+                        Error::internal(format!("`{}` has no value on the host", var.name()))
+                    })?;
+                    let bits = Scalar::constant(value).map_or(0, |s| s.bits());
+                    let bytes = bits.to_le_bytes();
+                    object.set(at, &bytes[..var.dtype().bytes().clamp(1, 8)])?;
+                    at += 1;
+                }
+                Argument::Failure => {
+                    let (memory, _) = device.find(self.failure)?;
+                    object.set_memory(at, memory)?;
+                    at += 1;
+                }
+            }
+        }
+        device.launch(object, global, local)
+    }
+}

@@ -1,0 +1,413 @@
+//! A device that is open: its memory, its queue, programs for it.
+//!
+//! An address is the number of an allocation, from one, in the bits from 40 on, and a byte in it below. A
+//! device is opened once a process and stays open.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tilewright_ir::{Error, Result};
+use tilewright_target::Device;
+
+use super::api::{self, Api, Functions, Handle, ImageDescription, ImageFormat, check};
+use super::driver::{DeviceInfo, open};
+use crate::c::Image;
+
+/// Bits of an address that say the byte in an allocation.
+const BYTE_BITS: u32 = 40;
+
+/// A handle of OpenCL, which any thread may use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object(pub Handle);
+
+// SAFETY: OpenCL's functions may be called from any thread, but for setting the arguments of one kernel
+// object, which happens under a lock.
+unsafe impl Send for Object {}
+// SAFETY: as above.
+unsafe impl Sync for Object {}
+
+/// A device that is open.
+pub struct OpenDevice {
+    /// What it is.
+    pub info: DeviceInfo,
+    context: Object,
+    queue: Object,
+    cl: &'static Functions,
+    memory: Mutex<Allocations>,
+}
+
+#[derive(Default)]
+struct Allocations {
+    /// By number, from one.
+    list: Vec<Option<Object>>,
+    free: Vec<usize>,
+}
+
+impl OpenDevice {
+    /// Opens a device, or gives it where it is open.
+    ///
+    /// # Errors
+    /// [`Error::Execution`] if its driver fails.
+    pub fn get(info: &DeviceInfo) -> Result<Arc<OpenDevice>> {
+        static OPEN: Mutex<Option<HashMap<usize, Arc<OpenDevice>>>> = Mutex::new(None);
+        let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = all.get_or_insert_with(HashMap::new);
+        if let Some(device) = all.get(&info.id) {
+            return Ok(device.clone());
+        }
+        let (context, queue) = open(info)?;
+        let device = Arc::new(OpenDevice {
+            info: info.clone(),
+            context: Object(context),
+            queue: Object(queue),
+            cl: &Api::get()?.functions,
+            memory: Mutex::default(),
+        });
+        all.insert(info.id, device.clone());
+        Ok(device)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Allocations> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The memory object of an address, and the byte in it.
+    pub(super) fn find(&self, address: u64) -> Result<(Object, usize)> {
+        let (number, byte) = (address >> BYTE_BITS, address & ((1 << BYTE_BITS) - 1));
+        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let object = at.and_then(|at| self.lock().list.get(at).copied().flatten());
+        let object = object.ok_or_else(|| Error::internal(format!("no memory at {address:#x}")))?;
+        Ok((object, byte as usize))
+    }
+
+    /// An image.
+    ///
+    /// # Errors
+    /// [`Error::Execution`] if the device does not have it.
+    pub(super) fn image(&self, image: &Image) -> Result<ImageObject> {
+        let channel = if image.half { api::HALF_CHANNELS } else { api::FLOAT_CHANNELS };
+        let format = ImageFormat { order: api::RGBA, channel };
+        let description = ImageDescription {
+            kind: api::IMAGE_2D,
+            width: image.columns,
+            height: image.rows,
+            depth: 1,
+            array: 1,
+            row_pitch: 0,
+            slice_pitch: 0,
+            levels: 0,
+            samples: 0,
+            buffer: null_mut(),
+        };
+        let mut code = 0;
+        // SAFETY: no pointer of the host goes in.
+        let object = unsafe {
+            (self.cl.clCreateImage)(
+                self.context.0,
+                api::READ_WRITE,
+                &format,
+                &description,
+                null_mut(),
+                &mut code,
+            )
+        };
+        check(code, &format!("an image of {} by {} texels", image.rows, image.columns))?;
+        Ok(ImageObject {
+            object: Object(object),
+            size: [image.columns, image.rows, 1],
+            cl: self.cl,
+        })
+    }
+
+    /// Copies memory to an image, row by row, or back.
+    pub(super) fn copy_image(
+        &self,
+        image: &ImageObject,
+        address: u64,
+        to_image: bool,
+    ) -> Result<()> {
+        let (memory, at) = self.find(address)?;
+        let (origin, size) = ([0usize; 3], image.size.as_ptr());
+        // SAFETY: memory and image have so many texels.
+        let code = unsafe {
+            if to_image {
+                (self.cl.clEnqueueCopyBufferToImage)(
+                    self.queue.0,
+                    memory.0,
+                    image.object.0,
+                    at,
+                    origin.as_ptr(),
+                    size,
+                    0,
+                    null(),
+                    null_mut(),
+                )
+            } else {
+                (self.cl.clEnqueueCopyImageToBuffer)(
+                    self.queue.0,
+                    image.object.0,
+                    memory.0,
+                    origin.as_ptr(),
+                    size,
+                    at,
+                    0,
+                    null(),
+                    null_mut(),
+                )
+            }
+        };
+        check(code, "copying an image")
+    }
+
+    /// Compiles a program.
+    ///
+    /// # Errors
+    /// [`Error::Toolchain`] with what the compiler of the driver says.
+    pub(super) fn build(&self, text: &str) -> Result<Program> {
+        let lines = text.as_ptr().cast();
+        let length = text.len();
+        let mut code = 0;
+        // SAFETY: the text has so many bytes.
+        let program = unsafe {
+            (self.cl.clCreateProgramWithSource)(self.context.0, 1, &lines, &length, &mut code)
+        };
+        check(code, "making a program")?;
+        let program = Program { object: Object(program), cl: self.cl };
+        let division =
+            if self.info.exact_division { " -cl-fp32-correctly-rounded-divide-sqrt" } else { "" };
+        let options = CString::new(format!("-cl-std=CL1.2{division}")).unwrap_or_default();
+        let id: Handle = std::ptr::with_exposed_provenance_mut(self.info.id);
+        // SAFETY: the program and the device are there; the options end with a zero.
+        let code = unsafe {
+            (self.cl.clBuildProgram)(program.object.0, 1, &id, options.as_ptr(), null(), null_mut())
+        };
+        if code == 0 {
+            return Ok(program);
+        }
+        let mut log = vec![0u8; 4096];
+        // SAFETY: there is room for so many bytes.
+        unsafe {
+            let room = log.as_mut_ptr().cast::<c_void>();
+            (self.cl.clGetProgramBuildInfo)(
+                program.object.0,
+                id,
+                api::BUILD_LOG,
+                log.len(),
+                room,
+                null_mut(),
+            );
+        }
+        let end = log.iter().position(|b| *b == 0).unwrap_or(log.len());
+        let said = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+        Err(Error::toolchain(format!("the compiler of {} fails: error {code}", self.info.driver))
+            .note(said))
+    }
+
+    /// A kernel of a program.
+    pub(super) fn kernel(&self, program: &Program, name: &str) -> Result<KernelObject> {
+        let symbol = CString::new(name).map_err(|_| Error::internal("a name with a zero in it"))?;
+        let mut code = 0;
+        // SAFETY: the program is there; the name ends with a zero.
+        let kernel =
+            unsafe { (self.cl.clCreateKernel)(program.object.0, symbol.as_ptr(), &mut code) };
+        check(code, name)?;
+        Ok(KernelObject { object: Object(kernel), cl: self.cl })
+    }
+
+    /// Puts a kernel into the queue. Whoever set its arguments holds the lock on it.
+    pub(super) fn launch(
+        &self,
+        kernel: &KernelObject,
+        global: [usize; 3],
+        local: Option<[usize; 3]>,
+    ) -> Result<()> {
+        let local = local.as_ref().map_or(null(), |l| l.as_ptr());
+        let (kernel, global) = (kernel.object.0, global.as_ptr());
+        // SAFETY: the kernel has its arguments; the lists have three numbers.
+        let code = unsafe {
+            (self.cl.clEnqueueNDRangeKernel)(
+                self.queue.0,
+                kernel,
+                3,
+                null(),
+                global,
+                local,
+                0,
+                null(),
+                null_mut(),
+            )
+        };
+        check(code, "running a kernel")
+    }
+}
+
+/// An image on the device.
+pub(super) struct ImageObject {
+    pub object: Object,
+    size: [usize; 3],
+    cl: &'static Functions,
+}
+
+impl Drop for ImageObject {
+    fn drop(&mut self) {
+        // SAFETY: nothing else releases it; OpenCL keeps it until what uses it is done.
+        unsafe { (self.cl.clReleaseMemObject)(self.object.0) };
+    }
+}
+
+/// A program that is compiled.
+pub(super) struct Program {
+    object: Object,
+    cl: &'static Functions,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: nothing else releases it; kernels keep what they need.
+        unsafe { (self.cl.clReleaseProgram)(self.object.0) };
+    }
+}
+
+/// A kernel with its arguments.
+pub(super) struct KernelObject {
+    object: Object,
+    cl: &'static Functions,
+}
+
+impl KernelObject {
+    /// Sets an argument: the bytes of a number, or of a handle.
+    pub fn set(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        // SAFETY: there are so many bytes, which are copied.
+        let code = unsafe {
+            (self.cl.clSetKernelArg)(self.object.0, at as u32, bytes.len(), bytes.as_ptr().cast())
+        };
+        check(code, "an argument of a kernel")
+    }
+
+    /// Sets an argument that is memory.
+    pub fn set_memory(&self, at: usize, memory: Object) -> Result<()> {
+        self.set(at, &memory.0.expose_provenance().to_ne_bytes())
+    }
+}
+
+impl Drop for KernelObject {
+    fn drop(&mut self) {
+        // SAFETY: nothing else releases it.
+        unsafe { (self.cl.clReleaseKernel)(self.object.0) };
+    }
+}
+
+impl Device for OpenDevice {
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        if bytes >> BYTE_BITS != 0 {
+            return Err(Error::execution(format!("{bytes} bytes on a device in one piece")));
+        }
+        let mut code = 0;
+        // SAFETY: no pointer of the host goes in.
+        let object = unsafe {
+            (self.cl.clCreateBuffer)(
+                self.context.0,
+                api::READ_WRITE,
+                bytes.max(1),
+                null_mut(),
+                &mut code,
+            )
+        };
+        check(code, &format!("{bytes} bytes of memory"))?;
+        let mut memory = self.lock();
+        let at = memory.free.pop().unwrap_or(memory.list.len());
+        if at == memory.list.len() {
+            memory.list.push(None);
+        }
+        memory.list[at] = Some(Object(object));
+        Ok((at as u64 + 1) << BYTE_BITS)
+    }
+
+    fn free(&self, address: u64) {
+        let at = (address >> BYTE_BITS) as usize;
+        let mut memory = self.lock();
+        let object =
+            at.checked_sub(1).and_then(|at| memory.list.get_mut(at)).and_then(Option::take);
+        if let Some(object) = object {
+            memory.free.push(at - 1);
+            // SAFETY: it was allocated by `allocate`; OpenCL keeps it until what uses it is done.
+            unsafe { (self.cl.clReleaseMemObject)(object.0) };
+        }
+    }
+
+    fn write(&self, to: u64, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (object, at) = self.find(to)?;
+        let from = bytes.as_ptr().cast();
+        // SAFETY: there are so many bytes, and the call waits until they are read.
+        let code = unsafe {
+            (self.cl.clEnqueueWriteBuffer)(
+                self.queue.0,
+                object.0,
+                1,
+                at,
+                bytes.len(),
+                from,
+                0,
+                null(),
+                null_mut(),
+            )
+        };
+        check(code, "copying to the device")
+    }
+
+    fn read(&self, from: u64, bytes: &mut [u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (object, at) = self.find(from)?;
+        let to = bytes.as_mut_ptr().cast();
+        // SAFETY: there is room for so many bytes, and the call waits until they are written.
+        let code = unsafe {
+            (self.cl.clEnqueueReadBuffer)(
+                self.queue.0,
+                object.0,
+                1,
+                at,
+                bytes.len(),
+                to,
+                0,
+                null(),
+                null_mut(),
+            )
+        };
+        check(code, "copying from the device")
+    }
+
+    fn fill(&self, to: u64, bytes: usize, byte: u8) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (object, at) = self.find(to)?;
+        let pattern = (&raw const byte).cast();
+        // SAFETY: the pattern is one byte, which is copied.
+        let code = unsafe {
+            (self.cl.clEnqueueFillBuffer)(
+                self.queue.0,
+                object.0,
+                pattern,
+                1,
+                at,
+                bytes,
+                0,
+                null(),
+                null_mut(),
+            )
+        };
+        check(code, "filling memory of the device")
+    }
+
+    fn finish(&self) -> Result<()> {
+        // SAFETY: the queue is open.
+        check(unsafe { (self.cl.clFinish)(self.queue.0) }, "waiting for the device")
+    }
+}

@@ -1,0 +1,295 @@
+//! The same programs on a device of OpenCL and on the processor. Without a device these tests say so and
+//! pass; with `TILEWRIGHT_TEST_DEVICE=1` they fail then.
+
+use tilewright_driver::random::Random;
+use tilewright_driver::{Error, Executable, Module, Options, Sizes, Tensor, compile, load, parse};
+
+/// Options for the first device; `None`, and a line, where there is none.
+fn device() -> Option<Options> {
+    match Options::new().cache(false).on("opencl") {
+        Ok(options) => Some(options),
+        Err(e) if std::env::var_os("TILEWRIGHT_TEST_DEVICE").is_some() => panic!("{}", e.render()),
+        Err(e) => {
+            eprintln!("tests on a device did not run: {e}");
+            None
+        }
+    }
+}
+
+fn parsed(text: &str) -> Module {
+    parse(text, &Sizes::new()).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+fn compiled(module: &Module, options: &Options) -> Executable {
+    compile(module, options).unwrap_or_else(|e| panic!("{}", e.render()))
+}
+
+fn inputs(executable: &Executable, seed: u64) -> Vec<Tensor> {
+    let mut random = Random::new(seed);
+    let ports = executable.inputs().iter();
+    ports.map(|p| random.tensor(p.dtype, &p.fixed().expect("fixed")).expect("a tensor")).collect()
+}
+
+fn assert_near(a: &[Tensor], b: &[Tensor], error: f64) {
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(b) {
+        assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()));
+        for k in 0..a.len() {
+            let (x, y) = (a.get_f64(k), b.get_f64(k));
+            let same = x == y || (x.is_nan() && y.is_nan());
+            assert!(same || (x - y).abs() <= error * (1.0 + y.abs()), "element {k}: {x} and {y}");
+        }
+    }
+}
+
+/// Compares device and processor on random inputs, scheduled and as written.
+fn same(text: &str) {
+    let Some(device) = device() else { return };
+    let module = parsed(text);
+    for schedule in [true, false] {
+        let native = compiled(&module, &Options::new().cache(false).schedule(schedule));
+        let own = compiled(&module, &device.clone().schedule(schedule));
+        let inputs = inputs(&native, 5);
+        let run = |e: &Executable| e.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render()));
+        assert_near(&run(&own), &run(&native), 1e-5);
+        // A second run finds the memory of the first.
+        assert_near(&run(&own), &run(&native), 1e-5);
+    }
+}
+
+#[test]
+fn a_ragged_product_is_the_same() {
+    same(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((65, 77), "float32"), B: T.Buffer((77, 33), "float32"), C: T.Buffer((65, 33), "float32")):
+    for i, j, k in T.grid(65, 33, 77):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"#,
+    );
+}
+
+#[test]
+fn vectors_masks_and_overlapping_stores_are_the_same() {
+    same(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer((65,), "float32")):
+    for i in range(4):
+        B[T.Ramp(i * 16, 1, 16)] = A[T.Ramp(i * 16 + 15, -1, 16)] * T.Broadcast(A[i], 16)
+    for i in range(8):
+        C[T.Ramp(i * 8, 1, 8)] = A[T.Ramp(i * 8, 1, 8)]
+    C[64] = A[0]
+    C[T.Ramp(1, 1, 64)] = C[T.Ramp(0, 1, 64)] + T.Broadcast(T.float32(1), 64)
+    for i in range(8):
+        if T.Ramp(i * 8, 1, 8) < T.Broadcast(61, 8):
+            C[T.Ramp(i * 8, 1, 8)] = C[T.Ramp(i * 8, 1, 8)] * T.Broadcast(T.float32(2), 8)
+"#,
+    );
+}
+
+#[test]
+fn numbers_are_those_of_the_processor() {
+    for (dtype, value) in [
+        ("int8", "a * b - a"),
+        ("int16", "T.shift_right(a * b, T.int16(3))"),
+        ("int32", "a * b + T.bitwise_xor(a, b)"),
+        ("int64", "a * b * a"),
+        ("uint8", "a * b + a"),
+        ("uint32", "T.max(a, b) * a"),
+        ("float16", "a * b + a / (b * b + T.float16(1))"),
+        ("bfloat16", "a * b + T.exp(a)"),
+        ("float64", "T.min(a, b) / (T.sqrt(T.fabs(a)) + T.float64(1))"),
+        ("int32", "a // (b + 7) + a % (b + 7)"),
+        ("int32", "T.truncdiv(a, b) + T.truncmod(a, b + 3)"),
+        ("float32", "T.Cast(\"float32\", T.Cast(\"int32\", a * T.float32(1e10)))"),
+        ("float32", "T.Cast(\"float32\", T.Cast(\"uint8\", a * T.float32(300)))"),
+        ("float32", "T.erf(a) + T.tanh(b) + T.sigmoid(a) + T.log1p(T.fabs(b))"),
+    ] {
+        same(&format!(
+            r#"
+@T.prim_func
+def f(A: T.Buffer((97,), "{dtype}"), B: T.Buffer((97,), "{dtype}"), C: T.Buffer((97,), "{dtype}")):
+    for i in range(97):
+        with T.block("C"):
+            v = T.axis.spatial(97, i)
+            C[v] = T.Cast("{dtype}", {})
+"#,
+            value
+                .replace("a ", "A[v] ")
+                .replace("a,", "A[v],")
+                .replace("a)", "A[v])")
+                .replace("b ", "B[v] ")
+                .replace("b)", "B[v])")
+                .replace(" a", " A[v]")
+                .replace(" b", " B[v]")
+                .replace("(b", "(B[v]")
+                .replace("A[v][v]", "A[v]"),
+        ));
+    }
+}
+
+#[test]
+fn a_model_is_the_same_and_several_threads_run_it() {
+    let Some(device) = device() else { return };
+    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.onnx");
+    for sizes in [Sizes::new().dim("N", 2), Sizes::new()] {
+        let module = load(digits, &sizes).expect("the example is there");
+        let native = compiled(&module, &Options::new().cache(false));
+        let own = compiled(&module, &device);
+        std::thread::scope(|scope| {
+            for n in [2, 2, 2] {
+                let (native, own) = (&native, &own);
+                scope.spawn(move || {
+                    let image =
+                        Random::new(n as u64).tensor(tilewright_driver::DType::F32, &[n, 1, 8, 8]);
+                    let image = [image.expect("a tensor")];
+                    let run =
+                        |e: &Executable| e.run(&image).unwrap_or_else(|e| panic!("{}", e.render()));
+                    assert_near(&run(own), &run(native), 1e-4);
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn an_assertion_ends_the_run_with_its_place() {
+    let Some(device) = device() else { return };
+    let module = parsed(
+        r#"
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), I: T.Buffer((2,), "int32"), B: T.Buffer((2,), "float32")):
+    for i in range(2):
+        with T.block("B"):
+            vi = T.axis.spatial(2, i)
+            B[vi] = A[I[vi]]
+"#,
+    );
+    let [own, native] = [device, Options::new().cache(false)].map(|o| compiled(&module, &o));
+    let a = Tensor::from_slice(&[4], &[1.0f32, 2.0, 3.0, 4.0]).expect("a tensor");
+    let run = |e: &Executable, index: i32| {
+        e.run(&[a.clone(), Tensor::from_slice(&[2], &[3, index]).expect("a tensor")])
+    };
+    let said = |e: &Executable| match run(e, 9) {
+        Err(e @ Error::Execution(_)) => e.render(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(said(&own), said(&native));
+    // The run after it is right.
+    let outputs = run(&own, 0).expect("in range");
+    assert_eq!(outputs[0].as_slice::<f32>(), Some(&[4.0, 1.0][..]));
+}
+
+/// A transpose of tiles through memory that the threads of a group share.
+const TRANSPOSE: &str = r#"
+@T.prim_func
+def f(A: T.Buffer((64, 48), "float32"), B: T.Buffer((48, 64), "float32")):
+    for bi in T.thread_binding(4, thread="blockIdx.x"):
+        for bj in T.thread_binding(3, thread="blockIdx.y"):
+            with T.block("tile"):
+                vi, vj = T.axis.remap("SS", [bi, bj])
+                S = T.alloc_buffer((16, 17), "float32", scope="shared")
+                for ti in T.thread_binding(16, thread="threadIdx.x"):
+                    for tj in T.thread_binding(16, thread="threadIdx.y"):
+                        with T.block("S"):
+                            si, sj = T.axis.remap("SS", [ti, tj])
+                            S[si, sj] = A[vi * 16 + si, vj * 16 + sj]
+                for ti in T.thread_binding(16, thread="threadIdx.x"):
+                    for tj in T.thread_binding(16, thread="threadIdx.y"):
+                        with T.block("B"):
+                            si, sj = T.axis.remap("SS", [ti, tj])
+                            B[vj * 16 + si, vi * 16 + sj] = S[sj, si]
+"#;
+
+#[test]
+fn groups_of_threads_share_memory() {
+    let Some(device) = device() else { return };
+    let executable = compiled(&parsed(TRANSPOSE), &device.schedule(false));
+    let inputs = inputs(&executable, 3);
+    let b = executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0);
+    for (i, j) in (0..48).flat_map(|i| (0..64).map(move |j| (i, j))) {
+        assert_eq!(b.get_f64(i * 64 + j), inputs[0].get_f64(j * 48 + i));
+    }
+}
+
+#[test]
+fn threads_wait_only_where_all_of_them_come() {
+    let Some(device) = device() else { return };
+    let text = TRANSPOSE.replace(
+        "                for ti in T.thread_binding(16, thread=\"threadIdx.x\"):\n                    for tj in T.thread_binding(16, thread=\"threadIdx.y\"):\n                        with T.block(\"B\"):",
+        "                if A[0, 0] > T.float32(0):\n                  for ti in T.thread_binding(16, thread=\"threadIdx.x\"):\n                    for tj in T.thread_binding(16, thread=\"threadIdx.y\"):\n                        for z in T.thread_binding(2, thread=\"threadIdx.z\"):\n                            T.evaluate(T.tvm_storage_sync(\"shared\"))\n                        with T.block(\"B\"):",
+    );
+    assert_ne!(text, TRANSPOSE);
+    let error = compile(&parsed(&text), &device.schedule(false)).err().expect("it is refused");
+    let said = error.render();
+    assert!(said.contains("wait for one another where they may not all come to"), "{said}");
+}
+
+/// A convolution along rows of an image in a texture, whose border is its padding.
+fn windows(pad: &str, layout: &str) -> String {
+    format!(
+        r#"
+@T.prim_func
+def f(A: T.Buffer({layout}, "float32", scope="global.texture", axis_separators=[1]), B: T.Buffer((5, 9, 4), "float32")):
+    for h, w, c in T.grid(5, 9, 4):
+        with T.block("B"):
+            vh, vw, vc = T.axis.remap("SSS", [h, w, c])
+            B[vh, vw, vc] = T.if_then_else(1 <= vw and vw < 8, A[vh, vw - 1, vc], T.float32({pad}))
+"#
+    )
+}
+
+#[test]
+fn the_border_of_a_texture_is_its_padding() {
+    let Some(device) = device() else { return };
+    for pad in ["0", "-1"] {
+        let executable = compiled(&parsed(&windows(pad, "(5, 7, 4)")), &device);
+        let inputs = inputs(&executable, 3);
+        let b = executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0);
+        for (h, w, c) in
+            (0..5).flat_map(|h| (0..9).flat_map(move |w| (0..4).map(move |c| (h, w, c))))
+        {
+            let inside = (1..8).contains(&w);
+            let expected = if inside {
+                inputs[0].get_f64((h * 7 + w - 1) * 4 + c)
+            } else {
+                pad.parse().expect("a number")
+            };
+            assert_eq!(b.get_f64((h * 9 + w) * 4 + c), expected, "{h} {w} {c}");
+        }
+    }
+}
+
+#[test]
+fn values_between_kernels_lie_in_a_texture() {
+    let Some(device) = device() else { return };
+    // RFC 0039: NHWC -> [n, c // 4, h, AXIS_SEPARATOR, w, c % 4]; 6 channels are two texels.
+    let executable = compiled(
+        &parsed(
+            r#"
+@T.prim_func
+def f(A: T.Buffer((2, 5, 7, 6), "float32"), B: T.Buffer((2, 5, 7, 6), "float32")):
+    X = T.alloc_buffer((2, 2, 5, 7, 4), "float32", scope="global.texture", axis_separators=[3])
+    for n, co, h, w, ci in T.grid(2, 2, 5, 7, 4):
+        with T.block("X"):
+            vn, vo, vh, vw, vi = T.axis.remap("SSSSS", [n, co, h, w, ci])
+            X[vn, vo, vh, vw, vi] = T.if_then_else(vo * 4 + vi < 6, A[vn, vh, vw, vo * 4 + vi] * T.float32(2), T.float32(0))
+    for n, h, w, c in T.grid(2, 5, 7, 6):
+        with T.block("B"):
+            vn, vh, vw, vc = T.axis.remap("SSSS", [n, h, w, c])
+            B[vn, vh, vw, vc] = X[vn, vc // 4, vh, vw, vc % 4] + T.float32(1)
+"#,
+        ),
+        &device,
+    );
+    let inputs = inputs(&executable, 3);
+    let b = executable.run(&inputs).unwrap_or_else(|e| panic!("{}", e.render())).swap_remove(0);
+    for k in 0..b.len() {
+        assert_eq!(b.get_f64(k), f64::from(inputs[0].get_f64(k) as f32 * 2.0 + 1.0));
+    }
+}
