@@ -452,17 +452,20 @@ impl<'a> Pricing<'a> {
         let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
         let width = t.width.min(c.axes[t.vector_axis].extent);
         let fits = |cells: i64| {
-            c.count(&self.reduce) * cells * c.bytes as i64 <= self.target.caches.l1 as i64 / 2
+            let bytes = c.count(&self.reduce).saturating_mul(cells).saturating_mul(c.bytes as i64);
+            bytes <= self.target.caches.l1 as i64 / 2
         };
         let apart = |o: usize| {
             let others = |k: usize| k != t.vector_axis && Some(k) != t.row_axis;
             c.count(&c.axes_where(IterKind::Spatial, |k| others(k) && c.operands[o].steps[k] == 0))
         };
         let (whole, left) = t.columns(c);
-        let strips = (whole + left.min(1)).max(1) * apart(1 - t.vector);
+        let strips = (whole + left.min(1)).max(1).saturating_mul(apart(1 - t.vector));
         let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
         let first = |of: i64, stays: bool| if stays { 1.0 / of as f64 } else { 1.0 };
-        [first(strips, fits(rows + width)), first(tiles_of_rows, fits(t.rows + width))]
+        // The extent of an open axis may be a number without end.
+        let all_rows = fits(rows.saturating_add(width));
+        [first(strips, all_rows), first(tiles_of_rows, fits(t.rows + width))]
     }
 
     /// The estimated cycles of the columns that are left over, in vectors along an axis of the reduction;

@@ -4,8 +4,9 @@
 //! clamped where it reads and ignored where it writes; [`crate::check`] makes it one. Negative ones
 //! count from the end.
 
+use tilewright_ir::control::TAKES_EMPTY;
 use tilewright_ir::dim::Integer;
-use tilewright_ir::{Buffer, DType, Dim, Error, Expr, Result, TensorFunc, dim};
+use tilewright_ir::{Attr, Buffer, DType, Dim, Error, Expr, Result, TensorFunc, dim};
 
 use crate::creation::diagonal;
 use crate::operand::{
@@ -494,7 +495,8 @@ pub fn scatter_elements(
         let there = in_range(index, data.shape[axis]);
         scattered(out, &t, axes, at, there, updates.at(&i), reducer)
     });
-    te::func([&t, &ix, &updates], [&out])
+    let func = te::func([&t, &ix, &updates], [&out])?;
+    Ok(takes_no_updates(func, &data.shape[axis..=axis]))
 }
 
 fn check_combined(op: &str, data: &Operand, reducer: Option<Reducer>) -> Result<()> {
@@ -524,6 +526,14 @@ fn scattered(
     };
     let value = Expr::select(in_range, new, old);
     vec![Stage::new(out, all, each.clone(), data.at(each)), Stage::new(out, axes, at, value)]
+}
+
+/// Without updates, a scatter is a copy. That its indices are in range needs elements along these extents.
+fn takes_no_updates(mut func: TensorFunc, extents: &[Dim]) -> TensorFunc {
+    if extents.iter().all(|extent| extent.at_least(1)) {
+        func.attrs.insert(TAKES_EMPTY.into(), Attr::Int(1));
+    }
+    func
 }
 
 /// `data` with the slices at the tuples of indices in the last axis of `indices` replaced by those of
@@ -557,7 +567,8 @@ pub fn scatter_nd(
         at.extend(rest.iter().cloned());
         scattered(out, &t, axes, at, there, updates.at(&i), reducer)
     });
-    te::func([&t, &ix, &updates], [&out])
+    let func = te::func([&t, &ix, &updates], [&out])?;
+    Ok(takes_no_updates(func, &data.shape[..tuples.depth]))
 }
 
 /// How [`depth_to_space`] reads the channels.

@@ -147,7 +147,15 @@ pub fn resize(p: &Resize) -> Result<(TensorFunc, Vec<Data>)> {
             if matches!(along, Along::Open(_)) {
                 at[a] = inside(at[a].clone(), p.x.shape[a]);
             }
-            let term = value.at(at).cast(work) * weight.at([&i[a], &tap.expr()]);
+            let weight = weight.at([&i[a], &tap.expr()]);
+            let term = value.at(at).cast(work) * weight.clone();
+            // A widened filter has taps that some cells give no weight: NaN there counts nothing.
+            let term = if p.antialias {
+                let zero = Expr::float(0.0, work);
+                Expr::select(weight.equal(zero.clone()), zero, term)
+            } else {
+                term
+            };
             te::reduce(Reducer::Sum, term, [&tap])
         });
     }

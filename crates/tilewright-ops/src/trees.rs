@@ -18,8 +18,8 @@
 //! A leaf has weights for some results. Tables are filled up to powers of two, so that masked numbers are positions in them.
 
 use tilewright_ir::{
-    Block, Buffer, DType, Dim, Error, Expr, Intrin, IterVar, Range, Result, Stmt, Tensor as Data,
-    TensorFunc, Var, dim,
+    Attr, Block, Buffer, DType, Dim, Error, Expr, ForKind, Intrin, IterVar, Range, Result, Stmt,
+    StmtKind, Tensor as Data, TensorFunc, Var, dim,
 };
 
 use crate::loops::{each, function, get, one_cell, set, with};
@@ -492,6 +492,21 @@ impl Params {
     }
 }
 
+/// A loop over walks without vectors: three scalar loads a step cost less than vectors that gather, and the
+/// processor works at several walks at a time by itself.
+fn one_by_one(name: &str, body: impl FnOnce(&Expr) -> Stmt) -> Stmt {
+    let var = Var::index(name);
+    let body = body(&var.expr());
+    let annotations = [("pragma_no_unroll", 1), ("pragma_vectorize", 0)];
+    Stmt::new(StmtKind::For {
+        range: Range::upto(Expr::i32(LANES as i32)),
+        kind: ForKind::Serial,
+        annotations: annotations.map(|(key, value)| (key.into(), Attr::Int(value))).into(),
+        var,
+        body,
+    })
+}
+
 /// The statements of walks.
 struct Walk<'a> {
     form: &'a Form,
@@ -573,11 +588,11 @@ impl Walk<'_> {
         if depth == 0 {
             return Stmt::nop();
         }
-        let plain = |_: &Expr| each("lane", LANES, |lane| self.step(lane, &row(lane), false));
+        let plain = |_: &Expr| one_by_one("lane", |lane| self.step(lane, &row(lane), false));
         if depth <= 2 * STEPS {
             return each("step", depth, plain);
         }
-        let asked = each("lane", LANES, |lane| self.step(lane, &row(lane), true));
+        let asked = one_by_one("lane", |lane| self.step(lane, &row(lane), true));
         let some =
             Stmt::seq([each("step", STEPS - 1, plain), set(&self.going, Expr::i32(0)), asked]);
         let all = each("chunk", depth.div_ceil(STEPS), |_| {

@@ -128,9 +128,11 @@ impl Windows<'_> {
                 return Err(misfit(room));
             }
             count = (room + over - span).floordiv(stride) + 1;
-            if ceil {
-                // The last window starts inside, or in the padding before it.
-                count = count.min((extent + begin).ceildiv(stride));
+            // With `ceil`, the last window starts inside, or in the padding before it: at most
+            // `ceildiv(extent + begin, stride)` windows do. Both are quotients by the stride, of
+            // numbers that differ by `end + stride - span`.
+            if ceil && self.end[a] + stride > span {
+                count = (extent + begin).ceildiv(stride);
             }
         }
         let (past, beyond) = (false, false);

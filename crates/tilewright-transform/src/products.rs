@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 
 use tilewright_ir::visit::{Subst, fold_buffer, fold_expr_children, fold_func};
-use tilewright_ir::{Buffer, DType, Dim, Expr, Fold, Param, Result, TensorFunc, Var, dim};
+use tilewright_ir::{
+    BinOp, Buffer, DType, Dim, Expr, ExprKind, Fold, Param, Result, TensorFunc, Var, dim,
+};
 
 /// What `change` makes of a function, to which products of sizes that are extents of its buffers are sizes.
 ///
@@ -33,7 +35,7 @@ pub fn with_products_as_sizes(
 }
 
 /// The extents of buffers that are products, without those that another one divides. One that is a multiple of a
-/// single size counts where no extent tells more of that size.
+/// single size counts where neither an extent nor a quotient tells more of that size.
 fn products(func: &TensorFunc) -> Vec<Dim> {
     let (allocs, _) = func.root_parts();
     let extents = func.buffers().chain(allocs).flat_map(|b| &b.shape).filter_map(Dim::of);
@@ -52,8 +54,21 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
     let tells = |of: &Dim, d: &Dim| {
         of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
     };
-    found.retain(|d| d.vars().len() > 1 || !extents.iter().any(|of| tells(of, d)));
+    found.retain(|d| {
+        d.vars().len() > 1 || !extents.iter().any(|of| tells(of, d)) && !has_quotients(func, *d)
+    });
     found
+}
+
+/// Whether the function divides something that such a size is in: a variable does not say of which number the size
+/// is a multiple.
+fn has_quotients(func: &TensorFunc, size: Dim) -> bool {
+    func.body.any_expr(|e| match e.kind() {
+        ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, a, _) => {
+            size.vars().iter().any(|v| a.mentions(v))
+        }
+        _ => false,
+    })
 }
 
 /// A variable for a product, named after its factors.

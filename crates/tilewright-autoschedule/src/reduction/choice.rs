@@ -208,7 +208,7 @@ impl Reduction<'_> {
                 let span = spans.entry(step).or_insert(1);
                 *span = match step {
                     Some(0) => 1,
-                    Some(_) => *span + far(k) - 1,
+                    Some(_) => span.saturating_add(far(k) - 1),
                     None => span.saturating_mul(far(k)),
                 };
             }

@@ -6,6 +6,7 @@
 use tilewright_ir::{DType, Dim, Error, Result};
 use tilewright_ops::elementwise::Unary;
 use tilewright_ops::recurrent::{Activation, Cell, Direction, Recurrent, recurrent};
+use tilewright_ops::unequal;
 
 use super::compose::{Compose, int};
 use super::value;
@@ -84,15 +85,18 @@ fn backward(node: &Node) -> Result<Vec<bool>> {
 
 /// Refuses an operand of another shape or type.
 fn demand(what: &str, value: &Imported, shape: &[Dim], dtype: DType) -> Result<()> {
-    if value.shape() == shape && value.dtype() == dtype {
-        Ok(())
-    } else {
-        Err(Error::model(format!(
-            "the input `{what}` must be {dtype}{shape:?}, but is {}{:?}",
-            value.dtype(),
-            value.shape()
-        )))
+    let is = value.shape();
+    if is == shape && value.dtype() == dtype {
+        return Ok(());
     }
+    let error = Error::model(format!(
+        "the input `{what}` must be {dtype}{shape:?}, but is {}{is:?}",
+        value.dtype()
+    ));
+    if is.len() != shape.len() || value.dtype() != dtype {
+        return Err(error);
+    }
+    Err(unequal(error, is.iter().copied().zip(shape.iter().copied())))
 }
 
 /// A recurrent network: its attributes, and its operands, which fit one another.
@@ -211,12 +215,16 @@ impl<'n> Network<'n> {
         if let Some(lengths) = self.lengths
             && (lengths.shape() != [self.batch] || !lengths.dtype().is_int())
         {
-            return Err(Error::model(format!(
+            let error = Error::model(format!(
                 "the input `sequence_lens` must be {} integers, but is {}{:?}",
                 self.batch,
                 lengths.dtype(),
                 lengths.shape()
-            )));
+            ));
+            return Err(match lengths.shape()[..] {
+                [own] if lengths.dtype().is_int() => unequal(error, [(own, self.batch)]),
+                _ => error,
+            });
         }
         Ok(())
     }

@@ -191,6 +191,24 @@ fn nearest_neighbours_are_found_in_float32() {
 }
 
 #[test]
+fn taps_without_weight_leave_nan_where_it_is() {
+    // Shrunk by a filter that is widened to 1 / 0.7: cell `o` weighs what is nearer than that to its place.
+    let (extent, size, scale, nan) = (20, 14, 0.7, 9);
+    let p = Resize::new(Operand::f32(&[extent]), &[size]);
+    let mode = Interpolation::Linear;
+    let p = Resize { mode, scales: vec![scale], antialias: true, ..p };
+    let (func, tables) = resize(&p).expect("fits");
+    let x = Nd::build(&[extent], |i| if i[0] == nan { f64::NAN } else { i[0] as f64 });
+    let inputs: Vec<Tensor> = [x.f32()].into_iter().chain(tables).collect();
+    let results = crate::nd::run(Ok(func), &inputs);
+    for o in 0..size {
+        let place = (o as f64 + 0.5) / scale - 0.5;
+        let near = (place - nan as f64).abs() * scale < 1.0;
+        assert_eq!(results[0].get_f64(o).is_nan(), near, "cell {o}");
+    }
+}
+
+#[test]
 fn types_and_unchanged_axes() {
     let p = &sizes()[1];
     for dtype in [DType::F16, DType::F64] {
