@@ -20,9 +20,13 @@ pub struct Native {
     /// Threads that share the work; one a core unless said otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// The CPU to generate code for, as LLVM calls it: `native`, `x86-64-v3`, `znver4`.
-    #[arg(long, value_name = "NAME", default_value = "native")]
-    cpu: String,
+    /// The CPU to generate code for, as LLVM calls it: `native`, `x86-64-v3`, `znver4`; `native` unless
+    /// said, and for another machine the oldest one.
+    #[arg(long, value_name = "NAME")]
+    cpu: Option<String>,
+    /// Features of the CPU that are there (`+v,+zvl256b`) or not (`-avx512f`), as LLVM calls them.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    features: Option<String>,
     /// How much LLVM optimises.
     #[arg(long = "opt-level", value_name = "0|1|3", default_value = "3", value_parser = ["0", "1", "3"])]
     level: String,
@@ -73,15 +77,39 @@ impl Native {
         self.layout.as_deref() != Some("none")
     }
 
-    /// The library's options.
-    pub fn options(&self, bar: &Bar) -> Result<Options> {
+    /// The machine to generate code for: this one, with a CPU, or one of another triple. `None` for this
+    /// one as it is.
+    pub fn target(&self, triple: Option<&str>) -> Result<Option<Target>> {
+        let cpu = self.cpu.as_deref();
+        let features = self.features.as_deref().unwrap_or_default();
+        let target = match (triple, cpu) {
+            (None, None | Some("native")) if features.is_empty() => return Ok(None),
+            (None, None | Some("native")) => {
+                let host = Options::new().backend.host()?;
+                let features = format!("{},{features}", host.features);
+                Target::new(host.triple, host.cpu, features.trim_start_matches(',')).with_host()
+            }
+            (None, Some(cpu)) => Target::new(Options::new().backend.host()?.triple, cpu, features),
+            (Some(triple), Some("native")) => {
+                let error = Error::input(format!("--cpu native: this machine is no {triple}"));
+                return Err(error.help("name the CPU of the other machine"));
+            }
+            (Some(triple), cpu) => Target::new(triple, cpu.unwrap_or_default(), features),
+        };
+        let said = match (triple, &self.features, cpu) {
+            (_, Some(_), _) => "--features",
+            (_, _, Some(_)) => "--cpu",
+            _ => "--target",
+        };
+        Options::new().backend.check_target(&target).map_err(|e| e.context(said))?;
+        Ok(Some(target))
+    }
+
+    /// The library's options, for a machine; this one without it.
+    pub fn options(&self, bar: &Bar, target: Option<Target>) -> Result<Options> {
         if self.threads == Some(0) {
             return Err(Error::input("--threads 0: at least one thread is needed"));
         }
-        let target = match self.cpu.as_str() {
-            "native" => None,
-            cpu => Some(target(cpu)?),
-        };
         let level = match self.level.as_str() {
             "0" => OptLevel::None,
             "1" => OptLevel::Less,

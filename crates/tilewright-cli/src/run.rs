@@ -87,7 +87,7 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let bar = Bar::new("load");
-    let mut options = arguments.native.options(&bar)?;
+    let mut options = arguments.native.options(&bar, arguments.native.target(None)?)?;
     let stages = Stages::default();
     if arguments.time {
         stages.begin("import");
