@@ -285,7 +285,7 @@ mod tests {
         assert!(riscv("", "+v,+zvl1024b").is_ok(), "a length that no CPU here has");
         let near = riscv("sifive-u75", "").expect_err("there is none").render();
         assert!(near.contains("did you mean `sifive-u74`?"), "{near}");
-        let near = riscv("", "+zvl300b").expect_err("there is none").render();
-        assert!(near.contains("did you mean `zvl"), "{near}");
+        let near = riscv("", "+zvl250b").expect_err("there is none").render();
+        assert!(near.contains("did you mean `zvl256b`?"), "{near}");
     }
 }
