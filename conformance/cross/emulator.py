@@ -73,6 +73,11 @@ TARGETS = {
 }
 
 
+#: What an emulator says that breaks on a legal instruction: qemu 7.2 does on conversions of vectors of floats
+#: to integers.
+BROKEN = re.compile(r"^qemu-\w+: .*: Assertion `.*' failed", re.MULTILINE)
+
+
 class Failed(Exception):
     """A step that went wrong, with its exit code."""
 
@@ -84,6 +89,8 @@ class Failed(Exception):
 def step(what, command, **options):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
     if done.returncode != 0:
+        if BROKEN.search(done.stderr):
+            raise Failed(f"error: the emulator fails\n{done.stderr}", 2)
         # What `tilewright` refuses, its caller expects as it says it.
         raise Failed(done.stderr if what == "compile" else f"{what}: {done.stderr}", done.returncode)
     return done.stdout
@@ -169,6 +176,11 @@ class Emulated:
             (folder / "model.h").write_text(header)
             inputs, outputs = ports(header)
             (folder / "main.c").write_text(main_function(inputs, outputs))
+            names = [port.name for port in inputs]
+            if not set(arrays) <= set(names):
+                # As `tilewright run` says it.
+                listed = ", ".join(f"`{name}`" for name in names)
+                raise Failed(f"error: not all of these are inputs\nnote: the inputs are: {listed}\n", 2)
             linked = ["-static"] if form == "a" else ["-Wl,-rpath," + str(folder)]
             command = [target.gcc, "-O1", "main.c", library, *linked, "-lm", "-o", "main"]
             step(target.gcc, command, cwd=folder)
