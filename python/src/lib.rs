@@ -11,9 +11,11 @@
 //! * [`schedule`], [`passes`]: what changes modules.
 //! * [`plan`]: what comparing modules and planning layouts say.
 //! * [`expr`], [`te`]: expressions that Python functions make.
+//! * [`command`]: the command `tilewright`, and where the package has libraries of its own.
 //! * [`tune`]: measuring, as a list of requests that anybody may answer.
 
 mod array;
+mod command;
 mod error;
 mod executable;
 mod expr;
@@ -32,6 +34,8 @@ use pyo3::prelude::*;
 mod native {
     #[pymodule_export]
     use super::array::address;
+    #[pymodule_export]
+    use super::command::{bundle, run_command};
     #[pymodule_export]
     use super::executable::{Executable, open_saved};
     #[pymodule_export]

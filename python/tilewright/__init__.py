@@ -22,6 +22,8 @@ ONNX models and TVMScript in, native code on NumPy arrays out::
 
 from __future__ import annotations
 
+import os as _os
+
 from . import _native, drawing, errors, passes, te
 from ._types import Port
 from .comparing import Verified, Witness, verify
@@ -47,6 +49,9 @@ from .planning import Layout, Plan, plan
 from .schedule import AXIS_SEPARATOR, Schedule
 from .scripted import I, R, T, script
 from .tuning import Tuned, tune
+
+# A wheel brings its own LLVM.
+_native.bundle(_os.path.join(_os.path.dirname(_os.path.abspath(__file__)), "lib"))
 
 __version__: str = _native.__version__
 

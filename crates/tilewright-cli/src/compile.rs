@@ -19,7 +19,7 @@ use super::progress::Bar;
 use super::sizes::Source;
 use super::versions::Versions;
 
-/// Compile a model to a shared library with a C header, or to one of the forms on the way there.
+/// Compile a model to a library with a C header, or to one of the forms on the way there.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// An ONNX model, TVMScript with a graph or tensor function, or `-` for TVMScript from standard
@@ -29,7 +29,7 @@ pub struct Arguments {
     /// beside it, with the ending `.h`.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// What to write; by the ending of OUT unless said: .so, .o, .ll, .s, .cl, .py.
+    /// What to write; by the ending of OUT unless said: .so, .a, .o, .ll, .s, .cl, .py.
     #[arg(long, value_enum)]
     emit: Option<Form>,
     /// Prefix of the symbols of a library or object, a C identifier; from the name of OUT unless
@@ -39,6 +39,9 @@ pub struct Arguments {
     /// For TVMScript: the last stage that the module goes through; none unless said.
     #[arg(long, value_name = "STAGE", value_parser = stage)]
     after: Option<Stage>,
+    /// Write a file for `pkg-config` beside a library, too: its path with the ending `.pc`, without `lib`.
+    #[arg(long)]
+    pkg_config: bool,
     #[command(flatten)]
     given: Given,
     #[command(flatten)]
@@ -52,6 +55,8 @@ pub struct Arguments {
 enum Form {
     /// A shared library.
     So,
+    /// A static library, with the same interface.
+    Archive,
     /// An object file.
     Obj,
     /// LLVM IR after LLVM's optimisations (before them with --opt-level 0).
@@ -69,6 +74,7 @@ impl Form {
     fn of_ending(path: &Path) -> Option<Form> {
         match path.extension().and_then(OsStr::to_str)? {
             "so" | "dylib" => Some(Form::So),
+            "a" => Some(Form::Archive),
             "o" | "obj" => Some(Form::Obj),
             "ll" => Some(Form::LlvmIr),
             "s" | "asm" => Some(Form::Asm),
@@ -90,19 +96,23 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let output = arguments.output.as_deref();
     let form = arguments.emit.or_else(|| output.and_then(Form::of_ending)).ok_or_else(|| {
         Error::input("what to write is not said")
-            .help("give --emit, or --output with one of the endings .so, .o, .ll, .s, .cl, .py")
+            .help("give --emit, or --output with one of the endings .so, .a, .o, .ll, .s, .cl, .py")
     })?;
     if arguments.after.is_some() && form != Form::Tvmscript {
         return Err(Error::input("--after is for --emit tvmscript").into());
     }
     if let Some(path) = output {
         file::check(path)?;
-        if matches!(form, Form::So | Form::Obj) {
+        if matches!(form, Form::So | Form::Archive | Form::Obj) {
             file::check(path.with_extension("h"))?;
         }
     }
-    if form != Form::So && !arguments.versions.is_empty() {
-        return Err(Error::input("--specialize is for shared libraries").into());
+    let is_library = matches!(form, Form::So | Form::Archive);
+    if !is_library && !arguments.versions.is_empty() {
+        return Err(Error::input("--specialize is for libraries").into());
+    }
+    if !is_library && arguments.pkg_config {
+        return Err(Error::input("--pkg-config is for libraries").into());
     }
     let bar = Bar::new("load");
     let options = arguments.native.options(&bar)?.specialize(arguments.versions.all()?);
@@ -115,7 +125,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             .into());
     }
     let text = match form {
-        Form::So | Form::Obj => {
+        Form::So | Form::Archive | Form::Obj => {
             let path = output.ok_or_else(|| {
                 Error::input("a library or object is not written to standard output")
                     .help("give --output")
@@ -201,11 +211,34 @@ fn binary(
             let soname = path.file_name();
             (0o777, library::build(&name, soname, &made.program, &made.versions, options)?)
         }
+        Form::Archive => (0o666, library::archive(&name, &made.program, &made.versions, options)?),
         _ => (0o666, library::object(&name, &made.program, options)?),
     };
-    let files = [(path, mode, &built.library[..]), (&*header_path, 0o666, built.header.as_bytes())];
+    let mut files =
+        vec![(path, mode, &built.library[..]), (&*header_path, 0o666, built.header.as_bytes())];
+    let package = arguments.pkg_config.then(|| package(&name, arguments, form, path));
+    if let Some((path, text)) = &package {
+        files.push((path, 0o666, text.as_bytes()));
+    }
     file::write_all(&files)?;
     Ok(header_path)
+}
+
+/// The file for `pkg-config` beside a library, and its text.
+fn package(name: &str, arguments: &Arguments, form: Form, library: &Path) -> (PathBuf, String) {
+    let text = |file: &OsStr| file.to_string_lossy().replace(char::is_control, " ");
+    let file = text(library.file_name().unwrap_or_default());
+    let model = text(arguments.model.file_name().unwrap_or_default());
+    // What a static library uses itself.
+    let further = if form == Form::Archive { " -lm" } else { "" };
+    let stem = text(library.file_stem().unwrap_or_default());
+    let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
+    let content = format!(
+        "Name: {name}\nDescription: {model}, compiled by Tilewright\nVersion: {}\n\
+         Cflags: -I\"${{pcfiledir}}\"\nLibs: \"${{pcfiledir}}/{file}\"{further}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    (library.with_file_name(format!("{stem}.pc")), content)
 }
 
 #[cfg(test)]
@@ -221,6 +254,7 @@ mod tests {
                 emit: None,
                 name: None,
                 after: None,
+                pkg_config: false,
                 given: Given::default(),
                 versions: Versions::default(),
                 native: Native::default(),

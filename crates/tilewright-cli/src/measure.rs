@@ -1,6 +1,8 @@
 //! Measuring by a process of its own, and calibrating first.
 
+use std::ffi::OsString;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tilewright_driver::calibrate::{Calibrated, calibrate};
@@ -18,6 +20,27 @@ use super::timing::Show;
 
 /// The budget from which a machine is calibrated first.
 const CALIBRATION: Duration = Duration::from_secs(5);
+
+/// How this command was started.
+struct Start {
+    /// What starts it in another process: a program, and its first arguments.
+    program: Vec<OsString>,
+    /// The arguments that it has itself, with its name.
+    arguments: Vec<OsString>,
+}
+
+static START: OnceLock<Start> = OnceLock::new();
+
+/// Says what starts this command in another process, and which arguments it has. What was said first
+/// counts.
+pub fn start_workers_by(program: Vec<OsString>, arguments: Vec<OsString>) {
+    let _ = START.set(Start { program, arguments });
+}
+
+/// The arguments of this command behind the name of the subcommand.
+pub fn own_arguments() -> Vec<OsString> {
+    START.get().into_iter().flat_map(|start| start.arguments.iter().skip(2).cloned()).collect()
+}
 
 /// Measures what a module can be made of for some time, before it is compiled.
 pub fn measure_first(module: &Module, options: &Options, budget: Duration) -> Result<()> {
@@ -79,20 +102,20 @@ pub fn calibrated_first(options: &Options, store: &Store, budget: Duration) -> R
 
 /// Does something with a worker process and a bar.
 pub fn with_worker<T>(
-    arguments: Vec<std::ffi::OsString>,
+    arguments: Vec<OsString>,
     limit: Duration,
     work: impl FnOnce(
         &mut dyn FnMut(&Request) -> Result<Measured>,
         &mut dyn FnMut(&str, usize, usize),
     ) -> Result<T>,
 ) -> Result<T> {
-    let program = std::env::current_exe();
-    let program =
-        program.map_err(|e| Error::io(format!("cannot start this program again: {e}")))?;
+    let Some((program, first)) = START.get().and_then(|start| start.program.split_first()) else {
+        return Err(Error::io("cannot start this program again: its path is not known"));
+    };
     let mut worker = Worker::new(
         move || {
-            let mut command = Command::new(&program);
-            command.arg("measure").args(&arguments);
+            let mut command = Command::new(program);
+            command.args(first).arg("measure").args(&arguments);
             command
         },
         limit,

@@ -21,18 +21,18 @@ pub struct Native {
     /// Threads that share the work; one a core unless said otherwise.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// The CPU to generate code for, as LLVM calls it: `native`, `x86-64-v3`, `znver4`.
-    #[arg(long, value_name = "NAME", default_value = "native")]
-    cpu: String,
-    /// Where the model runs: on this machine's processor, or on a device that OpenCL lists, by its number
-    /// or a part of its name (`doctor` shows them).
-    #[arg(
-        long,
-        value_name = "native|opencl[:N|:NAME]",
-        default_value = "native",
-        conflicts_with = "cpu"
-    )]
-    target: String,
+    /// The CPU to generate code for, as LLVM calls it: `native`, `x86-64-v3`, `znver4`; `native` unless
+    /// said, and for another machine the oldest one.
+    #[arg(long, value_name = "NAME")]
+    cpu: Option<String>,
+    /// Features of the CPU that are there (`+v,+zvl256b`) or not (`-avx512f`), as LLVM calls them.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    features: Option<String>,
+    /// What the model is for: this machine's processor (`native`), a device that OpenCL lists, by its
+    /// number or a part of its name (`doctor` shows them), or, to compile, another machine as LLVM calls
+    /// it, such as `aarch64-unknown-linux-gnu`, whose libraries its C compiler makes.
+    #[arg(long, value_name = "native|opencl[:N|:NAME]|TRIPLE")]
+    target: Option<String>,
     /// How much LLVM optimises.
     #[arg(long = "opt-level", value_name = "0|1|3", default_value = "3", value_parser = ["0", "1", "3"])]
     level: String,
@@ -72,6 +72,16 @@ pub struct Native {
     measure: bool,
 }
 
+/// What a model is for.
+enum Place<'a> {
+    /// A processor of this machine.
+    Here,
+    /// A device, as `--target` names it.
+    Device(&'a str),
+    /// Another machine.
+    Elsewhere(&'a str),
+}
+
 impl Native {
     /// Whether a layout was named.
     pub fn names_layout(&self) -> bool {
@@ -83,12 +93,68 @@ impl Native {
         self.layout.as_deref() != Some("none")
     }
 
+    fn place(&self) -> Place<'_> {
+        match self.target.as_deref() {
+            None | Some("native") => Place::Here,
+            Some(target) if target.contains('-') && !target.starts_with("opencl") => {
+                Place::Elsewhere(target)
+            }
+            Some(target) => Place::Device(target),
+        }
+    }
+
     /// The device that the model is for; `None` for a processor.
     pub fn device(&self) -> Result<Option<OpenClBackend>> {
-        match self.target.split_once(':').unwrap_or((&self.target, "")) {
-            ("opencl", which) => OpenClBackend::new(which).map(Some),
+        match self.place() {
+            Place::Device(target) => {
+                let (_, which) = target.split_once(':').unwrap_or((target, ""));
+                OpenClBackend::new(which).map(Some)
+            }
             _ => Ok(None),
         }
+    }
+
+    /// Refuses another machine, whose code does not run here.
+    pub fn check_here(&self) -> Result<()> {
+        match self.place() {
+            Place::Elsewhere(triple) => {
+                Err(Error::input(format!("--target {triple}: code for it does not run here"))
+                    .help("`compile --target` makes libraries for other machines"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The machine to generate code for: this one, with a CPU, or one of another triple. `None` for this
+    /// one as it is.
+    fn target(&self) -> Result<Option<Target>> {
+        let triple = match self.place() {
+            Place::Elsewhere(triple) => Some(triple),
+            _ => None,
+        };
+        let cpu = self.cpu.as_deref();
+        let features = self.features.as_deref().unwrap_or_default();
+        let target = match (triple, cpu) {
+            (None, None | Some("native")) if features.is_empty() => return Ok(None),
+            (None, None | Some("native")) => {
+                let host = Options::new().backend.host()?;
+                let features = format!("{},{features}", host.features);
+                Target::new(host.triple, host.cpu, features.trim_start_matches(',')).with_host()
+            }
+            (None, Some(cpu)) => Target::new(Options::new().backend.host()?.triple, cpu, features),
+            (Some(triple), Some("native")) => {
+                let error = Error::input(format!("--cpu native: this machine is no {triple}"));
+                return Err(error.help("name the CPU of the other machine"));
+            }
+            (Some(triple), cpu) => Target::new(triple, cpu.unwrap_or_default(), features),
+        };
+        let said = match (triple, &self.features, cpu) {
+            (_, Some(_), _) => "--features",
+            (_, _, Some(_)) => "--cpu",
+            _ => "--target",
+        };
+        Options::new().backend.check_target(&target).map_err(|e| e.context(said))?;
+        Ok(Some(target))
     }
 
     /// The library's options.
@@ -96,10 +162,6 @@ impl Native {
         if self.threads == Some(0) {
             return Err(Error::input("--threads 0: at least one thread is needed"));
         }
-        let target = match self.cpu.as_str() {
-            "native" => None,
-            cpu => Some(target(cpu)?),
-        };
         let level = match self.level.as_str() {
             "0" => OptLevel::None,
             "1" => OptLevel::Less,
@@ -109,9 +171,14 @@ impl Native {
         let layout = layout.map_err(|e| e.context("--layout"))?;
         let measurer: Measurer =
             Arc::new(|module, options| measure_first(module, options, MEASURE));
-        Ok(Options::new()
-            .on(&self.target)
-            .map_err(|e| e.context("--target"))?
+        let options = match self.place() {
+            Place::Device(_) if self.cpu.is_some() || self.features.is_some() => {
+                return Err(Error::input("--cpu and --features are for processors"));
+            }
+            Place::Device(target) => Options::new().on(target).map_err(|e| e.context("--target"))?,
+            _ => Options::new().target(self.target()?),
+        };
+        Ok(options
             .threads(self.threads)
             .level(level)
             .layout(layout)
@@ -127,7 +194,6 @@ impl Native {
             .progress(bar.watcher())
             .listener(Some(Arc::new(listen)))
             .measurer(self.measure.then_some(measurer)))
-        .map(|options| if target.is_some() { options.target(target) } else { options })
     }
 }
 

@@ -1,14 +1,12 @@
 //! Draws errors: with colours and a frame around the source on a terminal, as plain text elsewhere.
 
-use std::fmt;
 use std::io::{IsTerminal, Write};
 
-use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
-};
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use tilewright_driver::Error;
-use tilewright_ir::Remarks;
 use tilewright_ir::show::{is_hidden, visible, visible_lines};
+use tilewright_ir::{Remarks, Span};
 
 /// Draws an error on standard error.
 pub fn draw(error: &Error) {
@@ -56,13 +54,27 @@ fn has_frame(error: &Error) -> bool {
 
 /// Text with a frame, and colours where they are wanted.
 fn fancy(error: &Error, colours: bool) -> String {
-    let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let mut text = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme);
-    match handler.render_report(&mut text, &Drawn::new(error)) {
-        Ok(()) => text,
-        Err(fmt::Error) => plain(error),
+    let d = error.diagnostic();
+    let mut group = Group::with_title(Level::ERROR.primary_title(visible(&d.message)));
+    // Without a source there is nothing to point into.
+    if let (Some(source), true) = (&d.source, d.span.is_some() || !d.labels.is_empty()) {
+        let inside = |span: Span| {
+            let at = |offset: u32| source.text.floor_char_boundary(offset as usize);
+            at(span.start)..at(span.end).max(at(span.start))
+        };
+        let main = d.span.map(|span| AnnotationKind::Primary.span(inside(span)));
+        let others = d.labels.iter().map(|(span, text)| {
+            AnnotationKind::Context.span(inside(*span)).label(visible(text).into_owned())
+        });
+        let snippet = Snippet::source(&source.text).path(visible(&source.name).into_owned());
+        group = group.element(snippet.annotations(main.into_iter().chain(others)));
     }
+    let notes = d.notes.iter().map(|text| Level::NOTE.message(visible_lines(text)));
+    let help = d.help.as_deref().or(advice(error));
+    let help = help.map(|text| Level::HELP.message(visible_lines(text)));
+    let report = [group.elements(notes.chain(help))];
+    let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
+    renderer.decor_style(DecorStyle::Unicode).render(&report) + "\n"
 }
 
 /// What to do about a bug of ours.
@@ -71,70 +83,11 @@ fn advice(error: &Error) -> Option<&'static str> {
     bug.then_some("this is a bug in tilewright; please report it with the file that shows it")
 }
 
-/// An error in the form that miette draws.
-#[derive(Debug)]
-struct Drawn {
-    message: String,
-    source: Option<NamedSource<String>>,
-    labels: Vec<LabeledSpan>,
-    help: Option<String>,
-}
-
-impl Drawn {
-    fn new(error: &Error) -> Self {
-        let d = error.diagnostic();
-        let source = d.source.as_ref();
-        let inside = |span: tilewright_ir::Span| {
-            let len = source.map_or(0, |s| s.text.len());
-            let start = (span.start as usize).min(len);
-            (start, (span.end as usize).clamp(start, len) - start)
-        };
-        let main = d.span.map(|s| LabeledSpan::new_primary_with_span(None, inside(s)));
-        let others = d
-            .labels
-            .iter()
-            .map(|(s, t)| LabeledSpan::new_with_span(Some(visible(t).into_owned()), inside(*s)));
-        let help = d.help.as_deref().or(advice(error));
-        let help: Vec<String> =
-            d.notes.iter().map(String::as_str).chain(help).map(visible_lines).collect();
-        Drawn {
-            message: visible(&d.message).into_owned(),
-            source: source.map(|s| NamedSource::new(visible(&s.name), s.text.clone())),
-            labels: main.into_iter().chain(others).collect(),
-            help: (!help.is_empty()).then(|| help.join("\n")),
-        }
-    }
-}
-
-impl fmt::Display for Drawn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Drawn {}
-
-impl Diagnostic for Drawn {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|s| s as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        // Without a source there is nothing to point into.
-        let labels = self.source.is_some().then_some(&self.labels)?;
-        Some(Box::new(labels.iter().cloned()))
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use expect_test::expect;
-    use tilewright_ir::{Source, Span};
+    use tilewright_ir::Source;
 
     fn error() -> Error {
         let source = Source::new("a.py", "x = 1\nyy = zz\n");
@@ -151,16 +104,16 @@ mod tests {
         // A line at the margin keeps the indentation of the others.
         expect![[r#"
             on stderr:
-              × unknown name `zz`
-               ╭─[a.py:2:6]
-             1 │ x = 1
-               · ┬
-               · ╰── this one is known
-             2 │ yy = zz
-               ·      ──
-               ╰────
-              help: names are looked up from the inside out
-                    define it
+            error: unknown name `zz`
+              ╭▸ a.py:2:6
+              │
+            1 │ x = 1
+              │ ─ this one is known
+            2 │ yy = zz
+              │      ━━
+              │
+              ├ note: names are looked up from the inside out
+              ╰ help: define it
         "#]]
         .assert_eq(&format!("on stderr:\n{}", fancy(&error(), false)));
         assert!(fancy(&error(), true).contains("\x1b["));
@@ -190,6 +143,9 @@ mod tests {
         assert!(text.contains("it ends"), "{text}");
         let without = fancy(&Error::syntax("no source").at(Span::new(7, 9)), false);
         assert!(without.contains("no source"), "{without}");
+        let inside = Source::new("a.py", "é = 1\n");
+        let text = fancy(&Error::syntax("half").at(Span::new(1, 2)).in_source(&inside), false);
+        assert!(text.contains("half"), "in the middle of a character: {text}");
     }
 
     #[test]

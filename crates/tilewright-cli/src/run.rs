@@ -86,6 +86,7 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 }
 
 pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
+    arguments.native.check_here()?;
     let bar = Bar::new("load");
     let mut options = arguments.native.options(&bar)?;
     let stages = Stages::default();

@@ -16,7 +16,7 @@ use tilewright_tune::{Answer as Reply, Store};
 
 use super::answer::{Answer, Outcome, talk};
 use super::given::Given;
-use super::measure::{calibrated, calibrated_first, with_worker};
+use super::measure::{calibrated, calibrated_first, own_arguments, with_worker};
 use super::native::target;
 use super::timing::Show;
 
@@ -125,6 +125,7 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     if let Some(model) = model {
         calibrated_first(&options, &store, arguments.budget)?;
         let module = arguments.given.load(model)?.0;
+        // The worker gets the same.
         let (own, whole) = (own_arguments(), model != Path::new("-"));
         let report = with_worker(own, arguments.limit, |measure, told| {
             let budget = arguments.budget;
@@ -159,11 +160,6 @@ fn constants(found: &Calibrated, path: &Path) -> serde_json::Value {
         "cycle": found.costs.cycle, "costs": costs, "kernels": kernels.collect::<Vec<_>>(),
         "fitted": found.is_fitted, "states": states,
     })
-}
-
-/// The arguments of this process behind the command's name: the worker gets the same.
-fn own_arguments() -> Vec<std::ffi::OsString> {
-    std::env::args_os().skip(2).collect()
 }
 
 /// What tuning did, for people.

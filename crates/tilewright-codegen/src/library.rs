@@ -1,9 +1,10 @@
-//! Shared libraries with a C interface.
+//! Libraries with a C interface, shared or static.
 //!
 //! A library holds the kernels of a plan, the function that runs them, and the constants; it needs
-//! the C library and nothing else. It is linked by the C compiler (`$CC`, else `cc`) from the
-//! object file that LLVM makes, an assembler file that includes the constants, and a small C file
-//! with the interface that [`crate::header::library`] describes.
+//! the C library and nothing else. It is made by the C compiler (`$CC`; else `cc`, or for another machine
+//! the one that gcc's packages call by its triple) from the object file that LLVM makes, an assembler file
+//! that includes the constants, and a small C file with the interface that [`crate::header::library`]
+//! describes.
 //!
 //! Where sizes are open, there may be versions for some sizes: plans of their own, with kernels and
 //! constants of their own. Constants that are equal are there once. `NAME_shapes` finds the version
@@ -24,6 +25,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, tensor};
+use tilewright_target::Target;
 
 use crate::cache::ObjectCache;
 use crate::emit::{assertions, check_prefix};
@@ -87,7 +89,7 @@ impl<'a> Constants<'a> {
     }
 }
 
-/// A shared library.
+/// A library.
 pub struct Built {
     /// Its file.
     pub library: Vec<u8>,
@@ -108,13 +110,35 @@ struct Programs {
 }
 
 impl Library<'_> {
-    /// Makes the library and its header.
+    /// Makes a shared library and its header.
     ///
     /// # Errors
     /// [`Error::Toolchain`] if there is no C compiler or it fails, [`Error::Io`] if a temporary file
     /// cannot be written, [`Error::Input`] if the name is not a C identifier,
     /// [`Error::Unsupported`] for constants of 2 GB and more; and those of code generation.
     pub fn build(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
+        let (linker, header) = self.parts(llvm, cache)?;
+        Ok(Built { library: linker.link(self.link)?, header })
+    }
+
+    /// Makes a static library and its header.
+    ///
+    /// # Errors
+    /// As [`Library::build`]; [`Error::Unsupported`] for further objects and libraries, which programs
+    /// are linked with themselves.
+    pub fn archive(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<Built> {
+        if !self.link.is_empty() {
+            return Err(Error::unsupported(
+                "a static library holds no other libraries and objects",
+            )
+            .help("link them with the program that is linked with it"));
+        }
+        let (linker, header) = self.parts(llvm, cache)?;
+        Ok(Built { library: linker.archive()?, header })
+    }
+
+    /// What it is made from, and its header.
+    fn parts(&self, llvm: &'static Llvm, cache: &ObjectCache) -> Result<(Linker, String)> {
         check_prefix(self.name)?;
         let own = self.control.map(|c| control::constants(&c.program.body)).unwrap_or_default();
         let constants = Constants::new(self.programs(), own);
@@ -136,7 +160,7 @@ impl Library<'_> {
             None => header::library(general, &versions, self.control.is_some(), self.name)?,
             Some(c) => header::results(general, &c.program.signature.outputs, self.name)?,
         };
-        let mut linker = Linker::new(&["-O2", "-fwrapv"])?;
+        let mut linker = Linker::new(self.target, &["-O2", "-fwrapv"])?;
         linker.name(self.soname);
         linker.file("interface.h", header.as_bytes())?;
         linker.file("constants.bin", &bytes)?;
@@ -145,7 +169,7 @@ impl Library<'_> {
         for (k, object) in objects.iter().enumerate() {
             linker.part(&format!("kernels_{k}.o"), &object.bytes)?;
         }
-        Ok(Built { library: linker.link(self.link)?, header })
+        Ok((linker, header))
     }
 
     /// The program for all sizes, and those for some, or the pieces of control flow.
@@ -400,28 +424,40 @@ fn check_size(total: usize) -> Result<()> {
     .help("compile to an object file, whose caller provides the constants"))
 }
 
-/// What a shared library is linked from, in a directory of its own.
+/// What a library is made from, in a directory of its own.
 pub(crate) struct Linker {
     directory: tempfile::TempDir,
-    /// For the C compiler.
-    arguments: Vec<OsString>,
+    compiler: Compiler,
+    /// How what is C is compiled.
+    flags: Vec<OsString>,
+    /// Files that are compiled or linked.
+    parts: Vec<OsString>,
+    /// What a shared library is called.
+    name: Vec<OsString>,
+    is_apple: bool,
 }
 
 impl Linker {
-    /// Nothing yet, and how what is C is compiled.
-    pub fn new(flags: &[&str]) -> Result<Linker> {
+    /// Nothing yet, for a machine, and how what is C is compiled.
+    pub fn new(target: &Target, flags: &[&str]) -> Result<Linker> {
         let directory = tempfile::tempdir().map_err(|e| io("a temporary directory", &e))?;
-        let always = ["-shared", "-fPIC", "-fvisibility=hidden", "-o", "library"];
-        let arguments = flags.iter().copied().chain(always).map(Into::into).collect();
-        Ok(Linker { directory, arguments })
+        let flags = flags.iter().copied().chain(["-fPIC", "-fvisibility=hidden"]);
+        Ok(Linker {
+            directory,
+            compiler: Compiler::of(&target.triple),
+            flags: flags.map(Into::into).collect(),
+            parts: Vec::new(),
+            name: Vec::new(),
+            is_apple: target.triple.contains("-apple-"),
+        })
     }
 
-    /// Says by which name programs that are linked with the library ask for it.
+    /// Says by which name programs that are linked with a shared library ask for it.
     pub fn name(&mut self, name: Option<&OsStr>) {
         let Some(name) = name else { return };
-        let option = if cfg!(target_vendor = "apple") { "-install_name" } else { "-soname" };
+        let option = if self.is_apple { "-install_name" } else { "-soname" };
         let linker = OsStr::new("-Xlinker");
-        self.arguments.extend([linker, OsStr::new(option), linker, name].map(Into::into));
+        self.name = [linker, OsStr::new(option), linker, name].map(Into::into).to_vec();
     }
 
     /// Writes a file that others read.
@@ -432,42 +468,106 @@ impl Linker {
 
     /// Writes a file that is linked.
     pub fn part(&mut self, name: &str, content: &[u8]) -> Result<()> {
-        self.arguments.push(name.into());
+        self.parts.push(name.into());
         self.file(name, content)
     }
 
-    /// Links the parts and further objects and libraries by the C compiler of the environment.
-    pub fn link(mut self, others: &[PathBuf]) -> Result<Vec<u8>> {
+    /// Links the parts and further objects and libraries into a shared library.
+    pub fn link(self, others: &[PathBuf]) -> Result<Vec<u8>> {
+        let mut arguments = self.flags.clone();
+        arguments.extend(["-shared", "-o", "library"].map(Into::into));
+        arguments.extend(self.name.iter().chain(&self.parts).cloned());
         for path in others {
             let absolute = std::path::absolute(path);
-            self.arguments.push(absolute.map_err(|e| io(&path.display().to_string(), &e))?.into());
+            arguments.push(absolute.map_err(|e| io(&path.display().to_string(), &e))?.into());
         }
-        self.arguments.push("-lm".into());
-        let compiler = std::env::var_os("CC").filter(|c| !c.is_empty());
-        let compiler = compiler.unwrap_or_else(|| "cc".into());
-        compile(&compiler, self.directory.path(), &self.arguments)?;
+        arguments.push("-lm".into());
+        self.compiler.run(self.directory.path(), &arguments)?;
+        self.made()
+    }
+
+    /// Compiles the parts into a static library.
+    pub fn archive(self) -> Result<Vec<u8>> {
+        let directory = self.directory.path();
+        let is_source = |part: &&OsString| Path::new(part).extension() != Some(OsStr::new("o"));
+        let sources: Vec<_> = self.parts.iter().filter(is_source).cloned().collect();
+        self.compiler.run(directory, &[&self.flags[..], &["-c".into()], &sources[..]].concat())?;
+        let objects = self.parts.iter().map(|part| Path::new(part).with_extension("o").into());
+        // That of the compiler: it knows the machine's object files.
+        let tool = self.compiler.run(directory, &["-print-prog-name=ar".into()])?;
+        let arguments = ["rcs".into(), "library".into()].into_iter().chain(objects);
+        run_tool("archiver", OsStr::new(tool.trim()), directory, &arguments.collect::<Vec<_>>())?;
+        self.made()
+    }
+
+    fn made(&self) -> Result<Vec<u8>> {
         let library = self.directory.path().join("library");
         std::fs::read(&library).map_err(|e| io(&library.display().to_string(), &e))
     }
 }
 
-/// Runs a C compiler in a directory.
-fn compile(compiler: &OsStr, directory: &Path, arguments: &[OsString]) -> Result<()> {
-    let shown = compiler.to_string_lossy().into_owned();
-    let output = Command::new(compiler)
+/// The C compiler for a machine.
+struct Compiler {
+    program: OsString,
+    /// What to do where it is not there.
+    help: String,
+}
+
+impl Compiler {
+    /// That of the environment, else the one that gcc's packages have for a triple.
+    fn of(triple: &str) -> Compiler {
+        let named = std::env::var_os("CC").filter(|c| !c.is_empty());
+        let Some(cross) = cross_compiler(triple) else {
+            let help =
+                "install gcc or clang, or name the compiler in the environment variable CC".into();
+            return Compiler { program: named.unwrap_or_else(|| "cc".into()), help };
+        };
+        let help = format!(
+            "install `{cross}`, or name a C compiler for {triple} in the environment variable CC"
+        );
+        Compiler { program: named.unwrap_or_else(|| cross.into()), help }
+    }
+
+    /// Runs it in a directory; what it says on its standard output.
+    fn run(&self, directory: &Path, arguments: &[OsString]) -> Result<String> {
+        let said = run_tool("C compiler", &self.program, directory, arguments);
+        said.map_err(|e| if e.diagnostic().notes.is_empty() { e.help(&self.help) } else { e })
+    }
+}
+
+/// What gcc's packages call the compiler for another machine than this one: the triple without the
+/// vendor, and `-gcc`. `None` for this machine's own triple.
+fn cross_compiler(triple: &str) -> Option<String> {
+    use std::env::consts::{ARCH, OS};
+    let (arch, rest) = triple.split_once('-')?;
+    let own = if arch == "arm64" { "aarch64" } else { arch };
+    let system = if OS == "macos" { "apple" } else { OS };
+    if own == ARCH && rest.contains(system) {
+        return None;
+    }
+    let system = rest.split_once('-').map_or(rest, |(_, system)| system);
+    Some(format!("{arch}-{system}-gcc"))
+}
+
+/// Runs a tool in a directory; what it says on its standard output.
+fn run_tool(
+    what: &str,
+    program: &OsStr,
+    directory: &Path,
+    arguments: &[OsString],
+) -> Result<String> {
+    let shown = program.to_string_lossy();
+    let output = Command::new(program)
         .args(arguments)
         .current_dir(directory)
         .env("LC_ALL", "C")
         .output()
-        .map_err(|e| {
-            Error::toolchain(format!("the C compiler `{shown}` cannot be run: {e}"))
-                .help("install gcc or clang, or name the compiler in the environment variable CC")
-        })?;
+        .map_err(|e| Error::toolchain(format!("the {what} `{shown}` cannot be run: {e}")))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Error::toolchain(format!("the C compiler `{shown}` failed: {}", output.status))
+    Err(Error::toolchain(format!("the {what} `{shown}` failed: {}", output.status))
         .note(said.trim_end()))
 }
 
@@ -507,7 +607,8 @@ mod tests {
     fn a_compiler_that_fails_says_why() {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let arguments = ["-o".into(), "x".into(), "missing_file.c".into()];
-        let error = compile(OsStr::new("cc"), directory.path(), &arguments);
+        let compiler = Compiler { program: "cc".into(), help: String::new() };
+        let error = compiler.run(directory.path(), &arguments);
         let error = error.expect_err("there is no such file");
         assert!(matches!(error, Error::Toolchain(_)));
         let text = error.render();
@@ -517,12 +618,21 @@ mod tests {
     #[test]
     fn a_compiler_that_is_not_there_is_an_error_with_help() {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let error = compile(OsStr::new("no-such-cc"), directory.path(), &[]);
+        let compiler = Compiler { program: "no-such-cc".into(), help: "install gcc".into() };
+        let error = compiler.run(directory.path(), &[]);
         let error = error.expect_err("there is no such compiler");
         assert!(matches!(error, Error::Toolchain(_)));
         let text = error.render();
         assert!(text.contains("the C compiler `no-such-cc` cannot be run: "), "{text}");
-        assert!(text.contains("help: install gcc or clang"), "{text}");
+        assert!(text.contains("help: install gcc"), "{text}");
+    }
+
+    #[test]
+    fn another_machine_has_a_compiler_of_its_own() {
+        let of = |triple: &str| cross_compiler(triple).unwrap_or_default();
+        assert_eq!(of("riscv64-unknown-linux-gnu"), "riscv64-linux-gnu-gcc");
+        let own = Llvm::get().expect("an LLVM").host().triple;
+        assert_eq!(of(&own), "", "{own}");
     }
 
     #[test]

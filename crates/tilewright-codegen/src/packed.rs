@@ -33,7 +33,7 @@ pub fn build(
     options: &CodeOptions<'_>,
 ) -> Result<Vec<u8>> {
     let objects = objects(Llvm::get()?, module, functions, target, options)?;
-    let mut linker = Linker::new(&[])?;
+    let mut linker = Linker::new(target, &[])?;
     linker.part("table.c", table(functions).as_bytes())?;
     for (k, object) in objects.iter().enumerate() {
         linker.part(&format!("{k}.o"), object)?;

@@ -42,6 +42,31 @@ pub fn build(
     versions: &[Program],
     options: &Options,
 ) -> Result<Built> {
+    made(name, soname, program, versions, options, |l, llvm, cache| l.build(llvm, cache))
+}
+
+/// The same as a static library.
+///
+/// # Errors
+/// As [`build`], and those of [`Library::archive`].
+pub fn archive(
+    name: &str,
+    program: &Program,
+    versions: &[Program],
+    options: &Options,
+) -> Result<Built> {
+    made(name, None, program, versions, options, |l, llvm, cache| l.archive(llvm, cache))
+}
+
+/// A library that is made from its content by `make`.
+fn made(
+    name: &str,
+    soname: Option<&OsStr>,
+    program: &Program,
+    versions: &[Program],
+    options: &Options,
+    make: impl Fn(&Library<'_>, &'static Llvm, &ObjectCache) -> Result<Built>,
+) -> Result<Built> {
     if program.control.is_some() && !versions.is_empty() {
         return Err(Error::unsupported("--specialize for a model with control flow")
             .help("leave it out: the library runs at every size"));
@@ -80,7 +105,7 @@ pub fn build(
     let llvm = Llvm::get()?;
     options.with_code_options(|code| {
         let cache = ObjectCache::of(code);
-        let built = library.build(llvm, &cache);
+        let built = make(&library, llvm, &cache);
         cache.tell_warnings(code);
         built
     })

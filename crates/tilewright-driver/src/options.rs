@@ -250,7 +250,7 @@ impl Options {
             ("opencl", which) => Arc::new(OpenClBackend::new(which)?),
             _ => {
                 return Err(Error::input(format!("there is no target `{target}`"))
-                    .help("targets are `native`, `opencl`, `opencl:NUMBER` and `opencl:NAME`"));
+                    .help("targets are `native`, `opencl`, `opencl:NUMBER` and `opencl:NAME`; to compile, the triple of another machine, too"));
             }
         };
         Ok(self.backend(backend).target(None))

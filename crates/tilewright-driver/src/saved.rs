@@ -372,13 +372,21 @@ fn header(all: &[u8]) -> Result<(Header, usize)> {
 /// Refuses code for features that this machine lacks. LLVM is not asked; a feature that is not known
 /// here counts as there.
 fn check_host(target: &Target) -> Result<()> {
-    let arch = target.triple.split('-').next().unwrap_or_default();
+    let (arch, system) = target.triple.split_once('-').unwrap_or_default();
     let own = match std::env::consts::ARCH {
         "aarch64" => ["aarch64", "arm64"],
         own => [own, own],
     };
     if !own.contains(&arch) {
         let what = format!("the code is for {arch}, and this machine is {}", own[0]);
+        return Err(Error::unsupported(what));
+    }
+    let own = match std::env::consts::OS {
+        "macos" => "apple",
+        own => own,
+    };
+    if !system.contains(own) {
+        let what = format!("the code is for {}, and this system is {own}", target.triple);
         return Err(Error::unsupported(what));
     }
     let missing: Vec<&str> = detected()
@@ -404,11 +412,15 @@ fn detected() -> Vec<(&'static str, bool)> {
         macro_rules! ask {
             ($($name:tt)*) => { vec![$(($name, std::arch::is_x86_feature_detected!($name))),*] };
         }
-        ask!(
-            "avx" "avx2" "fma" "f16c" "bmi2" "popcnt" "lzcnt" "sse3" "ssse3" "sse4.1" "sse4.2" "avx512f"
-            "avx512bw" "avx512cd" "avx512dq" "avx512vl" "avx512vnni" "avx512bf16" "avx512vbmi"
-            "avx512ifma" "avx512vbmi2" "avx512bitalg" "avx512vpopcntdq" "gfni" "vaes" "vpclmulqdq" "avx512fp16"
-        )
+        let mut found = ask!(
+            "avx" "avx2" "fma" "f16c" "bmi2" "popcnt" "lzcnt" "movbe" "sse3" "ssse3" "sse4.1" "sse4.2"
+            "avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512vl" "avx512vnni" "avx512bf16" "avx512vbmi"
+            "avx512ifma" "avx512vbmi2" "avx512bitalg" "avx512vpopcntdq" "gfni" "vaes" "vpclmulqdq"
+            "avx512fp16" "avxvnni" "avxvnniint8" "avxifma"
+        );
+        // LLVM's name is another one.
+        found.push(("bmi", std::arch::is_x86_feature_detected!("bmi1")));
+        found
     }
     #[cfg(target_arch = "aarch64")]
     {
@@ -419,4 +431,32 @@ fn detected() -> Vec<(&'static str, bool)> {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_another_machine_is_refused_with_what_is_missing() {
+        let (arch, system) = (std::env::consts::ARCH, std::env::consts::OS);
+        let own =
+            |features: &str| Target::new(format!("{arch}-unknown-{system}-gnu"), "", features);
+        let refused = |target: Target| match check_host(&target) {
+            Ok(()) => String::new(),
+            Err(error) => error.render(),
+        };
+        if system == "linux" {
+            assert_eq!(refused(own("")), "");
+            let other = refused(Target::new(format!("{arch}-pc-windows-msvc"), "", ""));
+            assert!(other.contains(", and this system is linux"), "{other}");
+        }
+        let other = refused(Target::new("riscv64-unknown-linux-gnu", "", ""));
+        assert!(other.contains("the code is for riscv64, and this machine is"), "{other}");
+        for (name, is_there) in detected() {
+            let said = refused(own(&format!("+{name}")));
+            // What a feature needs may be missing, too.
+            assert!(is_there || said.contains(name), "{name}: {said}");
+        }
+    }
 }

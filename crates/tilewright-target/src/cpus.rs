@@ -2,7 +2,8 @@
 //!
 //! From LLVM 22, as `rustc --print target-cpus` and `--print cfg` show it, under LLVM's names.
 //! Features that only say how the system uses the CPU are left out, as are CPUs without 64-bit mode:
-//! for those LLVM ends the process.
+//! for those LLVM ends the process. CPUs of RISC-V are those on which Linux runs: what their triples
+//! always have (`m`, `a`, `f`, `d`, `c`) is not stated.
 
 /// CPUs with the same features and caches.
 pub(crate) struct Cpu {
@@ -132,4 +133,20 @@ pub(crate) const AARCH64: &[Cpu] = &[
     Cpu { names: "ampere1c", since: 0, caches: (0, 0), like: "fujitsu-monaka", more: "mte" },
     Cpu { names: "gb10 grace", since: 0, caches: (0, 0), like: "apple-m5", more: "sm4 spe sve sve2" },
     Cpu { names: "olympus", since: 0, caches: (0, 0), like: "ampere1c", more: "spe" },
+];
+
+/// Of 64-bit RISC-V.
+#[rustfmt::skip]
+pub(crate) const RISCV64: &[Cpu] = &[
+    Cpu { names: "generic-rv64 rocket-rv64 sifive-u54 sifive-u74", since: 0, caches: (32, 256), like: "", more: "" },
+    Cpu { names: "sifive-p550", since: 19, caches: (32, 256), like: "generic-rv64", more: "zba zbb" },
+    Cpu { names: "sifive-p450", since: 18, caches: (32, 256), like: "sifive-p550", more: "zbs zfhmin" },
+    Cpu { names: "sifive-p670", since: 18, caches: (32, 256), like: "sifive-p450", more: "v zvl128b" },
+    Cpu { names: "sifive-p470", since: 19, caches: (32, 256), like: "sifive-p670", more: "" },
+    Cpu { names: "sifive-x280", since: 0, caches: (32, 256), like: "sifive-p550", more: "v zfh zfhmin zvfh zvl128b zvl256b zvl512b" },
+    Cpu { names: "spacemit-x60", since: 19, caches: (32, 512), like: "sifive-p450", more: "v zfh zicond zvfh zvl128b zvl256b" },
+    Cpu { names: "veyron-v1", since: 18, caches: (0, 0), like: "sifive-p550", more: "zbs" },
+    Cpu { names: "xiangshan-nanhu", since: 18, caches: (0, 0), like: "veyron-v1", more: "" },
+    Cpu { names: "xiangshan-kunminghu", since: 20, caches: (0, 0), like: "sifive-p670", more: "zfh zicond zvfh" },
+    Cpu { names: "tt-ascalon-d8", since: 20, caches: (0, 0), like: "xiangshan-kunminghu", more: "zvl256b" },
 ];

@@ -14,6 +14,8 @@ pub enum Arch {
     X86_64,
     /// 64-bit Arm.
     Aarch64,
+    /// 64-bit RISC-V.
+    Riscv64,
     /// One whose CPUs and features are not known here.
     Other,
 }
@@ -24,6 +26,7 @@ impl Arch {
         match triple.split('-').next().unwrap_or_default() {
             "x86_64" => Arch::X86_64,
             "aarch64" | "arm64" => Arch::Aarch64,
+            "riscv64" => Arch::Riscv64,
             _ => Arch::Other,
         }
     }
@@ -32,6 +35,7 @@ impl Arch {
         match self {
             Arch::X86_64 => cpus::X86_64,
             Arch::Aarch64 => cpus::AARCH64,
+            Arch::Riscv64 => cpus::RISCV64,
             Arch::Other => &[],
         }
     }
@@ -42,10 +46,14 @@ impl Arch {
         std::iter::successors(find(cpu), move |c| find(c.like))
     }
 
-    /// Features by name that are known here: those of the CPUs, and those that no CPU has unless
-    /// the system lets it ([`SYSTEM`]).
+    /// Features by name that are known here: those of the CPUs, those that no CPU has unless the system
+    /// lets it ([`SYSTEM`]), and lengths of vectors that none of the CPUs has.
     fn features(self) -> impl Iterator<Item = &'static str> {
-        let system: &[&str] = if self == Arch::X86_64 { SYSTEM } else { &[] };
+        let system = match self {
+            Arch::X86_64 => SYSTEM,
+            Arch::Riscv64 => LENGTHS,
+            Arch::Aarch64 | Arch::Other => &[],
+        };
         let stated = self.cpus().iter().flat_map(|c| c.more.split_whitespace());
         stated.chain(system.iter().copied())
     }
@@ -53,6 +61,10 @@ impl Arch {
 
 /// Features of x86-64 that the system has to allow, so that no CPU has them by its name alone.
 const SYSTEM: &[&str] = &["amx-bf16", "amx-complex", "amx-fp16", "amx-int8", "amx-tile"];
+
+/// The least length of RISC-V's vectors in bits, as a feature, the shortest first. Each brings the one
+/// before it.
+pub(crate) const LENGTHS: &[&str] = &["zvl128b", "zvl256b", "zvl512b", "zvl1024b"];
 
 /// Features that need others: the second column holds prefixes of names, or whole names with `=`.
 const NEEDS: &[(&str, &str)] = &[
@@ -73,6 +85,13 @@ const NEEDS: &[(&str, &str)] = &[
     ("=amx-fp16", "=amx-tile"),
     ("=amx-int8", "=amx-tile"),
     ("=sve2", "=sve"),
+    ("=v", "=zvl128b"),
+    ("=zvl1024b", "=zvl512b"),
+    ("=zvl512b", "=zvl256b"),
+    ("=zvl256b", "=zvl128b"),
+    ("=zvfh", "=v"),
+    ("=zvfh", "=zfhmin"),
+    ("=zfh", "=zfhmin"),
 ];
 
 /// Whether a pattern of [`NEEDS`] means a feature.
@@ -211,7 +230,7 @@ mod tests {
 
     #[test]
     fn every_cpu_is_like_one_that_is_there() {
-        for arch in [Arch::X86_64, Arch::Aarch64] {
+        for arch in [Arch::X86_64, Arch::Aarch64, Arch::Riscv64] {
             let cpus = arch.cpus();
             for (k, cpu) in cpus.iter().enumerate() {
                 let above: Vec<&str> = cpus[..k].iter().flat_map(Cpu::names).collect();
@@ -261,7 +280,12 @@ mod tests {
         assert!(text("", "avx2").contains("`avx2` in a list of CPU features has no sign"));
         assert!(text("", "+avx2,,+fma").contains("has no sign"));
         assert!(text("a\nb", "").contains("no CPU `a\\nb`"));
-        assert!(check("riscv64-unknown-linux-gnu", "u74", "", 19, None).is_err());
-        assert!(check("riscv64-unknown-linux-gnu", "", "", 19, None).is_ok());
+        let riscv = |cpu: &str, list: &str| check("riscv64-unknown-linux-gnu", cpu, list, 19, None);
+        assert!(riscv("", "").is_ok() && riscv("sifive-u74", "").is_ok());
+        assert!(riscv("", "+v,+zvl1024b").is_ok(), "a length that no CPU here has");
+        let near = riscv("sifive-u75", "").expect_err("there is none").render();
+        assert!(near.contains("did you mean `sifive-u74`?"), "{near}");
+        let near = riscv("", "+zvl250b").expect_err("there is none").render();
+        assert!(near.contains("did you mean `zvl256b`?"), "{near}");
     }
 }

@@ -38,6 +38,11 @@ impl Vectors {
             _ if features.has("avx512f") => (&[64, 32, 16], 32),
             _ if features.has("avx2") => (&[32, 16], 16),
             Arch::Aarch64 => (&[16], 32),
+            Arch::Riscv64 if !features.has("v") => (&[8], 16),
+            // Vectors are at least so long.
+            Arch::Riscv64 if features.has("zvl512b") => (&[64, 32, 16], 32),
+            Arch::Riscv64 if features.has("zvl256b") => (&[32, 16], 32),
+            Arch::Riscv64 => (&[16], 32),
             // What every x86-64 has, and a guess for the others.
             Arch::X86_64 | Arch::Other => (&[16], 16),
         };
@@ -144,6 +149,12 @@ mod tests {
         assert_eq!(of(LINUX, "x86-64-v3", ""), (32, 16));
         assert_eq!(of(LINUX, "znver5", ""), (64, 32));
         assert_eq!(of("aarch64-apple-darwin", "", "+neon"), (16, 32));
+        let riscv = "riscv64-unknown-linux-gnu";
+        assert_eq!(of(riscv, "", "").0, 8, "pairs of registers");
+        assert_eq!(of(riscv, "", "+v"), (16, 32));
+        assert_eq!(of(riscv, "", "+v,+zvl256b"), (32, 32));
+        assert_eq!(of(riscv, "sifive-x280", ""), (64, 32));
+        assert_eq!(of(riscv, "sifive-x280", "-v").0, 8);
         let wide = Target::new(LINUX, "znver5", "").vectors;
         assert_eq!((wide.lanes(4), wide.lanes(0), wide.lanes(100)), (16, 64, 1));
     }

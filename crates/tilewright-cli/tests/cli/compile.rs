@@ -50,7 +50,7 @@ fn link(scratch: &Scratch, standard: &str, source: &str, library: &str) -> Strin
     let standard = format!("-std={standard}");
     let built = Command::new("cc")
         .args([&*standard, "-Wall", "-Wextra", "-Werror", source, library])
-        .args(["-Wl,-rpath,$ORIGIN", "-o", &program])
+        .args(["-lm", "-Wl,-rpath,$ORIGIN", "-o", &program])
         .output()
         .expect("there is a C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -59,8 +59,18 @@ fn link(scratch: &Scratch, standard: &str, source: &str, library: &str) -> Strin
 
 #[test]
 fn a_c_program_runs_the_library() {
+    check_library("so");
+}
+
+#[test]
+fn a_c_program_runs_a_static_library() {
+    check_library("a");
+}
+
+/// Compares what a library of this form computes with what is expected.
+fn check_library(form: &str) {
     let scratch = Scratch::new();
-    let library = scratch.path("libdigits.so");
+    let library = scratch.path(&format!("libdigits.{form}"));
     compile_digits(97, &["-o", &library]).code(0).complains("note: wrote ");
     // The header stands beside the library, under the library's name.
     std::fs::rename(scratch.path("libdigits.h"), scratch.path("digits.h")).expect("a header");

@@ -10,6 +10,7 @@ mod plan_html;
 #[path = "../program/mod.rs"]
 mod program;
 mod run;
+mod target;
 mod tune;
 
 use std::ffi::OsStr;

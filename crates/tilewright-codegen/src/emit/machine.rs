@@ -23,9 +23,10 @@ pub(super) struct Machine {
 impl Machine {
     pub fn new(target: &Target) -> Machine {
         let features = target.known_features();
-        let (arm, x86) = (features.arch() == Arch::Aarch64, features.arch() == Arch::X86_64);
+        let is = |arch: Arch| features.arch() == arch;
+        let (arm, x86, riscv) = (is(Arch::Aarch64), is(Arch::X86_64), is(Arch::Riscv64));
         Machine {
-            half: arm || (x86 && features.has("f16c")),
+            half: arm || (x86 && features.has("f16c")) || (riscv && features.has("zfhmin")),
             nan_min_max: arm,
             masks: x86 && features.has("avx512vl"),
             vector_width: (x86 && target.vectors.bytes.first() == Some(&64)).then_some(512),
@@ -109,5 +110,7 @@ mod tests {
         assert!(machine(x86, "-avx512f,+avx512f").vector_width == Some(512));
         assert!(machine(x86, "+avx512fp16,-avx512f").vector_width.is_none());
         assert!(machine("aarch64-unknown-linux-gnu", "").half);
+        assert!(machine("riscv64-unknown-linux-gnu", "+zfh").half);
+        assert!(!machine("riscv64-unknown-linux-gnu", "+v").half);
     }
 }

@@ -124,7 +124,7 @@ tilewright_dylib::functions! {
 }
 
 /// The target families that Tilewright has code for, as LLVM names them. A library may lack some.
-const FAMILIES: [&str; 3] = ["X86", "AArch64", "NVPTX"];
+const FAMILIES: [&str; 4] = ["X86", "AArch64", "RISCV", "NVPTX"];
 
 /// A library that is loaded, checked and initialised.
 pub(crate) struct Api {

@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
 
 use tilewright_ir::{Error, Result, Source, Span};
+use tilewright_target::Arch;
 
 use super::api::{self, DiagnosticInfo, MemoryBuffer, ModuleObject};
 use super::buffer::Buffer;
@@ -31,6 +32,10 @@ fn pipelines(level: OptLevel) -> (&'static CStr, c_int) {
 pub(crate) fn pipeline(level: OptLevel) -> &'static str {
     pipelines(level).0.to_str().unwrap_or_default()
 }
+
+/// The features that every RISC-V machine has on which a system for all of them runs (RV64GC). LLVM's
+/// generic CPU has none of them, and passes floats in integer registers without `d`.
+const RISCV_BASE: &str = "+m,+a,+f,+d,+c";
 
 /// What [`Llvm::compile`] gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -249,10 +254,10 @@ impl<'a> Machine<'a> {
         let f = llvm.functions();
         let triple = c_string("the target triple", &target.triple)?;
         let cpu = c_string("the name of the CPU", &target.cpu)?;
-        let features = if target.triple.starts_with("x86_64") {
-            format!("{},{}", target.features, llvm.avoided_features())
-        } else {
-            target.features.clone()
+        let features = match Arch::of(&target.triple) {
+            Arch::X86_64 => format!("{},{}", target.features, llvm.avoided_features()),
+            Arch::Riscv64 => format!("{RISCV_BASE},{}", target.features),
+            Arch::Aarch64 | Arch::Other => target.features.clone(),
         };
         let features = c_string("the list of CPU features", features.trim_matches(','))?;
         llvm.check_target(target)?;
@@ -495,6 +500,7 @@ exit:
         for (family, triple, mark) in [
             ("X86", "x86_64-unknown-linux-gnu", "sum:"),
             ("AArch64", "aarch64-unknown-linux-gnu", "sum:"),
+            ("RISCV", "riscv64-unknown-linux-gnu", "sum:"),
             ("NVPTX", "nvptx64-nvidia-cuda", ".visible .func"),
         ] {
             if !llvm().families().contains(&family) {

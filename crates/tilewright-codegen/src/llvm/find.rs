@@ -5,12 +5,13 @@
 //! directories) and the first one usually answers. The order is
 //!
 //! 1. the file that [`OVERRIDE`] names, and then nothing else,
-//! 2. the directory of the running binary, and `../lib` from there,
-//! 3. the sysroot of the Rust toolchain that built this crate,
-//! 4. the sysroot of the `rustc` on the path,
-//! 5. every toolchain of rustup,
-//! 6. the versioned directories of the distributions (`/usr/lib/llvm-19/lib`), newest first,
-//! 7. the system's library directories.
+//! 2. the directory that a package brings ([`bundle`]),
+//! 3. the directory of the running binary, and `../lib` from there,
+//! 4. the sysroot of the Rust toolchain that built this crate,
+//! 5. the sysroot of the `rustc` on the path,
+//! 6. every toolchain of rustup,
+//! 7. the versioned directories of the distributions (`/usr/lib/llvm-19/lib`), newest first,
+//! 8. the system's library directories.
 //!
 //! This file only lists files. Whether one is an LLVM that can be used shows when it is loaded.
 
@@ -19,6 +20,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Environment variable that names the libLLVM to use: a file. When it is set, nothing else is
 /// tried.
@@ -28,6 +30,16 @@ pub const OVERRIDE: &str = "TILEWRIGHT_LLVM";
 pub(crate) const OLDEST_MAJOR: u32 = 16;
 /// The newest major version for which the distributions' versioned directories are looked at.
 const NEWEST_MAJOR: u32 = 24;
+
+/// The directory that a package brings.
+static BUNDLE: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says where the package that this code is part of has libraries of its own: an extension module runs
+/// in a binary that is not ours. What is said first counts, and what LLVM's first use comes before counts
+/// for nothing.
+pub fn bundle(directory: PathBuf) {
+    let _ = BUNDLE.set(directory);
+}
 
 /// An ordered list of places in which libLLVM may lie.
 #[derive(Debug, Clone)]
@@ -63,18 +75,25 @@ pub struct Looked {
 impl Search {
     /// The search order for this process.
     pub fn from_env() -> Search {
-        Search::new(|name| std::env::var_os(name), std::env::current_exe().ok())
+        let exe = std::env::current_exe().ok();
+        Search::new(|name| std::env::var_os(name), BUNDLE.get().cloned(), exe)
     }
 
-    /// The search order under the environment variables `var`, for the binary `exe`.
+    /// The search order under the environment variables `var`, for the binary `exe` and what its package
+    /// brings.
     ///
     /// An environment variable that is set to the empty string counts as unset.
-    pub fn new(var: impl Fn(&str) -> Option<OsString>, exe: Option<PathBuf>) -> Search {
+    pub fn new(
+        var: impl Fn(&str) -> Option<OsString>,
+        bundle: Option<PathBuf>,
+        exe: Option<PathBuf>,
+    ) -> Search {
         if let Some(file) = tilewright_dylib::demanded(var(OVERRIDE)) {
             return Search { places: vec![SearchPath::Named(file)] };
         }
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let mut places = Vec::new();
+        places.extend(bundle.map(|dir| SearchPath::Directory("brought by the package", dir)));
         for dir in tilewright_dylib::beside(exe.as_deref()) {
             places.push(SearchPath::Directory("beside the binary", dir));
         }
@@ -240,7 +259,8 @@ mod tests {
 
     fn search(vars: &[(&str, &str)], exe: Option<&str>) -> Search {
         let vars: HashMap<_, _> = vars.iter().copied().collect();
-        Search::new(|name| vars.get(name).map(OsString::from), exe.map(PathBuf::from))
+        let bundle = vars.get("bundle").map(PathBuf::from);
+        Search::new(|name| vars.get(name).map(OsString::from), bundle, exe.map(PathBuf::from))
     }
 
     fn library(dir: &Path, name: &str) -> PathBuf {
@@ -274,7 +294,7 @@ mod tests {
         }
         let home_text = home.path().to_str().expect("a temporary path is text");
         let search = search(
-            &[("HOME", home_text), ("RUSTC", "/nonexistent/rustc")],
+            &[("HOME", home_text), ("RUSTC", "/nonexistent/rustc"), ("bundle", "/opt/py/lib")],
             Some("/opt/tw/bin/tilewright"),
         );
         let looked: Vec<_> = search.walk().map(|looked| looked.place).collect();
@@ -288,6 +308,7 @@ mod tests {
         let is_versioned = |place: &PathBuf| place.to_string_lossy().starts_with("/usr/lib/llvm-");
         let versioned = looked.iter().position(is_versioned).expect("they are looked at");
         let order = [
+            at(Path::new("/opt/py/lib")),
             at(Path::new("/opt/tw/bin")),
             at(Path::new("/opt/tw/lib")),
             at(&Path::new(env!("TILEWRIGHT_BUILD_SYSROOT")).join("lib")),

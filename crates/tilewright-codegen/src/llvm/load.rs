@@ -167,7 +167,7 @@ mod tests {
 
     fn demand(file: &Path) -> Loading<Llvm> {
         let var = |name: &str| (name == OVERRIDE).then(|| OsString::from(file));
-        Loading::llvm(Search::new(var, None))
+        Loading::llvm(Search::new(var, None, None))
     }
 
     /// A file that looks like a library from outside and is none.

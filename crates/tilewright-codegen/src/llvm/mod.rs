@@ -157,7 +157,7 @@ impl Llvm {
     }
 
     /// The target families that this library can generate code for, as LLVM names them: `X86`,
-    /// `AArch64`, `NVPTX`.
+    /// `AArch64`, `RISCV`, `NVPTX`.
     pub fn families(&self) -> &[&'static str] {
         &self.api.families
     }
