@@ -29,7 +29,7 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{apart, number};
+use crate::parts::{amount, apart};
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -93,7 +93,7 @@ impl Spatial<'_> {
         let cut = subdomains(&iters, value, indices);
         let mut blocks = vec![block];
         for (k, pieces) in cut.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
-            let sizes: Vec<_> = pieces.iter().map(|(_, n)| number(n.estimate())).collect();
+            let sizes: Vec<_> = pieces.iter().map(|(_, n)| amount(*n)).collect();
             let mut all = Vec::new();
             for block in &blocks {
                 all.extend(apart(sch, block, (0, k), &sizes)?);
@@ -161,7 +161,7 @@ impl Spatial<'_> {
                 loops.push(l);
                 of_axes.push(first.copied());
             } else {
-                let sizes: Vec<_> = digits.iter().map(|d| number(d.1.estimate())).collect();
+                let sizes: Vec<_> = digits.iter().map(|d| amount(d.1)).collect();
                 loops.extend(sch.split(&l, &sizes)?);
                 of_axes.extend(all);
             }

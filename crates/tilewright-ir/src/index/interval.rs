@@ -13,11 +13,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::dim::{self, MAX_CELLS, SizeRange};
+use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
-use crate::func::TensorFunc;
-use crate::stmt::Range;
 
 /// `lo..=hi`; empty where `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,27 +175,6 @@ impl Ranges {
         self.bind(var, known);
     }
 
-    /// Says what the shapes of a function's arguments say of its sizes: none is negative, and no
-    /// tensor of open size has more than [`MAX_CELLS`] cells.
-    pub fn bind_sizes(&mut self, func: &TensorFunc) {
-        func.sizes().iter().for_each(|v| self.bind_size(v));
-        let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
-        for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
-            let known = self.of(&v.expr());
-            if func.buffers().any(|b| b.shape.iter().any(|e| e.as_var() == Some(&v))) {
-                self.bind(&v, known.meet(Interval { lo: 0, hi: most as i128 }));
-            }
-        }
-    }
-
-    /// Says that a variable runs through a range.
-    pub fn bind_loop(&mut self, var: &Var, range: &Range) {
-        let tight = self.exact(&range.min).is_some() && self.exact(&range.extent).is_some();
-        let (min, extent) = (self.of(&range.min), self.of(&range.extent));
-        let values = Interval { lo: min.lo, hi: min.hi + (extent.hi - 1).max(0) };
-        self.bind_as(var, values.meet(Interval::all(var.dtype())), tight);
-    }
-
     /// The values that an expression can have, in any of its lanes.
     pub fn of(&self, e: &Expr) -> Interval {
         self.known(e, false).unwrap_or_else(|| Interval::all(e.dtype()))
@@ -297,6 +274,7 @@ impl Ranges {
 mod tests {
     use super::*;
     use crate::expr::eval_int;
+    use crate::stmt::Range;
     use proptest::prelude::*;
 
     #[test]
