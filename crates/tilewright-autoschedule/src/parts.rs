@@ -68,6 +68,15 @@ pub(crate) fn vectors(
     Ok((lane, Some(vectors)))
 }
 
+/// Makes vectors of the innermost loop around a block, an open number of values in a row; of the last vector
+/// lanes are left out. LLVM vectorises long rows by itself, and leaves the rest of a row, which may be all of a
+/// short one, single.
+pub(crate) fn row_of_vectors(sch: &mut Schedule, block: &BlockRef, lanes: i64) -> Result<()> {
+    let row = innermost(sch, block)?;
+    let [_, lane] = split(sch, &row, None, lanes)?;
+    sch.vectorize(&lane)
+}
+
 /// Has LLVM leave a loop as it is.
 pub(crate) fn no_unroll(sch: &mut Schedule, l: &LoopRef) -> Result<()> {
     sch.annotate(l, "pragma_no_unroll", Attr::Int(1))

@@ -15,6 +15,7 @@ use std::collections::HashMap;
 
 use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
+use crate::equal::same_expr;
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
 
 /// `lo..=hi`; empty where `lo > hi`.
@@ -137,6 +138,8 @@ pub struct Ranges(RefCell<Known>);
 struct Known {
     /// The values of variables, and whether their bounds are known as they are, not only by a type.
     vars: HashMap<Var, (Interval, bool)>,
+    /// Extents of buffers, with their values.
+    extents: Vec<(Expr, Interval)>,
     /// By the address of the node, which the node beside it keeps alive, and whether the values are
     /// those of [`Ranges::exact`].
     memo: HashMap<(usize, bool), (Expr, Option<Interval>)>,
@@ -163,6 +166,20 @@ impl Ranges {
         if before.is_some_and(|b| b != (values, tight)) {
             known.memo.clear();
         }
+    }
+
+    /// Says what values an extent has that is no variable, wherever it is computed.
+    pub(super) fn bind_extent(&mut self, extent: &Expr, values: Interval) {
+        let known = self.0.get_mut();
+        known.extents.push((extent.clone(), values));
+        known.memo.clear();
+    }
+
+    /// The values of an extent.
+    fn extent(&self, e: &Expr) -> Option<Interval> {
+        let ExprKind::Binary(..) = e.kind() else { return None };
+        let known = self.0.borrow();
+        known.extents.iter().find(|(extent, _)| same_expr(extent, e)).map(|(_, values)| *values)
     }
 
     /// Says that a variable is a size: not negative, and where its range says more, in that.
@@ -192,7 +209,10 @@ impl Ranges {
             return *known;
         }
         let all = Interval::all(e.dtype());
-        let found = self.node(e, exact).filter(|i| i.within(all));
+        let mut found = self.node(e, exact).filter(|i| i.within(all));
+        if !exact && let Some(values) = self.extent(e) {
+            found = Some(found.map_or(values, |i| i.meet(values)));
+        }
         self.0.borrow_mut().memo.insert(key, (e.clone(), found));
         found
     }

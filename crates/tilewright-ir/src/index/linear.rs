@@ -234,6 +234,17 @@ impl Ranges {
                 self.narrow(&v, Interval { lo: 0, hi: most as i128 });
             }
         }
+        let extents = func.buffers().flat_map(|b| &b.shape);
+        for e in extents.filter(|e| e.as_int().is_none() && e.as_var().is_none()) {
+            let most = MAX_CELLS as i128;
+            self.bind_extent(e, Interval { lo: 0, hi: most });
+            // Of a multiple of a product the product is an atom.
+            if let Some(Linear { terms, constant: 0, .. }) = Linear::of(e)
+                && let [(atom, by @ 2..)] = &terms[..]
+            {
+                self.bind_extent(atom, Interval { lo: 0, hi: most / by });
+            }
+        }
         let needs_elements = func.attrs.contains_key(NEEDS_ELEMENTS);
         let written = if needs_elements { accessed(&func.body).1 } else { Vec::new() };
         for b in func.buffers() {
@@ -276,12 +287,60 @@ fn together(
     of: &dyn Fn(&Expr) -> Option<Interval>,
     fits: &dyn Fn(&Linear) -> bool,
 ) -> Option<Interval> {
-    let plain = by_pairs(form, of, fits);
-    // Some remainders have partners as quotients.
-    match (plain, quotients_of_remainders(form, fits).and_then(|form| by_pairs(&form, of, fits))) {
-        (Some(one), Some(other)) => Some(one.meet(other)),
-        (one, other) => one.or(other),
+    // What is divided may be a sum of quotients, too.
+    let deep = |atom: &Expr| {
+        let plain = of(atom);
+        match (plain, of_dividend(atom, of, fits)) {
+            (Some(one), Some(other)) => Some(one.meet(other)),
+            (one, other) => one.or(other),
+        }
+    };
+    let plain = by_pairs(form, &deep, fits);
+    // Some remainders have partners as quotients, and some quotients of sums what these are made of.
+    let apart = quotients_of_remainders(form, fits);
+    let by_quotients = apart.as_ref().and_then(|form| by_pairs(form, &deep, fits));
+    let loose = loosened(apart.as_ref().unwrap_or(form), fits);
+    let by_dividends = loose.and_then(|(form, more)| by_pairs(&form, &deep, fits)?.plus(more));
+    let all = [plain, by_quotients, by_dividends].into_iter().flatten();
+    all.reduce(Interval::meet)
+}
+
+/// Nodes of a quotient whose dividend is looked into.
+const LARGEST: u32 = 100;
+
+/// The values of a quotient or remainder of a sum, by those of the sum.
+fn of_dividend(
+    atom: &Expr,
+    of: &dyn Fn(&Expr) -> Option<Interval>,
+    fits: &dyn Fn(&Linear) -> bool,
+) -> Option<Interval> {
+    let ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::FloorMod), x, _) = atom.kind() else {
+        return None;
+    };
+    let (_, by) = divided(atom, *op).filter(|_| atom.size() <= LARGEST)?;
+    let x = Linear::of(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+    Interval::binary(*op, together(&x, of, fits)?, Interval::point(by))
+}
+
+/// The form with `c / m * x` in the place of each `c * (x // m)`, where `m` divides `c` and `x` is a sum, and the
+/// values of what that is too much; `None` where there is none.
+fn loosened(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, Interval)> {
+    let (mut out, mut more) = (Linear::constant(form.constant, form.dtype), Interval::point(0));
+    let mut found = false;
+    for (atom, c) in &form.terms {
+        let sum = divided(atom, BinOp::FloorDiv).filter(|(_, m)| c % m == 0).and_then(|(x, m)| {
+            let x = Linear::of(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+            Some((x, m))
+        });
+        let Some((x, m)) = sum else {
+            out = out.plus(&Linear::atom(atom.clone()), *c)?;
+            continue;
+        };
+        out = out.plus(&x, c / m)?;
+        more = more.plus(Interval::new(1 - m, 0).times(c / m)?)?;
+        found = true;
     }
+    found.then_some((out, more))
 }
 
 fn by_pairs(
@@ -419,8 +478,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::index;
     use crate::visit::{Fold, Subst};
+    use crate::{Buffer, Param, Stmt, index};
 
     fn span(e: Expr) -> Option<(i128, i128)> {
         let form = Linear::of(&e).expect("small");
@@ -452,6 +511,23 @@ mod tests {
         assert_eq!(span(few - w.expr().floordiv(8) + w.expr().floordiv(32) * 4), Some((0, 0)));
         let part = (&w + 1).floormod(12).floordiv(2);
         assert_eq!(span(half() - (&w + 1).floordiv(12) * 6 - part), Some((0, 0)));
+        // A part of what tiles of six leave over.
+        let left = || half() - (&w + 1).floordiv(12) * 6;
+        assert_eq!(span(left().floordiv(4)), Some((0, 1)));
+        assert_eq!(span(left() - left().floordiv(4) * 4), Some((0, 3)));
+    }
+
+    #[test]
+    fn a_product_that_is_an_extent_is_no_more_than_the_cells_of_a_tensor() {
+        let [h, w, i] = ["h", "w", "i"].map(Var::index);
+        let cells = h.expr() * &w * 65;
+        let x = Buffer::new("x", vec![cells.clone()], DType::F32);
+        let func = TensorFunc::new(vec![Param::tensor(&x)], Stmt::seq([]));
+        let mut ranges = Ranges::default();
+        ranges.bind_sizes(&func);
+        assert!(ranges.of(&cells).hi <= MAX_CELLS as i128);
+        ranges.bind_loop(&i, &Range::upto(cells.floordiv(64) + 1));
+        assert!(ranges.stays(&(i.expr() * 64 + 63)));
     }
 
     #[test]
@@ -474,7 +550,7 @@ mod tests {
         #[test]
         fn a_span_holds_every_value(
             parts in proptest::collection::vec(
-                (-9i64..9, 1i64..13, 1i64..5, -6i64..7, 0u8..4), 1..5),
+                (-9i64..9, 1i64..13, 1i64..5, -6i64..7, 0u8..5), 1..5),
             constant in -5i64..5,
         ) {
             let w = Var::index("w");
@@ -484,6 +560,7 @@ mod tests {
                     0 => of.floormod(*m),
                     1 => of.floordiv(*m),
                     2 => (of.floordiv(*n) + *a).floordiv(*m),
+                    3 => (of.clone().floordiv(*n) - of.floordiv(*n * *m) * *m).floordiv(*n),
                     _ => (of.clone().floormod(*m * *n) * 2 - of.floormod(*m) + *a).floordiv(*n),
                 };
                 term * *c

@@ -12,7 +12,6 @@
 
 use std::collections::HashSet;
 
-use tilewright_ir::condition::parts;
 use tilewright_ir::visit::{Subst, fold_func, fold_stmt_children, free_vars, walk_stmt};
 use tilewright_ir::{Expr, Fold, ForKind, Range, Stmt, StmtKind, TensorFunc, Var, Visit};
 
@@ -55,7 +54,7 @@ fn iterations(s: &Stmt) -> Option<(&Var, i64, &Stmt)> {
     known.then(|| extent.as_int()).flatten().map(|n| (var, n, body))
 }
 
-/// Loops that become statements, of which conditions, or parts of them, depend and on nothing else.
+/// Loops that become statements, of which conditions depend and on nothing else.
 #[derive(Default)]
 struct Decisive {
     around: Vec<Var>,
@@ -65,11 +64,9 @@ struct Decisive {
 impl Visit for Decisive {
     fn stmt(&mut self, s: &Stmt) {
         if let StmtKind::If { cond, .. } = s.kind() {
-            for (part, _) in parts(cond, true) {
-                let all = free_vars(&part);
-                if part.loaded_buffers().is_empty() && all.iter().all(|v| self.around.contains(v)) {
-                    self.vars.extend(all);
-                }
+            let all = free_vars(cond);
+            if cond.loaded_buffers().is_empty() && all.iter().all(|v| self.around.contains(v)) {
+                self.vars.extend(all);
             }
         }
         let var = iterations(s).map(|(var, ..)| var.clone());
