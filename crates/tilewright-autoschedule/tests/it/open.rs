@@ -9,12 +9,12 @@ use tilewright_ir::{
     Attr, BinOp, DType, Dim, Expr, ExprKind, Fold, ForKind, Module, Remarks, Stmt, StmtKind,
     Tensor, TensorFunc, Var,
 };
+use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, conv, matmul};
 use tilewright_ops::movement::{DepthOrder, depth_to_space, transpose};
 use tilewright_ops::pad::{PadMode, pad};
 use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::reduce::{Reduction, reduce};
-use tilewright_ops::Operand;
 use tilewright_target::Target;
 use tilewright_transform::lower;
 use tilewright_transform::lower::bounds;
@@ -241,10 +241,10 @@ fn reductions_over_open_axes_have_vectors() {
 
 #[test]
 fn windows_of_open_images_have_vectors() {
-    let x = || {
-        Operand::f32(&[size("b", true), 3.into(), size("h", true), size("w", true)])
-    };
-    for (window, stride, border) in [(3, 1, 1), (3, 2, 1), (2, 2, 0), (2, 1, 0), (5, 2, 0), (3, 3, 1)] {
+    let x = || Operand::f32(&[size("b", true), 3.into(), size("h", true), size("w", true)]);
+    for (window, stride, border) in
+        [(3, 1, 1), (3, 2, 1), (2, 2, 0), (2, 1, 0), (5, 2, 0), (3, 3, 1)]
+    {
         let mut p = Pool::new(x(), &[window; 2]);
         p.strides = vec![stride; 2];
         p.pads_begin = vec![border; 2];
