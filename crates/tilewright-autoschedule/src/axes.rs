@@ -31,6 +31,31 @@ impl Axis {
     }
 }
 
+/// How an access moves along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Move {
+    /// By so many cells.
+    By(i64),
+    /// By an open number of cells, more than one of them as a rule: by rows of an open length.
+    Rows,
+}
+
+impl Axis {
+    /// How an access moves along the axis; `None` where it does not move evenly.
+    pub(crate) fn moves(&self, access: &Access) -> Option<Move> {
+        let offset = access.offset.as_ref()?;
+        if let Some(n) = self.step(offset) {
+            return Some(Move::By(n));
+        }
+        let [(var, _)] = &self.parts[..] else { return None };
+        let mut moving = access.indices.iter().enumerate().filter(|(_, i)| i.mentions(var));
+        let (Some((at, index)), None) = (moving.next(), moving.next()) else { return None };
+        let inner = at + 1 < access.indices.len();
+        let even = Affine::of(index).and_then(|i| i.coefficient(var)).is_some_and(|n| n != 0);
+        (inner && even && access.buffer.strides.is_empty()).then_some(Move::Rows)
+    }
+}
+
 /// Every access of some expressions: its buffer, its indices and, where it has one, its affine
 /// offset.
 #[derive(Clone, Debug)]
@@ -138,7 +163,9 @@ pub fn fuse(
 /// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
 /// `None` where its elements cannot be shuffled in registers.
 pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
-    let opaque = |a: &Access| a.offset.as_ref().is_none_or(|o| o.opaque().next().is_some());
+    // What moves by an open number of cells is not.
+    let of = |i: &Expr| Affine::of(i).is_none_or(|i| i.opaque().next().is_some());
+    let opaque = |a: &Access| a.offset.is_none() || a.indices.iter().any(of);
     // A condition of single elements is no condition of vectors.
     let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
     let (_, loads) = accesses.split_last()?;

@@ -11,7 +11,7 @@ use crate::padding::{Iters, ranges};
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::index::{simplify, simplify_indices};
 use tilewright_ir::visit::Subst;
-use tilewright_ir::{BinOp, Expr, ExprKind, Fold, Var};
+use tilewright_ir::{BinOp, Dim, Expr, ExprKind, Fold, Var};
 
 /// A stage over digits of its variables.
 pub struct Digits {
@@ -50,15 +50,15 @@ pub fn digits(iters: &Iters, value: Expr, indices: Vec<Expr>) -> Digits {
     let mut counts = Vec::new();
     let mut values = HashMap::new();
     for (v, extent, kind) in iters {
-        let places = found.get(v).zip(extent.known());
-        // Each place divides the next, and the last one the extent.
-        let places = places.and_then(|(places, extent)| {
-            let extent = i64::try_from(extent).ok()?;
+        // Each place divides the next, and the last one the extent, which may be open.
+        let places = found.get(v).and_then(|places| {
             let all: Vec<i64> = [1].into_iter().chain(places.iter().copied()).collect();
-            let sizes = all.iter().zip(all.iter().skip(1).chain([&extent]));
-            let sizes =
-                sizes.map(|(place, next)| (next % place == 0).then_some((*place, next / place)));
-            sizes.collect::<Option<Vec<(i64, i64)>>>()
+            let next = all.iter().skip(1).map(|n| n.dim()).chain([*extent]);
+            let sizes = all.iter().zip(next).map(|(place, next)| {
+                let whole = next.modulo(place.dim()) == 0;
+                whole.then(|| (*place, next.floordiv(place.dim())))
+            });
+            sizes.collect::<Option<Vec<(i64, Dim)>>>()
         });
         let Some(places) = places else {
             split.push((v.clone(), *extent, *kind));
@@ -70,7 +70,7 @@ pub fn digits(iters: &Iters, value: Expr, indices: Vec<Expr>) -> Digits {
         for (k, (place, size)) in places.into_iter().enumerate().rev() {
             let digit = Var::new(format!("{}_{k}", v.name()), v.dtype());
             sum = sum + digit.expr() * Expr::int(place, v.dtype());
-            split.push((digit, size.dim(), *kind));
+            split.push((digit, size, *kind));
         }
         values.insert(v.clone(), sum);
     }

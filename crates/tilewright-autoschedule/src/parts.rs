@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tilewright_analysis::stage::Extent;
 use tilewright_ir::visit::accessed;
 use tilewright_ir::{Attr, Block, Buffer, DType, Dim, Error, Expr, Module, Result, TensorFunc};
 use tilewright_layout::marks::PRE;
@@ -16,6 +17,11 @@ use crate::tile::Tile;
 /// `int32` does not hold the number.
 pub(crate) fn number(n: i64) -> Option<Expr> {
     i32::try_from(n).ok().map(Expr::i32)
+}
+
+/// How many iterations a part of a loop has, open or not, as primitives take it; see [`number`].
+pub(crate) fn amount(n: Dim) -> Option<Expr> {
+    n.fits_int32().then(|| n.typed(DType::I32))
 }
 
 /// A schedule of a module with one function.
@@ -60,6 +66,15 @@ pub(crate) fn vectors(
     }
     let [vectors, lane] = split(sch, lane, None, lanes)?;
     Ok((lane, Some(vectors)))
+}
+
+/// Makes vectors of the innermost loop around a block, an open number of values in a row; of the last vector
+/// lanes are left out. LLVM vectorises long rows by itself, and leaves the rest of a row, which may be all of a
+/// short one, single.
+pub(crate) fn row_of_vectors(sch: &mut Schedule, block: &BlockRef, lanes: i64) -> Result<()> {
+    let row = innermost(sch, block)?;
+    let [_, lane] = split(sch, &row, None, lanes)?;
+    sch.vectorize(&lane)
 }
 
 /// Has LLVM leave a loop as it is.
@@ -218,23 +233,33 @@ pub(crate) fn halves(lanes: i64) -> impl Iterator<Item = i64> {
 
 /// A part of an axis: how many tiles of which width.
 pub(crate) struct Piece {
-    pub(crate) count: i64,
+    pub(crate) count: Dim,
     pub(crate) width: i64,
+}
+
+impl Piece {
+    /// How many tiles of another width, which divides that of these, it has.
+    pub(crate) fn tiles(&self, width: i64) -> Dim {
+        self.count * (self.width / width).dim()
+    }
 }
 
 /// How many values each piece has.
 pub(crate) fn sizes(all: &[Piece]) -> Vec<Option<Expr>> {
-    all.iter().map(|p| number(p.count * p.width)).collect()
+    all.iter().map(|p| amount(p.tiles(1))).collect()
 }
 
-/// An axis in tiles of a width, half of it and so on; what is left is single.
-pub(crate) fn pieces(extent: i64, width: i64) -> Vec<Piece> {
-    let (mut start, mut all) = (0, Vec::new());
-    for width in halves(width) {
-        let count = (extent - start) / width;
-        if count > 0 {
+/// An axis in tiles of a width, half of it and so on; what is left is single. Each width of an open axis, of
+/// which any number may be left, is a nest: there are fewer.
+pub(crate) fn pieces(extent: Dim, width: i64) -> Vec<Piece> {
+    let (mut left, mut all) = (extent, Vec::new());
+    let few = |n: &i64| [1, width].contains(n) || *n * 2 < width && *n < 2 * FEWEST;
+    let is_open = extent.known().is_none();
+    for width in halves(width).filter(|n| !is_open || few(n)) {
+        let count = left.floordiv(width.dim());
+        if count != 0 {
             all.push(Piece { count, width });
-            start += count * width;
+            left = left.modulo(width.dim());
         }
     }
     all

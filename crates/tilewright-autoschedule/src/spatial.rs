@@ -7,6 +7,8 @@
 //! ([`digits`](crate::digits)), unless they walk as one, and taken apart before where these are not
 //! whole.
 //!
+//! Rows of an open length, of which there are several, run in vectors.
+//!
 //! What copies across runs in square tiles ([`Tile`]); what weaves rows, in vectors of all ([`Weave`]).
 //!
 //! Padding, `if_then_else(inside, value, constant)` where `inside` bounds single variables, runs
@@ -15,7 +17,7 @@
 
 use std::sync::Arc;
 
-use crate::axes::{Access, fuse, loose_vars};
+use crate::axes::{Access, Axis, Move, fuse, loose_vars, widest};
 use crate::padding::{Iters, iters, padding};
 use crate::share::{share, shared};
 use crate::subdomains::subdomains;
@@ -29,7 +31,7 @@ use tilewright_target::Target;
 
 use crate::canonical::Stages;
 use crate::digits::{Digits, digits};
-use crate::parts::{apart, number};
+use crate::parts::{amount, apart, row_of_vectors};
 use crate::transpose::Tile;
 use crate::weave::Weave;
 
@@ -93,7 +95,7 @@ impl Spatial<'_> {
         let cut = subdomains(&iters, value, indices);
         let mut blocks = vec![block];
         for (k, pieces) in cut.pieces.iter().enumerate().filter(|(_, p)| p.len() > 1) {
-            let sizes: Vec<_> = pieces.iter().map(|(_, n)| number(n.estimate())).collect();
+            let sizes: Vec<_> = pieces.iter().map(|(_, n)| amount(*n)).collect();
             let mut all = Vec::new();
             for block in &blocks {
                 all.extend(apart(sch, block, (0, k), &sizes)?);
@@ -161,7 +163,7 @@ impl Spatial<'_> {
                 loops.push(l);
                 of_axes.push(first.copied());
             } else {
-                let sizes: Vec<_> = digits.iter().map(|d| number(d.1.estimate())).collect();
+                let sizes: Vec<_> = digits.iter().map(|d| amount(d.1)).collect();
                 loops.extend(sch.split(&l, &sizes)?);
                 of_axes.extend(all);
             }
@@ -206,6 +208,22 @@ impl Spatial<'_> {
             }
         }
         let around: usize = own[..count].iter().map(|own| own.len()).sum();
-        share(sch, &loops[..around])
+        share(sch, &loops[..around])?;
+        match self.lanes_of_rows(&axes, &accesses, &value).filter(|_| self.cut) {
+            Some(lanes) => row_of_vectors(sch, block, lanes),
+            None => Ok(()),
+        }
+    }
+
+    /// The lanes of vectors along rows of an open length, of which there are several, where all that is accessed
+    /// lies side by side along them and the machine leaves out lanes.
+    fn lanes_of_rows(&self, axes: &[Axis], accesses: &[Access], value: &Expr) -> Option<i64> {
+        let (row, [_, ..]) = axes.split_last()? else { return None };
+        let near = |a: &Access| matches!(row.moves(a), Some(Move::By(0 | 1)));
+        let (store, loads) = accesses.split_last()?;
+        let beside = row.moves(store) == Some(Move::By(1)) && loads.iter().all(near);
+        let is_open = row.extent.known().is_none() && row.parts.len() == 1;
+        let bytes = widest(self.stage, value, accesses)?;
+        (self.target.vectors.masks && is_open && beside).then(|| self.target.vectors.lanes(bytes))
     }
 }

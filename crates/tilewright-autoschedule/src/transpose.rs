@@ -3,7 +3,7 @@
 //!
 //! Both axes run in square tiles. In each, vectors along the one are read, and vectors along the other
 //! are written; code generation transposes the tile in registers. What tiles of the widest vectors leave
-//! over runs in narrower ones, and the last few rows and columns one by one.
+//! over runs in narrower ones, and the last few rows and columns one by one. Rows may have an open length.
 //!
 //! ```text
 //! for tiles of u: for tiles of v:
@@ -11,7 +11,7 @@
 //!         B[.., u + j, .., v + lane] = f(A[.., v + lane, .., u + j])
 //! ```
 
-use crate::axes::{Access, Axis, widest};
+use crate::axes::{Access, Axis, Move, widest};
 use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -19,7 +19,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{FEWEST, Piece, apart, number, pieces, sizes, split};
+use crate::parts::{FEWEST, Piece, amount, apart, pieces, sizes, split};
 
 /// The most rows that are transposed.
 const MOST: i64 = 16;
@@ -45,12 +45,12 @@ impl Tile {
         target: &Target,
     ) -> Option<Tile> {
         let (store, loads) = accesses.split_last()?;
-        let step = |a: &Access, k: usize| axes[k].step(a.offset.as_ref()?);
-        let along = (0..axes.len()).find(|k| step(store, *k) == Some(1))?;
+        let by = |a: &Access, k: usize, n: i64| axes[k].moves(a) == Some(Move::By(n));
+        let along = (0..axes.len()).find(|k| by(store, *k, 1))?;
         let mut across = None;
-        for load in loads.iter().filter(|a| !matches!(step(a, along), Some(0 | 1))) {
-            step(load, along)?;
-            let beside = (0..axes.len()).find(|k| *k != along && step(load, *k) == Some(1))?;
+        for load in loads.iter().filter(|a| !by(a, along, 0) && !by(a, along, 1)) {
+            axes[along].moves(load)?;
+            let beside = (0..axes.len()).find(|k| *k != along && by(load, *k, 1))?;
             if across.is_some_and(|a| a != beside) {
                 return None;
             }
@@ -58,8 +58,7 @@ impl Tile {
         }
         let across = across?;
         let bytes = widest(stage, value, accesses)?;
-        let extent = |k: usize| axes[k].extent.known().and_then(|n| i64::try_from(n).ok());
-        let (u, v) = (extent(across)?, extent(along)?);
+        let (u, v) = (axes[across].extent.estimate(), axes[along].extent.estimate());
         let size = target.vectors.lanes(bytes).min(MOST);
         let pays = u.min(v) >= FEWEST && u.checked_mul(v)? >= CELLS && size >= FEWEST;
         pays.then_some(Tile { along, across, size })
@@ -67,8 +66,7 @@ impl Tile {
 
     /// The loops of a block, one for each axis: tiles in pieces of one width.
     pub(crate) fn loops(&self, sch: &mut Schedule, block: &BlockRef, axes: &[Axis]) -> Result<()> {
-        let extent = |k: usize| axes[k].extent.known().map_or(1, |n| n as i64);
-        let [along, across] = [self.along, self.across].map(|k| pieces(extent(k), self.size));
+        let [along, across] = [self.along, self.across].map(|k| pieces(axes[k].extent, self.size));
         let columns = apart(sch, block, (0, self.along), &sizes(&along))?;
         for (v, block) in along.iter().zip(columns) {
             let rows = apart(sch, &block, (0, self.across), &sizes(&across))?;
@@ -92,10 +90,10 @@ impl Tile {
         let mut extents: Vec<Dim> = axes.iter().map(|a| a.extent).collect();
         let mut inner = Vec::new();
         for (k, p) in [(self.across, u), (self.along, v)] {
-            let tiles = p.count * p.width / size;
-            extents[k] = tiles.dim();
+            let tiles = p.tiles(size);
+            extents[k] = tiles;
             if size > 1 {
-                let [tile, one] = split(sch, &loops[k], number(tiles), size)?;
+                let [tile, one] = split(sch, &loops[k], amount(tiles), size)?;
                 loops[k] = tile;
                 inner.push(one);
             }

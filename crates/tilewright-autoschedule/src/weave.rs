@@ -9,7 +9,7 @@
 //!     B[.., tile + lane] = f(A[.., (tile + lane) % rows, .., (tile + lane) // rows])
 //! ```
 
-use crate::axes::{Access, Axis, widest};
+use crate::axes::{Access, Axis, Move, widest};
 use crate::share::share_outer;
 use tilewright_analysis::Stage;
 use tilewright_analysis::stage::Extent;
@@ -17,7 +17,7 @@ use tilewright_ir::{Dim, Expr, Result};
 use tilewright_schedule::{BlockRef, Schedule};
 use tilewright_target::Target;
 
-use crate::parts::{apart, number, pieces, sizes, split};
+use crate::parts::{amount, apart, pieces, sizes, split};
 
 /// How many rows are woven.
 const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
@@ -25,7 +25,7 @@ const ROWS: std::ops::RangeInclusive<i64> = 2..=4;
 /// The vectors of a stage whose last two axes are woven.
 pub struct Weave {
     /// Values along both axes.
-    extent: i64,
+    extent: Dim,
     /// Lanes of a vector of the result: those of one vector for each row.
     width: i64,
 }
@@ -41,25 +41,24 @@ impl Weave {
     ) -> Option<Weave> {
         let (store, loads) = accesses.split_last()?;
         let [.., beside, rows] = axes else { return None };
-        let extent = |a: &Axis| a.extent.known().and_then(|n| i64::try_from(n).ok());
-        let (n, r) = (extent(beside)?, extent(rows)?);
-        let steps =
-            |a: &Access| Some((beside.step(a.offset.as_ref()?)?, rows.step(a.offset.as_ref()?)?));
-        if !ROWS.contains(&r) || steps(store)? != (r, 1) {
+        let r = rows.extent.number().filter(|r| ROWS.contains(r))?;
+        let moves = |a: &Access| Some((beside.moves(a)?, rows.moves(a)?));
+        let woven = (Move::By(r), Move::By(1));
+        if moves(store)? != woven {
             return None;
         }
         let mut weaves = false;
         for load in loads {
-            match steps(load)? {
-                (1, across) => weaves |= across != 0,
-                (0, _) => {}
-                step if step == (r, 1) => {}
+            match moves(load)? {
+                (Move::By(1), across) => weaves |= across != Move::By(0),
+                (Move::By(0), _) => {}
+                step if step == woven => {}
                 _ => return None,
             }
         }
         let width = target.vectors.lanes(widest(stage, value, accesses)?) * r;
-        let extent = n.checked_mul(r)?;
-        (weaves && extent >= width / 2).then_some(Weave { extent, width })
+        let extent = beside.extent * rows.extent;
+        (weaves && extent.estimate() >= width / 2).then_some(Weave { extent, width })
     }
 
     /// The loops of a block, one for each axis.
@@ -72,11 +71,11 @@ impl Weave {
         for (piece, block) in pieces.iter().zip(blocks) {
             let mut loops = sch.get_loops(&block)?;
             let mut extents: Vec<Dim> = axes[..around].iter().map(|a| a.extent).collect();
-            extents.push(piece.count.dim());
+            extents.push(piece.count);
             if piece.width > 1
                 && let Some(last) = loops.pop()
             {
-                let [tile, lane] = split(sch, &last, number(piece.count), piece.width)?;
+                let [tile, lane] = split(sch, &last, amount(piece.count), piece.width)?;
                 loops.push(tile);
                 sch.vectorize(&lane)?;
             }

@@ -175,7 +175,9 @@ impl Native {
             Place::Device(_) if self.cpu.is_some() || self.features.is_some() => {
                 return Err(Error::input("--cpu and --features are for processors"));
             }
-            Place::Device(target) => Options::new().on(target).map_err(|e| e.context("--target"))?,
+            Place::Device(target) => {
+                Options::new().on(target).map_err(|e| e.context("--target"))?
+            }
             _ => Options::new().target(self.target()?),
         };
         Ok(options

@@ -26,7 +26,7 @@ pub fn sizes(func: &TensorFunc) -> Domain {
 
 /// What every call of a function keeps to: no extent is negative, or zero where arguments have elements
 /// ([`NEEDS_ELEMENTS`]), and sizes are in their ranges.
-fn given(func: &TensorFunc) -> Vec<Expr> {
+pub fn given(func: &TensorFunc) -> Vec<Expr> {
     let extents = func.buffers().flat_map(|b| &b.shape);
     let open = extents.filter(|dim| dim.as_int().is_none() && dim.effects().constant());
     let extents = open.map(|dim| dim.clone().greater_equal(0));

@@ -172,11 +172,7 @@ impl Reduction<'_> {
         };
         let is_free = |u: &usize| {
             *u != v
-                && match self.axes[*u].extent.known() {
-                    Some(n) => n > 1,
-                    // What is derived of maxima of an open number of rows takes long.
-                    None => self.op == BinOp::Add,
-                }
+                && self.axes[*u].extent.known().is_none_or(|n| n > 1)
                 && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
         };
         let rows: Vec<usize> = self.spatial().filter(is_free).collect();

@@ -43,7 +43,7 @@ use tilewright_target::Target;
 
 use crate::canonical::{Stages, follows};
 use crate::parallel::behind;
-use crate::parts::{self, computed_at, no_unroll, written};
+use crate::parts::{self, computed_at, no_unroll, row_of_vectors, written};
 use crate::share::{share, shared};
 
 use self::choice::{Level, Tiling};
@@ -128,7 +128,16 @@ impl<'a> Reduction<'a> {
         let Some(around) = sch.get_loops(&head)?.into_iter().nth(depth) else { return Ok(()) };
         let block = sch.get_block(pad.name(), &places.block.func)?;
         let mut trial = sch.clone();
-        if computed_at(&mut trial, &block, &around, depth)?.is_some() {
+        let Some(blocks) = computed_at(&mut trial, &block, &around, depth)? else { return Ok(()) };
+        *sch = trial;
+        let bytes = pad.buffer.dtype().bytes();
+        if !self.target.vectors.masks || ![4, 8].contains(&bytes) {
+            return Ok(());
+        }
+        // Rows of an image are short, and their length is open.
+        let mut trial = sch.clone();
+        let lanes = self.target.vectors.lanes(bytes);
+        if blocks.iter().try_for_each(|b| row_of_vectors(&mut trial, b, lanes)).is_ok() {
             *sch = trial;
         }
         Ok(())

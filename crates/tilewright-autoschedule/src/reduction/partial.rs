@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Of an open number of steps there may be fewer than lanes, and lanes without a step: what whole tiles leave over
-//! is added to the partial results as well, in vectors and one by one.
+//! is added to the partial results as well, in a tile of which lanes are left out where the machine does that;
+//! elsewhere in vectors and one by one.
 
 use tilewright_analysis::stage::Extent;
 use tilewright_ir::{DType, Dim, Error, Expr, Result};
@@ -118,6 +119,13 @@ impl Reduction<'_> {
         let loops = sch.get_loops(&update)?.split_off(depth);
         loops[..=others].iter().try_for_each(|l| no_unroll(sch, l))?;
         let Some(last) = parts.get(1) else { return Ok(()) };
+        if self.masks() {
+            let steps = loop_at(sch, last, around)?;
+            if width > lanes {
+                sch.split(&steps, &[number(width / lanes), number(lanes)])?;
+            }
+            return in_registers(sch, last, around);
+        }
         // Whole vectors, single steps, and lanes that have none, which are no code.
         let left = extent.modulo(width.dim());
         let vectors = left.floordiv(lanes.dim()) * lanes.dim();

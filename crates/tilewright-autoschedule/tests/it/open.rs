@@ -11,9 +11,13 @@ use tilewright_ir::{
 };
 use tilewright_ops::Operand;
 use tilewright_ops::contraction::{Conv, conv, matmul};
+use tilewright_ops::movement::{DepthOrder, depth_to_space, transpose};
+use tilewright_ops::pad::{PadMode, pad};
+use tilewright_ops::pool::{Pool, average_pool, max_pool};
 use tilewright_ops::reduce::{Reduction, reduce};
 use tilewright_target::Target;
 use tilewright_transform::lower;
+use tilewright_transform::lower::bounds;
 
 use crate::reductions::targets;
 
@@ -104,6 +108,39 @@ impl Visit for Products {
         walk_stmt(self, s);
         self.lanes -= usize::from(lane);
     }
+}
+
+/// Counts the loops over lanes that have no vector form: of constant extent, with a condition for each lane.
+#[derive(Default)]
+struct Singles(usize);
+
+impl Visit for Singles {
+    fn stmt(&mut self, s: &Stmt) {
+        if let StmtKind::For { var, range, kind: ForKind::Serial, body, .. } = s.kind()
+            && range.extent.as_int().is_some_and(|n| n > 1)
+            && let StmtKind::If { cond, .. } = body.kind()
+        {
+            self.0 += usize::from(cond.mentions(var));
+        }
+        walk_stmt(self, s);
+    }
+}
+
+/// Checks as [`check`] does, and that a machine with masks runs no lane by itself and asks for no index.
+fn check_vectors(what: &str, func: &TensorFunc, sizes: &[i64]) {
+    check(what, func, false, sizes);
+    let made = scheduled(what, func, &targets()[0]);
+    let lowered = lower(&made).expect("lowers");
+    let mut singles = Singles::default();
+    singles.stmt(&lowered.body);
+    assert_eq!((singles.0, bounds::count(&lowered)), (0, 0), "{what}");
+    let mut lanes = false;
+    lowered.body.for_each(|s| {
+        if let StmtKind::Store { value, .. } = s.kind() {
+            lanes |= value.dtype().lanes > 1;
+        }
+    });
+    assert!(lanes, "{what} has no vectors");
 }
 
 /// Schedules a function for every machine, and runs it at sizes; its products are vectors where they are
@@ -200,4 +237,36 @@ fn reductions_over_open_axes_have_vectors() {
             check(&format!("{op:?} over {axes:?}"), &f, false, &[1, 3, 8, 21]);
         }
     }
+}
+
+#[test]
+fn windows_of_open_images_have_vectors() {
+    let x = || Operand::f32(&[size("b", true), 3.into(), size("h", true), size("w", true)]);
+    for (window, stride, border) in [(3, 1, 1), (3, 2, 1), (2, 2, 0), (2, 1, 0)] {
+        let mut p = Pool::new(x(), &[window; 2]);
+        p.strides = vec![stride; 2];
+        p.pads_begin = vec![border; 2];
+        p.pads_end = vec![border; 2];
+        let what = format!("window {window}, stride {stride}, {border} beside");
+        let sizes = [5, 19];
+        check_vectors(&format!("maxima, {what}"), &max_pool(&p).expect("a pool"), &sizes);
+        let f = average_pool(&p, true).expect("a pool");
+        check_vectors(&format!("averages, {what}"), &f, &sizes);
+    }
+}
+
+#[test]
+fn moves_of_open_tensors_have_vectors() {
+    let x = Operand::f32(&[size("b", true), 20.into(), size("h", true), size("w", true)]);
+    let sizes = [1, 3, 16, 21];
+    for order in [[0, 2, 3, 1], [0, 1, 3, 2], [3, 1, 2, 0]] {
+        let f = transpose(&x, &order).expect("a transpose");
+        check_vectors(&format!("transpose {order:?}"), &f, &sizes);
+    }
+    for order in [DepthOrder::Dcr, DepthOrder::Crd] {
+        check("blocks", &depth_to_space(&x, 2, order).expect("a move"), false, &sizes);
+    }
+    let (before, after) = ([0, 0, 2, 3], [0, 0, 1, 2]);
+    let f = pad(&x, &before, &after, PadMode::Constant(0.0.into())).expect("a pad");
+    check_vectors("pad", &f, &sizes);
 }

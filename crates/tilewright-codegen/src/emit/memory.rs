@@ -64,7 +64,7 @@ impl Code<'_> {
     }
 
     /// Loads the lanes that a mask has; `others` are what the others become.
-    fn load_masked(&mut self, from: &Cells, mask: &Val, others: &Val) -> Val {
+    pub(super) fn load_masked(&mut self, from: &Cells, mask: &Val, others: &Val) -> Val {
         let (ty, at) = (others.ty, from.address.ty);
         let name = if at.lanes == 1 { "masked.load" } else { "masked.gather" };
         self.intrinsic(name, &[ty, at], ty, &[&from.address, &from.align(), mask, others])
@@ -310,6 +310,14 @@ impl Func<'_> {
         }
     }
 
+    /// The places of a vector of elements, in elements, where these are evenly apart.
+    pub(super) fn even_places(&mut self, buffer: &Buffer, at: &Expr) -> Result<Option<(Val, Val)>> {
+        match self.locate(buffer, std::slice::from_ref(at))? {
+            Addresses::Strided { base, stride } => Ok(Some((base, stride))),
+            _ => Ok(None),
+        }
+    }
+
     /// The address of one element, for a call.
     pub(super) fn element_address(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Val> {
         match self.locate(buffer, indices)? {
@@ -365,10 +373,11 @@ impl Func<'_> {
                 let v = self.code.load(ty.of(cells.element), &cells);
                 self.reverse(&v)
             }
-            (Addresses::Strided { base, stride }, None)
+            (Addresses::Strided { base, stride }, mask)
                 if let Some(step) = strided::step(&stride) =>
             {
-                self.every(b, &base, step, ty)?
+                let mask = self.lane_mask(mask, ty.lanes)?;
+                self.every(b, &base, step, ty, mask.as_ref())?
             }
             (Addresses::Lanes { base, apart }, None) if let Some(runs) = runs::runs(&apart) => {
                 self.woven(b, (&base, &apart), &runs, ty)?

@@ -11,7 +11,7 @@
 //! in any loop.
 
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{Buffer, Expr, ExprKind, ForKind, Result, StmtKind, Var};
+use tilewright_ir::{BinOp, Buffer, Expr, ExprKind, ForKind, Result, StmtKind, Var};
 
 use super::code::{Ty, Val};
 use super::func::Func;
@@ -22,10 +22,8 @@ use super::types::register;
 struct Across<'e> {
     load: &'e Expr,
     buffer: &'e Buffer,
-    /// The element of the first row.
+    /// The elements, one of each row.
     at: &'e Expr,
-    /// From row to row.
-    step: i64,
 }
 
 impl Func<'_> {
@@ -53,7 +51,7 @@ impl Func<'_> {
         self.forget();
         let mut columns: Vec<(&Expr, Vec<Val>)> = Vec::new();
         for load in self.find_across(l) {
-            columns.push((load.load, self.columns(&load)?));
+            columns.extend(self.columns(&load)?.map(|all| (load.load, all)));
         }
         for j in 0..range.extent.as_int().unwrap_or(0) {
             let at = self.code.bin("add", &min, &Val::int(min.ty, j));
@@ -68,13 +66,16 @@ impl Func<'_> {
         Ok(())
     }
 
-    /// What a load gives in each iteration.
-    fn columns(&mut self, load: &Across<'_>) -> Result<Vec<Val>> {
+    /// What a load gives in each iteration; `None` where rows are not evenly apart.
+    fn columns(&mut self, load: &Across<'_>) -> Result<Option<Vec<Val>>> {
         let ty = register(load.load.dtype())?;
-        let first = self.element_place(load.buffer, load.at)?;
+        let Some((first, step)) = self.even_places(load.buffer, load.at)? else {
+            return Ok(None);
+        };
         let mut rows = Vec::new();
         for row in 0..i64::from(ty.lanes) {
-            let at = self.code.add_index(&first, &Val::int(Ty::I64, row * load.step), true);
+            let from_first = self.code.mul_index(&step, &Val::int(Ty::I64, row), true);
+            let at = self.code.add_index(&first, &from_first, true);
             let cells = self.cells(load.buffer, &at)?;
             rows.push(self.code.load(ty, &cells));
         }
@@ -98,7 +99,8 @@ impl Func<'_> {
             from.iter().position(is).map(|k| columns[k].clone())
         };
         let all: Option<Vec<Val>> = (0..lanes).map(column).collect();
-        all.ok_or_else(|| tilewright_ir::Error::internal("shuffles that do not transpose"))
+        all.map(Some)
+            .ok_or_else(|| tilewright_ir::Error::internal("shuffles that do not transpose"))
     }
 }
 
@@ -107,15 +109,17 @@ fn across<'e>(e: &'e Expr, var: &Var, to: &Buffer, found: &mut Vec<Across<'e>>) 
     match e.kind() {
         ExprKind::Load(buffer, indices) => {
             let [index] = &indices[..] else { return };
-            let ExprKind::Ramp(at, step) = index.kind() else { return };
-            let Some(step) = step.as_int().filter(|s| ![0, 1].contains(s)) else { return };
-            let beside = Linear::of(at).and_then(|at| at.coefficient(var)) == Some(1);
+            let Some((at, step)) = first_and_step(index) else { return };
+            if step.as_int().is_some_and(|s| [0, 1].contains(&s)) {
+                return;
+            }
+            let beside = Linear::of(&at).and_then(|at| at.coefficient(var)) == Some(1);
             let dtype = buffer.dtype();
             let plain = (dtype.is_int() || dtype.is_float()) && [4, 8].contains(&dtype.bytes());
             // What the loop writes is read after it is written.
             let apart = buffer.data != to.data && buffer.strides.is_empty();
             if beside && plain && apart && dtype.lanes == 1 {
-                found.push(Across { load: e, buffer, at, step });
+                found.push(Across { load: e, buffer, at: index });
             }
         }
         ExprKind::Binary(op, a, b) if !op.is_logic() => {
@@ -127,6 +131,35 @@ fn across<'e>(e: &'e Expr, var: &Var, to: &Buffer, found: &mut Vec<Across<'e>>) 
         ExprKind::Call(_, args) => args.iter().for_each(|a| across(a, var, to, found)),
         _ => {}
     }
+}
+
+/// The first lane of an index, and how far the next one is from it.
+fn first_and_step(index: &Expr) -> Option<(Expr, Expr)> {
+    let zero = |e: &Expr| Expr::int(0, e.dtype().scalar());
+    Some(match index.kind() {
+        _ if index.dtype().lanes == 1 => (index.clone(), zero(index)),
+        ExprKind::Broadcast(x) => (x.clone(), zero(index)),
+        ExprKind::Ramp(first, step) => (first.clone(), step.clone()),
+        ExprKind::Cast(x) if index.dtype().bits >= x.dtype().bits => {
+            let (first, step) = first_and_step(x)?;
+            let wide = index.dtype().scalar();
+            (first.cast(wide), step.cast(wide))
+        }
+        ExprKind::Binary(op @ (BinOp::Add | BinOp::Sub), a, b) => {
+            let ((a, s), (b, t)) = (first_and_step(a)?, first_and_step(b)?);
+            (Expr::binary(*op, a, b), Expr::binary(*op, s, t))
+        }
+        ExprKind::Binary(BinOp::Mul, a, b) => {
+            let ((a, s), (b, t)) = (first_and_step(a)?, first_and_step(b)?);
+            let step = match (s.as_int(), t.as_int()) {
+                (Some(0), _) => &a * &t,
+                (_, Some(0)) => &s * &b,
+                _ => return None,
+            };
+            (a * b, step)
+        }
+        _ => return None,
+    })
 }
 
 /// Which vectors meet in each round, by the bit in which their numbers differ, and the lanes of the two

@@ -14,11 +14,10 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use crate::dim::{self, MAX_CELLS, SizeRange};
+use crate::dim::SizeRange;
 use crate::dtype::{DType, TypeKind};
+use crate::equal::same_expr;
 use crate::expr::{BinOp, CallTarget, Expr, ExprKind, Intrin, Var};
-use crate::func::TensorFunc;
-use crate::stmt::Range;
 
 /// `lo..=hi`; empty where `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +139,8 @@ pub struct Ranges(RefCell<Known>);
 struct Known {
     /// The values of variables, and whether their bounds are known as they are, not only by a type.
     vars: FxHashMap<Var, (Interval, bool)>,
+    /// Extents of buffers, with their values.
+    extents: Vec<(Expr, Interval)>,
     /// By the address of the node, which the node beside it keeps alive, and whether the values are
     /// those of [`Ranges::exact`].
     memo: FxHashMap<(usize, bool), (Expr, Option<Interval>)>,
@@ -168,6 +169,20 @@ impl Ranges {
         }
     }
 
+    /// Says what values an extent has that is no variable, wherever it is computed.
+    pub(super) fn bind_extent(&mut self, extent: &Expr, values: Interval) {
+        let known = self.0.get_mut();
+        known.extents.push((extent.clone(), values));
+        known.memo.clear();
+    }
+
+    /// The values of an extent.
+    fn extent(&self, e: &Expr) -> Option<Interval> {
+        let ExprKind::Binary(..) = e.kind() else { return None };
+        let known = self.0.borrow();
+        known.extents.iter().find(|(extent, _)| same_expr(extent, e)).map(|(_, values)| *values)
+    }
+
     /// Says that a variable is a size: not negative, and where its range says more, in that.
     pub fn bind_size(&mut self, var: &Var) {
         let all = Interval::all(var.dtype());
@@ -176,27 +191,6 @@ impl Ranges {
             range => Interval { lo: range.least() as i128, hi: range.most() as i128 },
         };
         self.bind(var, known);
-    }
-
-    /// Says what the shapes of a function's arguments say of its sizes: none is negative, and no
-    /// tensor of open size has more than [`MAX_CELLS`] cells.
-    pub fn bind_sizes(&mut self, func: &TensorFunc) {
-        func.sizes().iter().for_each(|v| self.bind_size(v));
-        let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
-        for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
-            let known = self.of(&v.expr());
-            if func.buffers().any(|b| b.shape.iter().any(|e| e.as_var() == Some(&v))) {
-                self.bind(&v, known.meet(Interval { lo: 0, hi: most as i128 }));
-            }
-        }
-    }
-
-    /// Says that a variable runs through a range.
-    pub fn bind_loop(&mut self, var: &Var, range: &Range) {
-        let tight = self.exact(&range.min).is_some() && self.exact(&range.extent).is_some();
-        let (min, extent) = (self.of(&range.min), self.of(&range.extent));
-        let values = Interval { lo: min.lo, hi: min.hi + (extent.hi - 1).max(0) };
-        self.bind_as(var, values.meet(Interval::all(var.dtype())), tight);
     }
 
     /// The values that an expression can have, in any of its lanes.
@@ -216,7 +210,10 @@ impl Ranges {
             return *known;
         }
         let all = Interval::all(e.dtype());
-        let found = self.node(e, exact).filter(|i| i.within(all));
+        let mut found = self.node(e, exact).filter(|i| i.within(all));
+        if !exact && let Some(values) = self.extent(e) {
+            found = Some(found.map_or(values, |i| i.meet(values)));
+        }
         self.0.borrow_mut().memo.insert(key, (e.clone(), found));
         found
     }
@@ -298,6 +295,7 @@ impl Ranges {
 mod tests {
     use super::*;
     use crate::expr::eval_int;
+    use crate::stmt::Range;
     use proptest::prelude::*;
 
     #[test]

@@ -7,13 +7,23 @@
 //!
 //! [`Linear::of`] only multiplies out. What needs to know the values of variables (division,
 //! remainder) is the simplifier's, and what needs exact sets is the crate's of integer sets.
+//!
+//! Sizes that are open leave quotients in indices and extents, whose bounds one by one say nothing:
+//! `w // 4 * 2 - w // 12 * 6` is between 0 and 4, since `w // 12` is `w // 4 // 3`, and `(w + 63) // 64 - w // 64`
+//! is 0 or 1. Quotients of one number, up to what is added to it, are taken together ([`Linear::values`],
+//! [`Linear::span`]); remainders are quotients, too.
 
 use std::cmp::Reverse;
 
+use crate::control::NEEDS_ELEMENTS;
+use crate::dim::{self, MAX_CELLS};
 use crate::dtype::DType;
 use crate::equal::same_expr;
 use crate::expr::{BinOp, Expr, ExprKind, Var};
+use crate::func::TensorFunc;
 use crate::interval::{Interval, Ranges};
+use crate::stmt::Range;
+use crate::visit::accessed;
 
 /// `sum of coefficient * atom + constant`, of one integer type.
 #[derive(Clone, Debug)]
@@ -124,9 +134,34 @@ impl Linear {
 
     /// The values of the form as an integer; `None` beyond `i128`.
     pub fn values(&self, ranges: &Ranges) -> Option<Interval> {
+        let one_by_one = self.one_by_one(ranges)?;
+        let quotients = self.terms.iter().filter(|(atom, _)| is_divided(atom)).count();
+        if quotients == 0 || self.terms.len() < 2 {
+            return Some(one_by_one);
+        }
+        // A dividend that wraps is another number.
+        let fits = |x: &Linear| {
+            let of_type = Interval::of_type(x.dtype);
+            x.one_by_one(ranges).zip(of_type).is_some_and(|(i, all)| i.within(all))
+        };
+        let together = together(self, &|atom| Some(ranges.of(atom)), &fits);
+        Some(together.map_or(one_by_one, |i| i.meet(one_by_one)))
+    }
+
+    /// The values by those of each term.
+    fn one_by_one(&self, ranges: &Ranges) -> Option<Interval> {
         self.terms.iter().try_fold(Interval::point(self.constant), |sum, (atom, c)| {
             sum.plus(ranges.of(atom).times(*c)?)
         })
+    }
+
+    /// The values of the form, where its terms have known bounds one by one, or as pairs of quotients; `None`
+    /// where only their types bound some. Index arithmetic is taken to stay in its type, so that what is divided
+    /// is an integer.
+    pub fn span(&self, ranges: &Ranges) -> Option<Interval> {
+        let few = |i: &Interval| i.hi - i.lo < i128::from(i16::MAX);
+        let known = |e: &Expr| ranges.exact(e).or_else(|| Some(ranges.of(e)).filter(few));
+        together(self, &known, &|_| true)
     }
 
     /// The same, where the bounds of every atom are known, and not only by its type.
@@ -168,6 +203,267 @@ impl Linear {
     }
 }
 
+impl Ranges {
+    /// Says that a variable runs through a range.
+    pub fn bind_loop(&mut self, var: &Var, range: &Range) {
+        let is_tight = self.exact(&range.min).is_some() && self.exact(&range.extent).is_some();
+        let (min, extent) = (self.of_sum(&range.min), self.of_sum(&range.extent));
+        let values = Interval { lo: min.lo, hi: min.hi + (extent.hi - 1).max(0) };
+        let values = values.meet(Interval::all(var.dtype()));
+        if is_tight { self.bind_exact(var, values) } else { self.bind(var, values) }
+    }
+
+    /// [`Ranges::of`], with the quotients of a sum taken together.
+    fn of_sum(&self, e: &Expr) -> Interval {
+        let plain = self.of(e);
+        let sum = Linear::of(e).filter(|sum| sum.terms.len() > 1);
+        match sum.and_then(|sum| sum.fits(self)) {
+            Some(values) => values.meet(plain),
+            None => plain,
+        }
+    }
+
+    /// Says what the shapes of a function's arguments say of its sizes: no extent is negative, or zero where
+    /// what is only read has elements ([`NEEDS_ELEMENTS`]), and no tensor of open size has more than
+    /// [`MAX_CELLS`] cells.
+    pub fn bind_sizes(&mut self, func: &TensorFunc) {
+        func.sizes().iter().for_each(|v| self.bind_size(v));
+        let shapes = func.buffers().filter_map(|b| dim::of_shape(&b.shape));
+        for (v, most) in shapes.flat_map(|shape| dim::product(shape).limits(MAX_CELLS)) {
+            if func.buffers().any(|b| b.shape.iter().any(|e| e.as_var() == Some(&v))) {
+                self.narrow(&v, Interval { lo: 0, hi: most as i128 });
+            }
+        }
+        let extents = func.buffers().flat_map(|b| &b.shape);
+        for e in extents.filter(|e| e.as_int().is_none() && e.as_var().is_none()) {
+            let most = MAX_CELLS as i128;
+            self.bind_extent(e, Interval { lo: 0, hi: most });
+            // Of a multiple of a product the product is an atom.
+            if let Some(Linear { terms, constant: 0, .. }) = Linear::of(e)
+                && let [(atom, by @ 2..)] = &terms[..]
+            {
+                self.bind_extent(atom, Interval { lo: 0, hi: most / by });
+            }
+        }
+        let needs_elements = func.attrs.contains_key(NEEDS_ELEMENTS);
+        let written = if needs_elements { accessed(&func.body).1 } else { Vec::new() };
+        for b in func.buffers() {
+            let least = i128::from(needs_elements && !written.contains(b));
+            for (v, by) in
+                b.shape.iter().filter(|e| e.as_int().is_none()).filter_map(Linear::shifted)
+            {
+                let hi = Interval::all(v.dtype()).hi;
+                self.narrow(&v, Interval { lo: (least - i128::from(by)).max(0), hi });
+            }
+        }
+    }
+
+    /// Says that the values of a variable are in an interval as well.
+    fn narrow(&mut self, var: &Var, values: Interval) {
+        let known = self.of(&var.expr());
+        self.bind(var, known.meet(values));
+    }
+}
+
+/// Whether a term is a quotient or a remainder by a constant.
+fn is_divided(atom: &Expr) -> bool {
+    divided(atom, BinOp::FloorDiv).is_some() || divided(atom, BinOp::FloorMod).is_some()
+}
+
+/// `y` and `e` of `y // e`, or of `y % e` as `op` says, with a positive constant `e`.
+pub fn divided(atom: &Expr, op: BinOp) -> Option<(&Expr, i128)> {
+    match atom.kind() {
+        ExprKind::Binary(found, y, e) if *found == op => {
+            e.as_int().filter(|e| *e > 0).map(|e| (y, i128::from(e)))
+        }
+        _ => None,
+    }
+}
+
+/// The values of a form whose quotients are taken together; `of` gives those of a term, and `fits` says whether
+/// a dividend stays in its type.
+fn together(
+    form: &Linear,
+    of: &dyn Fn(&Expr) -> Option<Interval>,
+    fits: &dyn Fn(&Linear) -> bool,
+) -> Option<Interval> {
+    // What is divided may be a sum of quotients, too.
+    let deep = |atom: &Expr| {
+        let plain = of(atom);
+        match (plain, of_dividend(atom, of, fits)) {
+            (Some(one), Some(other)) => Some(one.meet(other)),
+            (one, other) => one.or(other),
+        }
+    };
+    let plain = by_pairs(form, &deep, fits);
+    // Some remainders have partners as quotients, and some quotients of sums what these are made of.
+    let apart = quotients_of_remainders(form, fits);
+    let by_quotients = apart.as_ref().and_then(|form| by_pairs(form, &deep, fits));
+    let loose = loosened(apart.as_ref().unwrap_or(form), fits);
+    let by_dividends = loose.and_then(|(form, more)| by_pairs(&form, &deep, fits)?.plus(more));
+    let all = [plain, by_quotients, by_dividends].into_iter().flatten();
+    all.reduce(Interval::meet)
+}
+
+/// Nodes of a quotient whose dividend is looked into.
+const LARGEST: u32 = 100;
+
+/// The values of a quotient or remainder of a sum, by those of the sum.
+fn of_dividend(
+    atom: &Expr,
+    of: &dyn Fn(&Expr) -> Option<Interval>,
+    fits: &dyn Fn(&Linear) -> bool,
+) -> Option<Interval> {
+    let ExprKind::Binary(op @ (BinOp::FloorDiv | BinOp::FloorMod), x, _) = atom.kind() else {
+        return None;
+    };
+    let (_, by) = divided(atom, *op).filter(|_| atom.size() <= LARGEST)?;
+    let x = Linear::of(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+    Interval::binary(*op, together(&x, of, fits)?, Interval::point(by))
+}
+
+/// The form with `c / m * x` in the place of each `c * (x // m)`, where `m` divides `c` and `x` is a sum, and the
+/// values of what that is too much; `None` where there is none.
+fn loosened(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, Interval)> {
+    let (mut out, mut more) = (Linear::constant(form.constant, form.dtype), Interval::point(0));
+    let mut found = false;
+    for (atom, c) in &form.terms {
+        let sum = divided(atom, BinOp::FloorDiv).filter(|(_, m)| c % m == 0).and_then(|(x, m)| {
+            let x = Linear::of(x).filter(|x| x.terms.len() > 1 && fits(x))?;
+            Some((x, m))
+        });
+        let Some((x, m)) = sum else {
+            out = out.plus(&Linear::atom(atom.clone()), *c)?;
+            continue;
+        };
+        out = out.plus(&x, c / m)?;
+        more = more.plus(Interval::new(1 - m, 0).times(c / m)?)?;
+        found = true;
+    }
+    found.then_some((out, more))
+}
+
+fn by_pairs(
+    form: &Linear,
+    of: &dyn Fn(&Expr) -> Option<Interval>,
+    fits: &dyn Fn(&Linear) -> bool,
+) -> Option<Interval> {
+    let mut terms: Vec<Quotient> =
+        form.terms.iter().map(|(atom, by)| Quotient::of(atom, *by, fits)).collect();
+    let mut sum = Interval::point(form.constant);
+    while let Some(Pair { coarse, fine, by, values }) = pair(&terms) {
+        sum = sum.plus(values.times(by)?)?;
+        terms[fine].times -= by;
+        terms.remove(coarse);
+        terms.retain(|t| t.times != 0);
+    }
+    terms.iter().try_fold(sum, |sum, t| sum.plus(of(t.atom)?.times(t.times)?))
+}
+
+/// Most steps that remainders are taken apart in.
+const REMAINDERS: usize = 8;
+
+/// The form with `x - x // m * m` in the place of each `x % m`, also where that is divided by a divisor of `m`;
+/// `None` where there is none.
+fn quotients_of_remainders(form: &Linear, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
+    let mut now = form.clone();
+    for step in 0..REMAINDERS {
+        let apart = now.terms.iter().enumerate().find_map(|(k, t)| Some((k, apart(&t.0, fits)?)));
+        let Some((k, apart)) = apart else { return (step > 0).then_some(now) };
+        let (_, by) = now.terms.remove(k);
+        now = now.plus(&apart, by)?;
+    }
+    Some(now)
+}
+
+/// A remainder as quotients: `x % m` itself, or where it is a part of what is divided:
+/// `(c * (x % m) + y) // k = (c * x + y) // k - c * m // k * (x // m)` where `k` divides `c * m`.
+fn apart(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<Linear> {
+    let quotient = |x: &Linear, m: i128| {
+        let by = Expr::int(i64::try_from(m).ok()?, x.dtype);
+        Some(match x.as_constant() {
+            Some(c) => Linear::constant(c.div_euclid(m), x.dtype),
+            None => Linear::atom(Expr::binary(BinOp::FloorDiv, x.to_expr()?, by)),
+        })
+    };
+    let whole = |x: &Expr| Linear::of(x).filter(|x| fits(x));
+    if let Some((x, m)) = divided(atom, BinOp::FloorMod) {
+        let x = whole(x)?;
+        return x.clone().plus(&quotient(&x, m)?, m.checked_neg()?);
+    }
+    let (sum, k) = divided(atom, BinOp::FloorDiv)?;
+    let mut sum = whole(sum)?;
+    let (at, (x, m)) = sum.terms.iter().enumerate().find_map(|(at, (atom, c))| {
+        let (x, m) = divided(atom, BinOp::FloorMod)?;
+        (c.checked_mul(m)? % k == 0).then_some((at, (whole(x)?, m)))
+    })?;
+    let (_, c) = sum.terms.remove(at);
+    let rest = quotient(&sum.plus(&x, c)?, k)?;
+    rest.plus(&quotient(&x, m)?, -(c * m / k))
+}
+
+/// A term as `times * (x // m)`; `m` is one where it is no quotient.
+struct Quotient<'a> {
+    atom: &'a Expr,
+    times: i128,
+    x: Linear,
+    m: i128,
+}
+
+impl Quotient<'_> {
+    fn of<'a>(atom: &'a Expr, times: i128, fits: &dyn Fn(&Linear) -> bool) -> Quotient<'a> {
+        let (x, m) = of_one(atom, fits).unwrap_or_else(|| (Linear::atom(atom.clone()), 1));
+        Quotient { atom, times, x, m }
+    }
+}
+
+/// `x` and `m` of a quotient; `(y // a + c) // m` is `(y + c * a) // (a * m)`.
+fn of_one(atom: &Expr, fits: &dyn Fn(&Linear) -> bool) -> Option<(Linear, i128)> {
+    let (x, m) = divided(atom, BinOp::FloorDiv)?;
+    let x = Linear::of(x).filter(|x| fits(x))?;
+    if let [(inner, 1)] = &x.terms[..]
+        && let Some((y, a)) = of_one(inner, fits)
+    {
+        let more = Linear::constant(x.constant.checked_mul(a)?, x.dtype);
+        return Some((y.plus(&more, 1)?, a.checked_mul(m)?));
+    }
+    Some((x, m))
+}
+
+/// Two terms of which one bounds the other.
+struct Pair {
+    /// The position of `-by * k * ((x + b) // (m * k))`.
+    coarse: usize,
+    /// That of `(by + more) * ((x + a) // m)`.
+    fine: usize,
+    by: i128,
+    /// The values of `(x + a) // m - k * ((x + b) // (m * k))`.
+    values: Interval,
+}
+
+/// The first such pair.
+fn pair(terms: &[Quotient]) -> Option<Pair> {
+    let all = || (0..terms.len()).flat_map(|i| (0..terms.len()).map(move |j| (i, j)));
+    all().filter(|(coarse, fine)| coarse != fine).find_map(|(coarse, fine)| {
+        let (large, small) = (&terms[coarse], &terms[fine]);
+        if large.m % small.m != 0 {
+            return None;
+        }
+        let k = large.m / small.m;
+        let by = -large.times / k;
+        if large.times % k != 0
+            || by.signum() != small.times.signum()
+            || by.abs() > small.times.abs()
+        {
+            return None;
+        }
+        // `(x + b) // m` is `(x + a) // m + d`.
+        let more = large.x.clone().plus(&small.x, -1)?.as_constant()?;
+        let (low, high) = (more.div_euclid(small.m), -(-more).div_euclid(small.m));
+        Some(Pair { coarse, fine, by, values: Interval::new(-high, k - 1 - low) })
+    })
+}
+
 /// The greatest common divisor; zero of nothing.
 pub fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
@@ -179,7 +475,110 @@ pub fn gcd(a: i128, b: i128) -> i128 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::visit::{Fold, Subst};
+    use crate::{Buffer, Param, Stmt, index};
+
+    fn span(e: Expr) -> Option<(i128, i128)> {
+        let form = Linear::of(&e).expect("small");
+        form.span(&Ranges::default()).map(|i| (i.lo, i.hi))
+    }
+
+    #[test]
+    fn quotients_of_one_number_are_taken_together() {
+        let w = Var::index("w");
+        let over = |n: i64| w.expr().floordiv(n);
+        assert_eq!(span(over(4) * 2 - over(12) * 6), Some((0, 4)));
+        assert_eq!(span(over(2) - (&w + 10).floordiv(12) * 6), Some((-5, 0)));
+        assert_eq!(span((&w + 10).floordiv(12) - over(12)), Some((0, 1)));
+        assert_eq!(span((&w + 63).floordiv(64) - over(64)), Some((0, 1)));
+        assert_eq!(span(&w - over(3) * 3), Some((0, 2)));
+        assert_eq!(span(&w - over(6) * 6 - w.expr().floormod(2)), Some((0, 4)));
+        assert_eq!(span(w.expr() * 2 - over(3) * 3), None, "one `w` is left");
+        assert_eq!(span(over(5) - over(3)), None);
+    }
+
+    #[test]
+    fn quotients_of_quotients_and_of_remainders_are_those_of_one_number() {
+        let w = Var::index("w");
+        let half = || (&w + 1).floordiv(2);
+        assert_eq!(span(half().floordiv(6) - (&w + 1).floordiv(12)), Some((0, 0)));
+        assert_eq!(span(half() - half().floordiv(6) * 6), Some((0, 5)));
+        assert_eq!(span((half() + 5).floordiv(6) - (&w + 1).floordiv(12)), Some((0, 1)));
+        let few = (w.expr().floormod(32) + 7 - w.expr().floormod(8)).floordiv(8);
+        assert_eq!(span(few - w.expr().floordiv(8) + w.expr().floordiv(32) * 4), Some((0, 0)));
+        let part = (&w + 1).floormod(12).floordiv(2);
+        assert_eq!(span(half() - (&w + 1).floordiv(12) * 6 - part), Some((0, 0)));
+        // A part of what tiles of six leave over.
+        let left = || half() - (&w + 1).floordiv(12) * 6;
+        assert_eq!(span(left().floordiv(4)), Some((0, 1)));
+        assert_eq!(span(left() - left().floordiv(4) * 4), Some((0, 3)));
+    }
+
+    #[test]
+    fn a_product_that_is_an_extent_is_no_more_than_the_cells_of_a_tensor() {
+        let [h, w, i] = ["h", "w", "i"].map(Var::index);
+        let cells = h.expr() * &w * 65;
+        let x = Buffer::new("x", vec![cells.clone()], DType::F32);
+        let func = TensorFunc::new(vec![Param::tensor(&x)], Stmt::seq([]));
+        let mut ranges = Ranges::default();
+        ranges.bind_sizes(&func);
+        assert!(ranges.of(&cells).hi <= MAX_CELLS as i128);
+        ranges.bind_loop(&i, &Range::upto(cells.floordiv(64) + 1));
+        assert!(ranges.stays(&(i.expr() * 64 + 63)));
+    }
+
+    #[test]
+    fn a_dividend_that_may_wrap_is_not_taken_together() {
+        let [w, n] = ["w", "n"].map(Var::index);
+        let mut ranges = Ranges::default();
+        ranges.bind(&n, Interval::new(0, 1 << 20));
+        let one = |v: &Var| Linear::of(&((v + 63).floordiv(64) - v.expr().floordiv(64)));
+        assert_eq!(one(&n).and_then(|l| l.values(&ranges)), Some(Interval::new(0, 1)));
+        let wide = one(&w).and_then(|l| l.values(&ranges)).expect("an interval");
+        assert!(wide.hi > 1, "{wide:?}");
+        // The loop that takes what is left over has one iteration at most.
+        let i = Var::index("i");
+        let extent = (&n + 63).floordiv(64) - n.expr().floordiv(64);
+        ranges.bind_loop(&i, &Range::upto(extent));
+        assert_eq!(ranges.of(&i.expr()), Interval::new(0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_span_holds_every_value(
+            parts in proptest::collection::vec(
+                (-9i64..9, 1i64..13, 1i64..5, -6i64..7, 0u8..5), 1..5),
+            constant in -5i64..5,
+        ) {
+            let w = Var::index("w");
+            let one = |(a, m, n, c, kind): &(i64, i64, i64, i64, u8)| {
+                let of = &w + *a;
+                let term = match kind {
+                    0 => of.floormod(*m),
+                    1 => of.floordiv(*m),
+                    2 => (of.floordiv(*n) + *a).floordiv(*m),
+                    3 => (of.clone().floordiv(*n) - of.floordiv(*n * *m) * *m).floordiv(*n),
+                    _ => (of.clone().floormod(*m * *n) * 2 - of.floormod(*m) + *a).floordiv(*n),
+                };
+                term * *c
+            };
+            let e = parts.iter().map(one).fold(Expr::i32(constant as i32), |a, b| a + b);
+            let form = Linear::of(&e).expect("small");
+            let mut ranges = Ranges::default();
+            ranges.bind(&w, Interval::new(0, 299));
+            let found = [form.span(&Ranges::default()), form.values(&ranges)];
+            for value in 0..300 {
+                let at = Subst::vars([(w.clone(), Expr::i32(value))]).expr(&e);
+                let at = index::simplify(&at, &Ranges::default()).as_int().expect("a number");
+                for found in found.into_iter().flatten() {
+                    prop_assert!(found.contains(at.into()), "{e}: {at} {found:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn sums_are_multiplied_out_and_written_in_one_order() {

@@ -31,6 +31,7 @@ use crate::visit::fold_expr_children;
 use crate::{BinOp, DType, Expr, ExprKind, Fold, TypeKind};
 
 pub use crate::interval::Ranges;
+pub use crate::linear::divided;
 
 /// The linear form of an integer expression, with divisions taken apart by intervals; `None` for
 /// other types and large coefficients.
@@ -381,16 +382,6 @@ fn division(op: BinOp, x: &Linear, c: i128) -> Option<Expr> {
     let c = Expr::int(c, x.dtype);
     let x = x.to_expr()?;
     Some(if op == BinOp::FloorDiv { x.floordiv(c) } else { x.floormod(c) })
-}
-
-/// `y` and `e` of `y // e`, or of `y % e` as `op` says, with a positive constant `e`.
-pub fn divided(atom: &Expr, op: BinOp) -> Option<(&Expr, i128)> {
-    match atom.kind() {
-        ExprKind::Binary(found, y, e) if *found == op => {
-            e.as_int().filter(|e| *e > 0).map(|e| (y, i128::from(e)))
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ use tilewright_ir::visit::{Subst, fold_stmt_children};
 use tilewright_ir::{
     Attrs, Buffer, Error, Expr, Fold, ForKind, Range, Remarks, Stmt, StmtKind, TensorFunc, Var,
 };
+use tilewright_polyhedral::sizes::given;
 use tilewright_polyhedral::{AccessRelation, Domain, Engine, Set};
 
 use crate::pass::{Pass, Run};
@@ -56,8 +57,8 @@ pub const PASS: Pass = Pass {
 pub(crate) fn compact_buffers(func: &TensorFunc, why: &mut Remarks) -> TensorFunc {
     let mut ranges = Ranges::default();
     ranges.bind_sizes(func);
-    let sizes = func.sizes().into_iter();
-    let around = sizes.map(|v| Around::Holds(v.expr().greater_equal(0))).collect();
+    let sizes = func.sizes().into_iter().map(|v| v.expr().greater_equal(0));
+    let around = sizes.chain(given(func)).map(Around::Holds).collect();
     let mut compact = Compact { around, ranges, data: data::variables(func), why };
     TensorFunc { body: compact.stmt(&func.body), ..func.clone() }
 }
@@ -343,7 +344,7 @@ impl Compact<'_> {
     fn runs_once(&self, range: &Range) -> bool {
         let extent = index::linear(&range.extent, &self.ranges);
         let extent = extent.filter(|_| !range.extent.mentions_any(&self.data));
-        extent.and_then(|e| reach::span(&e, &self.ranges)).is_some_and(|values| values.hi <= 1)
+        extent.and_then(|e| e.span(&self.ranges)).is_some_and(|values| values.hi <= 1)
     }
 
     /// Whether every iteration of a loop, whose body this is, may have memory of its own: it reads
@@ -401,7 +402,7 @@ impl Compact<'_> {
         let (Some(a), Some(b)) = (&i.terms, &k.terms) else { return false };
         // The difference is `step * (one iteration - another one)` and something in `low..=high`.
         let by_intervals = || {
-            let offset = reach::span(&a.outer.clone().plus(&b.outer, -1)?, &self.ranges)?;
+            let offset = a.outer.clone().plus(&b.outer, -1)?.span(&self.ranges)?;
             let (one, other) = (a.inner?, b.inner?);
             let (low, high) = (offset.lo + one.lo - other.hi, offset.hi + one.hi - other.lo);
             Some(match a.step == b.step {
@@ -424,7 +425,7 @@ impl Compact<'_> {
     /// Whether one form is less than another one.
     fn is_below(&self, one: &Linear, other: &Linear) -> bool {
         let distance = other.clone().plus(one, -1);
-        distance.and_then(|d| reach::span(&d, &self.ranges)).is_some_and(|d| d.lo > 0)
+        distance.and_then(|d| d.span(&self.ranges)).is_some_and(|d| d.lo > 0)
     }
 
     /// The allocation around a statement.
@@ -504,7 +505,7 @@ impl Compact<'_> {
             |old: Option<Interval>, new: Interval| Some(old.map_or(new, |old| old.union(new)));
         for (part, c) in parts.iter().zip(cells) {
             let offset = part.outer.clone().plus(base, -1)?;
-            let ends = part.inner?.plus(reach::span(&offset, &self.ranges)?)?;
+            let ends = part.inner?.plus(offset.span(&self.ranges)?)?;
             all = join(all, ends);
             if part.reached && c.guards.is_empty() && offset.terms.is_empty() {
                 sure = join(sure, ends);
@@ -564,7 +565,7 @@ impl Compact<'_> {
             let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
             last.plus(&first, -1)
         };
-        let is_open = |range: Linear| reach::span(&range, &self.ranges).is_none();
+        let is_open = |range: Linear| range.span(&self.ranges).is_none();
         cells.guards.is_empty() && range().is_some_and(is_open)
     }
 
@@ -577,8 +578,7 @@ impl Compact<'_> {
     ) -> Option<bool> {
         let (first, last) = reach::ends(&index.all, vars, &self.ranges)?;
         let behind = index::linear(extent, &self.ranges)?.plus(&last, -1)?;
-        let values = |form| reach::span(form, &self.ranges);
-        Some(values(&first)?.lo >= 0 && values(&behind)?.lo > 0)
+        Some(first.span(&self.ranges)?.lo >= 0 && behind.span(&self.ranges)?.lo > 0)
     }
 
     /// Whether the index of an access is in range, by sets; or why it is not known.

@@ -241,17 +241,22 @@ impl Widen {
     }
 }
 
-/// Whether machines can leave out lanes of vector statements: stores of neighbours, made of neighbours and scalars,
-/// of 4 or 8 bytes.
+/// The distances of elements that vectors under a mask are loaded from: code generation reads the vectors that they
+/// lie in, and shuffles.
+const STRIDES: std::ops::RangeInclusive<i64> = 1..=4;
+
+/// Whether machines can leave out lanes of vector statements: stores of neighbours, made of what lies close together
+/// and of scalars, of 4 or 8 bytes.
 fn is_masked(s: &Stmt) -> bool {
-    let near = |buffer: &Buffer, indices: &[Expr]| {
+    let within = |buffer: &Buffer, indices: &[Expr], most: i64| {
         let bytes = buffer.dtype().bytes();
         indices.last().is_some_and(|i| match stride(i) {
             Some(0) => i.dtype().lanes == 1,
-            Some(1) => [4, 8].contains(&bytes),
-            _ => false,
+            Some(n) => STRIDES.contains(&n) && n <= most && [4, 8].contains(&bytes),
+            None => false,
         })
     };
+    let near = |buffer: &Buffer, indices: &[Expr]| within(buffer, indices, *STRIDES.end());
     match s.kind() {
         StmtKind::Store { buffer, indices, value } => {
             let mut loads = true;
@@ -260,7 +265,7 @@ fn is_masked(s: &Stmt) -> bool {
                 matches!(e.kind(), ExprKind::Call(target, _)
                 if !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_)))
             });
-            loads && !calls && value.dtype().lanes > 1 && near(buffer, indices)
+            loads && !calls && value.dtype().lanes > 1 && within(buffer, indices, 1)
         }
         StmtKind::Seq(stmts) => stmts.iter().all(is_masked),
         _ => false,

@@ -12,7 +12,8 @@
 use tilewright_ir::condition::parts;
 use tilewright_ir::interval::{Interval, Ranges};
 use tilewright_ir::linear::Linear;
-use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var};
+use tilewright_ir::visit::walk_expr;
+use tilewright_ir::{BinOp, DType, Expr, ExprKind, Range, TensorFunc, Var, Visit};
 
 use tilewright_ir::index::{divided, is_index_type, linear};
 use tilewright_polyhedral::scope::likely;
@@ -226,16 +227,63 @@ impl Known {
         Interval::binary(*op, x, y).filter(|i| i.within(all))
     }
 
-    /// Whether no integer arithmetic inside leaves its type, so that what is true of integers is
-    /// true of the machine's.
+    /// Whether the value of no integer arithmetic inside leaves its type, so that what is true of integers is
+    /// true of the machine's. Sums on the way to another sum may: they wrap, and it does not.
     pub fn integral(&self, e: &Expr) -> bool {
-        let leaves = |e: &Expr| {
-            let grows =
-                matches!(e.kind(), ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..));
-            let fits = || linear(e, &self.ranges).is_some_and(|x| x.fits(&self.ranges).is_some());
-            grows && e.dtype().is_int() && !fits()
-        };
-        small(e) && !e.any(leaves)
+        if !small(e) {
+            return false;
+        }
+        let mut sums = Sums { known: self, wraps: false };
+        sums.expr(e);
+        !sums.wraps
+    }
+
+    /// Whether a sum or product stays in its type, by intervals, or by facts.
+    fn stays_in_type(&self, e: &Expr) -> bool {
+        let Some(x) = linear(e, &self.ranges) else { return false };
+        if x.fits(&self.ranges).is_some() {
+            return true;
+        }
+        let Some(all) = Interval::of_type(x.dtype) else { return false };
+        let above = || self.least(&x).is_some_and(|lo| lo >= all.lo);
+        let below = || x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi);
+        above() && below()
+    }
+}
+
+/// Looks for sums that may leave their type.
+struct Sums<'a> {
+    known: &'a Known,
+    wraps: bool,
+}
+
+impl Sums<'_> {
+    /// What a sum is made of, apart from sums of the same type.
+    fn terms(&mut self, e: &Expr) {
+        match e.kind() {
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => {
+                self.terms(a);
+                self.terms(b);
+            }
+            ExprKind::Binary(BinOp::Mul, a, b) if b.as_int().is_some() => self.terms(a),
+            ExprKind::Binary(BinOp::Mul, a, b) if a.as_int().is_some() => self.terms(b),
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                self.expr(a);
+                self.expr(b);
+            }
+            _ => self.expr(e),
+        }
+    }
+}
+
+impl Visit for Sums<'_> {
+    fn expr(&mut self, e: &Expr) {
+        let grows = matches!(e.kind(), ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..));
+        if self.wraps || !grows || !e.dtype().is_int() {
+            return walk_expr(self, e);
+        }
+        self.wraps = !self.known.stays_in_type(e);
+        self.terms(e);
     }
 }
 
