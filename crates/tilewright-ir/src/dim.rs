@@ -194,6 +194,9 @@ impl Dim {
     /// The size as an `int32` expression, for use inside of a tensor function. Open sizes are
     /// variables, the same ones in every function ([`narrow`]).
     pub fn expr(self) -> Expr {
+        if self.subtracts_products() {
+            return self.long().cast(DType::I32);
+        }
         self.build(&|v| narrow(v).expr(), DType::I32)
     }
 
@@ -213,9 +216,30 @@ impl Dim {
         self.wide().cast(DType::I32)
     }
 
-    /// The size as an expression of a type of integers, of its own variables.
+    /// The size as an expression of a type of integers, of its own variables. Where it is a difference of
+    /// products, these may be far larger than the size: an `int32` one is then computed in 64 bits, whose
+    /// [`ceiling`](Dim::ceiling) is checked when the sizes are known.
     pub fn typed(self, dtype: DType) -> Expr {
+        if dtype == DType::I32 && self.subtracts_products() {
+            return self.wide().cast(dtype);
+        }
         self.build(&|v| v.expr().cast(dtype), dtype)
+    }
+
+    /// Whether products of sizes are subtracted anywhere on the way to the size.
+    fn subtracts_products(self) -> bool {
+        if self.known().is_some() {
+            return false;
+        }
+        self.form().0.iter().any(|(atoms, c)| {
+            *c < 0 && atoms.len() > 1
+                || atoms.iter().any(|atom| match atom {
+                    Atom::Var(_) => false,
+                    Atom::Div(a, b) | Atom::Max(a, b) | Atom::Min(a, b) => {
+                        a.subtracts_products() || b.subtracts_products()
+                    }
+                })
+        })
     }
 
     /// What must be at least so much for the size to have a value, innermost first: the size

@@ -19,7 +19,7 @@
 use std::collections::BTreeSet;
 
 use tilewright_ir::visit::{Fold, Subst};
-use tilewright_ir::{Expr, Var};
+use tilewright_ir::{BinOp, Expr, ExprKind, Var};
 
 use crate::answer::{Known, Reason};
 use crate::charged::Set as Raw;
@@ -51,6 +51,20 @@ impl Relation {
     }
 
     fn by_structure(&self, cells: &[Var]) -> Known<Option<Vec<Expr>>> {
+        let Some(out) = self.inverse_by_structure(cells)? else { return Ok(None) };
+        let is_digit = |e: &Expr| {
+            matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..))
+        };
+        if !out.iter().any(|e| e.any(is_digit)) {
+            return Ok(Some(out));
+        }
+        // What is known of the cells makes the digits shorter: the outermost needs no remainder.
+        let image = self.range(cells)?.domain();
+        Ok(Some(out.iter().map(|e| image.simplify(e)).collect()))
+    }
+
+    /// The inverse that the structure of the map tells, not simplified.
+    pub(crate) fn inverse_by_structure(&self, cells: &[Var]) -> Known<Option<Vec<Expr>>> {
         let d = &self.domain;
         let mut equations: Vec<Equation> = Vec::new();
         for (s, cell) in self.sums.iter().zip(cells) {
@@ -72,7 +86,6 @@ impl Relation {
         }
         let mut subst = Subst::vars(cells.iter().cloned().zip(self.exprs.iter().cloned()));
         let mut out = Vec::new();
-        let mut digits = false;
         for v in d.vars() {
             // A variable with one value need not show in the image.
             let solved = match d.reduce(&Sum::var(v))?.as_constant() {
@@ -81,7 +94,6 @@ impl Relation {
             };
             let Some(solved) = solved else { return Ok(None) };
             let Some(e) = render::sum(&solved, v.dtype()) else { return Ok(None) };
-            digits |= solved.terms.keys().any(|t| !matches!(t, Term::Atom(_)));
             let back = subst.expr(&e);
             let mut normalizer = d.normalizer();
             let difference = normalizer.sum(&back)?.plus(&Sum::var(v), -1)?;
@@ -90,12 +102,7 @@ impl Relation {
             }
             out.push(e);
         }
-        if !digits {
-            return Ok(Some(out));
-        }
-        // What is known of the cells makes the digits shorter: the outermost needs no remainder.
-        let image = self.range(cells)?.domain();
-        Ok(Some(out.iter().map(|e| image.simplify(e)).collect()))
+        Ok(Some(out))
     }
 
     fn by_engine(&self, cells: &[Var]) -> Known<Vec<Expr>> {

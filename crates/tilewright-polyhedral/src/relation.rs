@@ -39,6 +39,7 @@ use crate::domain::forgotten;
 use crate::form::{Atom, Pred, Sum};
 use crate::render;
 use crate::set::Set;
+use crate::space::Space;
 
 /// A function from the points of a domain to tuples of integers. A clone shares it.
 #[derive(Clone)]
@@ -238,30 +239,64 @@ impl Relation {
             if let Some(why) = reached.points.vague() {
                 return Err(why);
             }
-            let mut in_box = Vec::new();
-            let mut normalizer = d.engine.normalizer();
-            for (cell, extent) in cells.iter().zip(&shape) {
-                let value = Sum::var(cell);
-                in_box.push(Pred::ge(value.clone()));
-                in_box.push(Pred::ge(normalizer.sum(extent)?.plus(&value, -1)?.offset(-1)?));
-            }
-            // What holds of the symbolic sizes, holds here too.
-            let Domain { space, vars, .. } = &reached.points;
-            let set = reached.points.set()?;
-            let symbolic = &space.atoms[*vars..];
-            let context = space.gather(space.scatter(set.clone(), symbolic)?, symbolic)?;
-            let cells = reached.points.within(context).constrain(in_box);
-            let inside = cells.space.gather(set.clone(), &space.atoms)?;
-            let padding = match cells.complement_form(&inside)? {
-                Some(padding) => Some(padding),
-                None => {
-                    let outside = cells.set()?.subtract(&inside)?.coalesce()?;
-                    cells.closed_form(&outside, None, None)?
+            // The image as its inverse tells it may be one conjunction where a projection is many.
+            match self.in_box(cells, shape.clone(), reached) {
+                Err(e) if matches!(e.reason(), Reason::NoClosedForm) => {
+                    let Some(reached) = self.range_by_inverse(cells)? else { return Err(e) };
+                    self.in_box(cells, shape, reached)
                 }
-            };
-            let padding = padding.ok_or_else(|| Unknown::from(Reason::NoClosedForm))?;
-            Ok(Image { shape, cells, reached, padding })
+                image => image,
+            }
         })
+    }
+
+    /// The cells that are reached, in the box of a shape.
+    fn in_box(&self, cells: &[Var], shape: Vec<Expr>, reached: Set) -> Known<Image> {
+        let mut in_box = Vec::new();
+        let mut normalizer = self.domain.engine.normalizer();
+        for (cell, extent) in cells.iter().zip(&shape) {
+            let value = Sum::var(cell);
+            in_box.push(Pred::ge(value.clone()));
+            in_box.push(Pred::ge(normalizer.sum(extent)?.plus(&value, -1)?.offset(-1)?));
+        }
+        // What holds of the symbolic sizes, holds here too.
+        let Domain { space, vars, .. } = &reached.points;
+        let set = reached.points.set()?;
+        let symbolic = &space.atoms[*vars..];
+        let context = space.gather(space.scatter(set.clone(), symbolic)?, symbolic)?;
+        let cells = reached.points.within(context).constrain(in_box);
+        let inside = cells.space.gather(set.clone(), &space.atoms)?;
+        let padding = match cells.complement_form(&inside)? {
+            Some(padding) => Some(padding),
+            None => {
+                let outside = cells.set()?.subtract(&inside)?.coalesce()?;
+                cells.closed_form(&outside, None, None)?
+            }
+        };
+        let padding = padding.ok_or_else(|| Unknown::from(Reason::NoClosedForm))?;
+        Ok(Image { shape, cells, reached, padding })
+    }
+
+    /// The cells that are reached, as those whose points by the inverse are in the domain, and reach them;
+    /// `None` where the structure of the map tells no inverse.
+    fn range_by_inverse(&self, cells: &[Var]) -> Known<Option<Set>> {
+        let d = &self.domain;
+        let Some(inverse) = self.inverse_by_structure(cells)? else { return Ok(None) };
+        let (symbolic, _) = self.with_symbolic();
+        let atoms: Vec<Atom> = cells.iter().map(Atom::var).chain(symbolic).collect();
+        let space = Space::new(&d.engine.ctx, atoms.clone());
+        let mut normalizer = d.engine.normalizer();
+        let mut point = inverse.iter().map(|e| normalizer.sum(e)).collect::<Known<Vec<_>>>()?;
+        point.extend(d.space.atoms[d.vars..].iter().cloned().map(Sum::atom));
+        let mut back = Subst::vars(d.vars().cloned().zip(inverse.iter().cloned()));
+        let mut is_reached = Vec::new();
+        for (e, cell) in self.exprs.iter().zip(cells) {
+            let value = normalizer.sum(&back.expr(e))?;
+            is_reached.push(Pred::eq(value.plus(&Sum::var(cell), -1)?));
+        }
+        let raw = space.graph(&point)?.intersect_range(&d.set()?)?.domain()?;
+        let raw = raw.intersect(&space.all(&is_reached)?)?;
+        Ok(Some(Set { points: Domain::of_raw(&d.engine, atoms, cells.len(), raw) }))
     }
 
     /// The map that takes a cell to `exprs`, expressions of the variables `cells` that name the

@@ -51,19 +51,19 @@ class Module:
                     for i0_1_1 in T.unroll(4):
                         for i1_1_0 in T.unroll(2):
                             for i1_1_1 in T.vectorized(8):
-                                C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n // 6 * 6 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+                                C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, i0_1_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for i0_1_0 in range(n % 6 // 2 - n % 6 // 4 * 2):
                 for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
                     for i0_1_1 in T.unroll(2):
                         for i1_1_0 in T.unroll(2):
                             for i1_1_1 in T.vectorized(8):
-                                C_local[0, n % 6 // 4 * 4 + i0_1_0 * 2 + i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, n % 6 // 4 * 4 + i0_1_0 * 2 + i0_1_1, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n // 6 * 6 + n % 6 // 4 * 4 + i0_1_0 * 2 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+                                C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] = C_local[0, n % 6 // 4 * 4 + i0_1_1, i1_1_0 * 8 + i1_1_1] + A[n // 6 * 6 + n % 6 // 4 * 4 + i0_1_1, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for i0_1 in range(n % 2):
                 for i2 in T.serial(16, annotations={"pragma_unroll_count": 4}):
                     for i1_1_0 in T.unroll(2):
                         for i1_1_1 in T.vectorized(8):
-                            C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] = C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] + A[i0_0 * 6 + n - n % 2, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
+                            C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] = C_local[0, n - n // 6 * 6 - n % 2, i1_1_0 * 8 + i1_1_1] + A[n - n % 2, i2] * W[i2, i1_1_0 * 8 + i1_1_1]
             for ax0 in range(n % 6):
                 for ax1_0 in T.unroll(2):
                     for ax1_1 in T.vectorized(8):
-                        C[i0_0 * 6 + n // 6 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]
+                        C[n // 6 * 6 + ax0, ax1_0 * 8 + ax1_1] = C_local[0, ax0, ax1_0 * 8 + ax1_1]

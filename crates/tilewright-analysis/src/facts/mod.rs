@@ -36,7 +36,7 @@
 //! // for i in range(16): A[i] = i * 2
 //! let fill = Stmt::serial(&i, Expr::i32(16), Stmt::store(&a, vec![i.expr()], &i * 2));
 //! let func = TensorFunc::new(vec![Param::tensor(&a)], fill.clone());
-//! let mut facts = Facts::new(&func)?;
+//! let mut facts = Facts::new(&func);
 //! facts.run(&fill);
 //! let n = Var::index("n");
 //! facts.enter_branch(&n.expr().greater_equal(0).and(n.expr().less(8)), true);

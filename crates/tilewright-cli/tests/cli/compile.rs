@@ -254,7 +254,7 @@ fn versions_may_leave_other_sizes_open_and_say_their_own_failures() {
     compile(&["--specialize", "k=3"]).code(2).complains("`k`");
     let object = scratch.path("pick.o");
     let refused = tilewright(&["compile", &model, "-o", &object, "--specialize", "n=3"]);
-    refused.code(2).complains("--specialize is for shared libraries");
+    refused.code(2).complains("--specialize is for libraries");
 }
 
 /// What is linked with a library asks for it by the name of its file.

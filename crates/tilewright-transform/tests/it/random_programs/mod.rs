@@ -70,7 +70,7 @@ impl Case {
 }
 
 /// Passes that take functions in other forms than these programs have, or leave others.
-const OTHER_FORMS: [&str; 9] = [
+const OTHER_FORMS: [&str; 10] = [
     "flatten_buffer",
     "inline",
     "lift_scratch",
@@ -79,6 +79,7 @@ const OTHER_FORMS: [&str; 9] = [
     "lower_opaque_block",
     "storage_flatten",
     "use_assume_to_reduce_branches",
+    "use_border",
     "vectorize_loop",
 ];
 
