@@ -52,9 +52,8 @@ impl Relation {
 
     fn by_structure(&self, cells: &[Var]) -> Known<Option<Vec<Expr>>> {
         let Some(out) = self.inverse_by_structure(cells)? else { return Ok(None) };
-        let is_digit = |e: &Expr| {
-            matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..))
-        };
+        let is_digit =
+            |e: &Expr| matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, ..));
         if !out.iter().any(|e| e.any(is_digit)) {
             return Ok(Some(out));
         }

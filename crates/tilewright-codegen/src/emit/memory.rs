@@ -17,7 +17,6 @@ use super::func::Func;
 use super::half;
 use super::runs;
 use super::stmt::MASKED;
-use super::strided;
 use super::types::{is_narrow_float, memory, register};
 
 /// Where the lanes of an access lie, in elements.
@@ -374,7 +373,7 @@ impl Func<'_> {
                 self.reverse(&v)
             }
             (Addresses::Strided { base, stride }, mask)
-                if let Some(step) = strided::step(&stride) =>
+                if let Some(step) = shuffled_step(&stride) =>
             {
                 let mask = self.lane_mask(mask, ty.lanes)?;
                 self.every(b, &base, step, ty, mask.as_ref())?
@@ -649,4 +648,9 @@ fn total(c: &mut Code<'_>, a: &Val, b: &Val) -> Val {
 /// Whether an expression reads memory or calls something with effects.
 pub(super) fn touches_memory(e: &Expr) -> bool {
     e.effects().loads || e.effects().calls
+}
+
+/// The distance of elements that whole vectors and shuffles read (`strided`).
+fn shuffled_step(stride: &Val) -> Option<usize> {
+    [2, 3, 4].into_iter().find(|s| stride.is_int(*s as i64))
 }

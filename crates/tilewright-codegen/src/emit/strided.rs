@@ -10,11 +10,6 @@ use super::code::{Ty, Val};
 use super::func::Func;
 use super::memory::Cells;
 
-/// The distance of elements that are read so.
-pub(super) fn step(stride: &Val) -> Option<usize> {
-    [2, 3, 4].into_iter().find(|s| stride.is_int(*s as i64))
-}
-
 impl Func<'_> {
     /// Every `step`-th element from one on, as they lie in memory, of those that a mask has; `ty` is the type in
     /// registers.

@@ -11,7 +11,7 @@
 //! 6. [`vectorize::vectorize_loops`]: vectorised loops become vector expressions.
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
-//! 8. [`use_border`](crate::border::use_border): guards of reads from textures that the border makes needless.
+//! 8. [`use_border`]: guards of reads from textures that the border makes needless.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
