@@ -793,4 +793,23 @@ mod tests {
         }
         assert_eq!(Dim::of(&Expr::i32(-1)), None);
     }
+
+    #[test]
+    fn sizes_that_subtract_products_are_computed_in_64_bits() {
+        let (n, m) = (open("n"), open("m"));
+        let is_wide = |d: Dim| {
+            let (inside, own) = (d.expr(), d.typed(DType::I32));
+            assert_eq!((inside.dtype(), own.dtype()), (DType::I32, DType::I32));
+            assert_eq!(Dim::of(&own), Some(d), "{own} is read back");
+            let of = |e: &Expr| matches!(e.kind(), ExprKind::Cast(a) if a.dtype() == DType::I64);
+            assert_eq!(of(&inside), of(&own));
+            of(&own)
+        };
+        // A bound that counts from the end where it is negative.
+        let factor = (m * 160).min(n + 7) - (m * 159).min(n);
+        assert!(is_wide(n * factor));
+        assert!(is_wide((n * factor + 3).floordiv(Dim::from(4))));
+        assert!(!is_wide(n * m + 1));
+        assert!(!is_wide(n * 3 - m));
+    }
 }
