@@ -147,6 +147,8 @@ fn packed(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
         number = number.offset(too_large(c.checked_mul(-lo))?)?;
     }
     let mut out = Vec::new();
+    // What is left of the number below a digit: one remainder, as long as each coefficient divides the next.
+    let (mut rest, mut divides) = (number.clone(), true);
     for (at, (t, c)) in terms.iter().enumerate() {
         // What lies below this digit must be less than one of it.
         let mut below = Sum::default();
@@ -157,14 +159,12 @@ fn packed(d: &Domain, s: &Sum, y: &Sum) -> Known<Vec<Equation>> {
         if !d.holds(&fits)? {
             return Ok(Vec::new());
         }
-        let mut digit = number.clone();
         if let Some((_, above)) = at.checked_sub(1).and_then(|i| terms.get(i)) {
-            if above % c != 0 {
-                return Ok(Vec::new());
-            }
-            digit = digit.modulo(*above)?;
+            let higher = at.checked_sub(2).and_then(|i| terms.get(i));
+            divides &= higher.is_none_or(|(_, higher)| higher % above == 0);
+            rest = if divides { number.modulo(*above)? } else { rest.modulo(*above)? };
         }
-        out.push((Sum::term((*t).clone()), digit.div(*c)?.offset(lowest[at])?));
+        out.push((Sum::term((*t).clone()), rest.clone().div(*c)?.offset(lowest[at])?));
     }
     Ok(out)
 }
