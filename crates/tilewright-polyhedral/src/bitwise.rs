@@ -9,7 +9,7 @@
 //! vary, one has to be between zero and a power of two: its digits are those that matter.
 
 use crate::answer::Known;
-use crate::form::{Ends, Sum, too_large};
+use crate::form::{Sum, too_large};
 
 /// Most digits of which a number that varies may have an effect.
 const MAX_DIGITS: u32 = 24;
@@ -22,28 +22,30 @@ pub(crate) enum Bitwise {
     Xor,
 }
 
-/// The result of an operation on two numbers; `ends` bounds what a sum may be. `None` where neither
-/// is known to have few digits.
+/// The number of digits of a number that is not negative.
+pub(crate) fn digits(n: i128) -> u32 {
+    128 - n.leading_zeros()
+}
+
+/// The result of an operation on two numbers. `most` are their greatest values, where they are known and
+/// never negative; `None` where neither is known to have few digits.
 pub(crate) fn bitwise(
     op: Bitwise,
     x: &Sum,
     y: &Sum,
-    ends: impl Fn(&Sum) -> Ends,
+    most: [Option<i128>; 2],
 ) -> Known<Option<Sum>> {
     let both = match (x.as_constant(), y.as_constant()) {
         (_, Some(mask)) => masked(x, mask)?,
         (Some(mask), _) => masked(y, mask)?,
         _ if x == y => x.clone(),
         _ => {
-            let width = |s: &Sum| match ends(s) {
-                (Some(0..), Some(high)) => Some(128 - high.leading_zeros()),
-                _ => None,
-            };
-            let few = [width(x), width(y)].into_iter().flatten().min();
+            let [first, second] = most.map(|most| most.map(digits));
+            let few = [first, second].into_iter().flatten().min();
             let Some(few) = few.filter(|n| *n <= MAX_DIGITS) else { return Ok(None) };
             return match op {
                 Bitwise::And => shared(x, y, few),
-                Bitwise::Xor => differing(x, y, few, width(y) == Some(few)),
+                Bitwise::Xor => differing(x, y, few, second == Some(few)),
                 // x | y = x + y - (x & y)
                 Bitwise::Or => x.clone().plus(y, 1)?.plus(&shared_digits(x, y, few)?, -1).map(Some),
             };

@@ -34,7 +34,7 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, CallTarget, DType, Expr, ExprKind, Intrin, TypeKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::bitwise::{Bitwise, bitwise};
+use crate::bitwise::{Bitwise, bitwise, digits};
 use crate::form::{Atom, Nature, Pred, Sum, Term, too_large};
 use crate::product::{common_factor, monomial, without_remainders};
 use crate::quick::ends;
@@ -44,6 +44,8 @@ use crate::render;
 pub(crate) const MAX_NODES: usize = 20_000;
 /// Deepest nesting of an expression.
 pub(crate) const MAX_DEPTH: usize = 400;
+/// Operations on bits, and sums of them, inside one another of which it is asked what they are at most.
+const MAX_BITS_DEPTH: usize = 8;
 /// Most terms that multiplying out may give.
 const MAX_PRODUCT_TERMS: usize = 64;
 
@@ -282,7 +284,8 @@ impl Normalizer {
         };
         if let (Some(op), [second]) = (by_digits, rest) {
             let y = self.sum(second)?;
-            let found = bitwise(op, &x, &y, |s| ends(&*self.guards, s))?;
+            let most = [args.first().and_then(|e| self.most(e, 0)), self.most(second, 0)];
+            let found = bitwise(op, &x, &y, most)?;
             return found.map(within_size).transpose();
         }
         let k = rest.first().and_then(|e| e.as_int());
@@ -294,6 +297,37 @@ impl Normalizer {
             (Intrin::BitNot, None) => Some(x.scaled(-1)?.offset(-1)?),
             _ => None,
         })
+    }
+
+    /// The greatest value of an expression that is never negative, where its form or its operations on
+    /// bits tell it: those keep to the digits of their operands, which the sums that they are do not
+    /// show term by term.
+    fn most(&mut self, e: &Expr, depth: usize) -> Option<i128> {
+        let sum = self.sum(e).ok()?;
+        if let (Some(0..), Some(most)) = ends(&*self.guards, &sum) {
+            return Some(most);
+        }
+        if depth > MAX_BITS_DEPTH {
+            return None;
+        }
+        match e.kind() {
+            ExprKind::Binary(BinOp::Add, a, b) => {
+                let sum = self.most(a, depth + 1)?.checked_add(self.most(b, depth + 1)?);
+                sum.filter(|n| holds(e.dtype(), *n))
+            }
+            ExprKind::Call(CallTarget::Intrin(op), args) => {
+                let [a, b] = args.as_slice() else { return None };
+                let (a, b) = (self.most(a, depth + 1), self.most(b, depth + 1));
+                match op {
+                    Intrin::BitAnd => [a, b].into_iter().flatten().min(),
+                    Intrin::BitOr | Intrin::BitXor => {
+                        1i128.checked_shl(digits(a?.max(b?))).map(|n| n - 1)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
     }
 
     /// The form of a condition.
