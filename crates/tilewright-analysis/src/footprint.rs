@@ -321,7 +321,7 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
             let mut written: Vec<Cells> = Vec::new();
             for s in list {
                 let own = Footprint::of(s, buffer);
-                if !fed(buffer, &own.reads, &written, known)? {
+                if !fed(buffer, &own.reads, &written, known) {
                     deeper(s, known)?;
                 }
                 written.extend(own.writes);
@@ -343,15 +343,15 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
 }
 
 /// Whether all that is read was written; what is not known counts as a no.
-pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -> Result<bool> {
+pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -> bool {
     if reads.is_empty() {
-        return Ok(true);
+        return true;
     }
     let engine = Engine::new();
     let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
     let touched = |c: &Cells| c.touched(&engine, known, &vars);
-    let Ok(Some(all)) = Set::union_of(writes.iter().map(touched)) else { return Ok(false) };
-    Ok(reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_within(&all))))
+    let Ok(Some(all)) = Set::union_of(writes.iter().map(touched)) else { return false };
+    reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_within(&all)))
 }
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known

@@ -119,7 +119,8 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     let session = Session::new(options);
     let model = Source::of(&arguments.model)?;
     let request = arguments.given.request(&model, OpenSizes::AsGiven);
-    if !matches!(form, Form::Cl | Form::Tvmscript) && arguments.native.device()?.is_some() {
+    let is_for_device = arguments.native.is_for_device();
+    if !matches!(form, Form::Cl | Form::Tvmscript) && is_for_device {
         return Err(Error::input("for a device, OpenCL C can be written, and TVMScript")
             .help("give an output with the ending .cl")
             .into());
@@ -149,11 +150,14 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
             script(&module)
         }
         Form::Cl => {
-            let device = arguments.native.device()?.ok_or_else(|| {
-                Error::input("OpenCL C is made for a device").help("give --target opencl")
-            })?;
+            if !is_for_device {
+                let error = Error::input("OpenCL C is made for a device");
+                return Err(error.help("give --target opencl").into());
+            }
             let program = session.program(&request)?.program;
-            device.source(&program.module, &program.called())?
+            let (backend, target) =
+                (&session.options().backend, session.options().resolve_target()?);
+            backend.source(&program.module, &program.called(), &target)?
         }
         Form::LlvmIr | Form::Asm => {
             let name = name(arguments, output)?;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tilewright_codegen::OpenClBackend;
 use tilewright_driver::measuring::file as tuning_file;
 use tilewright_driver::options::{Measurer, Message};
 use tilewright_driver::winograd;
@@ -103,15 +102,9 @@ impl Native {
         }
     }
 
-    /// The device that the model is for; `None` for a processor.
-    pub fn device(&self) -> Result<Option<OpenClBackend>> {
-        match self.place() {
-            Place::Device(target) => {
-                let (_, which) = target.split_once(':').unwrap_or((target, ""));
-                OpenClBackend::new(which).map(Some)
-            }
-            _ => Ok(None),
-        }
+    /// Whether the model is for a device.
+    pub fn is_for_device(&self) -> bool {
+        matches!(self.place(), Place::Device(_))
     }
 
     /// Refuses another machine, whose code does not run here.

@@ -364,7 +364,7 @@ fn cache_read(
         let filled = so_far(&copy.block(&block.name, true), &place.around, s, &copy.cache);
         let held = within(&written, &copy.region, &known)
             && !place.in_scope_directly()
-            && holds_reads(s, &buffer, &filled)?;
+            && holds_reads(s, &buffer, &filled);
         if !held {
             return Err(more_than_held(s, &buffer));
         }
@@ -417,7 +417,7 @@ fn so_far(s: &Stmt, around: &[Stmt], reader: &Cursor, buffer: &Buffer) -> Vec<Ce
 }
 
 /// Whether all that a consumer reads of a buffer is among cells of its cache.
-fn holds_reads(consumer: &Cursor, buffer: &Buffer, filled: &[Cells]) -> Result<bool> {
+fn holds_reads(consumer: &Cursor, buffer: &Buffer, filled: &[Cells]) -> bool {
     let reads = Footprint::of(&consumer.stmt, buffer).reads;
     fed(buffer, &reads, filled, &known_around(&consumer.around))
 }
@@ -589,7 +589,7 @@ fn cache_write(
             }
             // A cache of the buffer's size also keeps what other iterations have written.
             let filled = so_far(&element, &copied_in, s, &buffer);
-            Ok::<bool, Error>(!copy.cropped && holds_reads(s, &buffer, &filled)?)
+            Ok::<bool, Error>(!copy.cropped && holds_reads(s, &buffer, &filled))
         };
         if inside || !comes_after(&body, &s.stmt, &cursor.stmt) || !held()? {
             return Err(more_than_held(s, &buffer));

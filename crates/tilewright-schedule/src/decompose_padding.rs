@@ -347,7 +347,7 @@ fn unseen(func: &TensorFunc, cursor: &Cursor, first: usize, buffer: &Buffer) -> 
             let why = match (reads, writes) {
                 (_, true) => "writes",
                 (true, _) if other < at => "reads, before the block does,",
-                (true, _) if !fed(buffer, &own(), &written, &known)? => {
+                (true, _) if !fed(buffer, &own(), &written, &known) => {
                     "may read, of what the block has not written in the same iteration,"
                 }
                 _ => continue,

@@ -495,7 +495,7 @@ fn reverse_inline(func: &TensorFunc, block: &BlockRef) -> Result<Edited> {
         written(&body, &consumer.at, out, &consumer.indices),
         written(&body, &producer.at, out, &indices),
     );
-    if !fed(out, &was, &becomes, &consumer.known_outside(&to))? {
+    if !fed(out, &was, &becomes, &consumer.known_outside(&to)) {
         return Err(producer.at.refuse(format!(
             "does not run for every cell of `{out}` that the block `{block}` writes"
         )));

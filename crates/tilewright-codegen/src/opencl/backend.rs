@@ -26,20 +26,6 @@ impl OpenClBackend {
         Ok(OpenClBackend { device: choose(which)? })
     }
 
-    /// The OpenCL C of functions of a module, with the calls of kernels that each is made of as a comment.
-    ///
-    /// # Errors
-    /// As [`Backend::compile`], but for the driver's own.
-    pub fn source(&self, module: &Lowered, functions: &[Arc<str>]) -> Result<String> {
-        self.check(module, functions, &self.device.target())?;
-        let mut text = c::PRELUDE.to_owned();
-        for name in functions {
-            let kernels = self.kernels(module, name)?;
-            text += &format!("/* {name}:\n{} */\n\n{}", kernels.plan(), kernels.text);
-        }
-        Ok(text)
-    }
-
     /// The device.
     pub fn device(&self) -> &DeviceInfo {
         &self.device
@@ -92,6 +78,17 @@ impl Backend for OpenClBackend {
         failure.fill(0)?;
         let source = module.source.clone();
         Ok(Arc::new(OnDevice { device, functions, source, failure: Mutex::new(failure) }))
+    }
+
+    /// The OpenCL C, with the calls of kernels that each function is made of as a comment.
+    fn source(&self, module: &Lowered, functions: &[Arc<str>], target: &Target) -> Result<String> {
+        self.check(module, functions, target)?;
+        let mut text = c::PRELUDE.to_owned();
+        for name in functions {
+            let kernels = self.kernels(module, name)?;
+            text += &format!("/* {name}:\n{} */\n\n{}", kernels.plan(), kernels.text);
+        }
+        Ok(text)
     }
 }
 

@@ -4,7 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Dim, Form, form_of};
+use super::expression::form_of;
+use super::{Dim, Form};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::expr::Expr;
