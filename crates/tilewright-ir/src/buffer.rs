@@ -1,5 +1,6 @@
 //! Buffers: typed multi-dimensional storage that loads and stores name.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,6 +36,18 @@ pub struct BufferData {
     pub axis_separators: Vec<usize>,
     /// The pointer. Buffers with one pointer are views of one memory.
     pub data: Var,
+    /// What computes the cells, for the time until there is a function that does.
+    producer: Option<Producer>,
+}
+
+/// What computes a buffer, to whoever reads it: a matter of those who build functions.
+#[derive(Clone)]
+struct Producer(Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for Producer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Producer")
+    }
 }
 
 impl Buffer {
@@ -54,6 +67,7 @@ impl Buffer {
             offset_factor: 0,
             axis_separators: Vec::new(),
             data,
+            producer: None,
         }))
     }
 
@@ -67,6 +81,7 @@ impl Buffer {
     pub fn derive(&self, edit: impl FnOnce(&mut BufferData)) -> Self {
         let mut data = (*self.0).clone();
         data.id = fresh_id();
+        data.producer = None;
         edit(&mut data);
         Buffer(Arc::new(data))
     }
@@ -77,6 +92,25 @@ impl Buffer {
             edit(d);
             d.data = Var::new(d.name.clone(), DType::HANDLE);
         })
+    }
+
+    /// This buffer, which holds what computes its cells.
+    pub fn produced_by<T: Any + Send + Sync>(&self, producer: Arc<T>) -> Self {
+        let mut data = (*self.0).clone();
+        data.producer = Some(Producer(producer));
+        Buffer(Arc::new(data))
+    }
+
+    /// What [`produced_by`](Self::produced_by) was told.
+    pub fn producer<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let Producer(producer) = self.0.producer.clone()?;
+        producer.downcast().ok()
+    }
+
+    /// The producer, where this is the last to hold the buffer, and nobody else holds the producer.
+    pub fn into_producer<T: Any + Send + Sync>(self) -> Option<T> {
+        let Producer(producer) = Arc::into_inner(self.0)?.producer?;
+        Arc::into_inner(producer.downcast().ok()?)
     }
 
     /// The identity.

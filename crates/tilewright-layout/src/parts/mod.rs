@@ -64,7 +64,8 @@ mod users;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::equal::same_expr;
+use tilewright_ir::{Dim, Expr, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
 
 use tilewright_graph::functions::{Functions, rewritten};
@@ -123,13 +124,23 @@ pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64>
 
 /// Whether all tensors of a function have the same extents, in some order.
 fn only_turns(func: &TensorFunc) -> bool {
-    let extents = |b: &Buffer| -> Vec<String> {
-        let mut all: Vec<String> = b.shape.iter().map(ToString::to_string).collect();
-        all.sort_unstable();
-        all
-    };
-    let mut all = func.buffers().map(extents);
-    all.next().is_some_and(|first| all.all(|other| other == first))
+    let mut all = func.buffers().map(|b| &b.shape[..]);
+    all.next().is_some_and(|first| all.all(|other| have_same_extents(first, other)))
+}
+
+fn have_same_extents(a: &[Expr], b: &[Expr]) -> bool {
+    let mut left: Vec<&Expr> = b.iter().collect();
+    for extent in a {
+        let Some(at) = left.iter().position(|other| is_same_extent(extent, other)) else {
+            return false;
+        };
+        left.swap_remove(at);
+    }
+    left.is_empty()
+}
+
+fn is_same_extent(a: &Expr, b: &Expr) -> bool {
+    same_expr(a, b) || Dim::of(a).is_some_and(|size| Dim::of(b) == Some(size))
 }
 
 /// Places the parts of concatenations, and slices, in a module that went through

@@ -43,7 +43,7 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
     }
     let mut params = HashSet::new();
     for t in &inputs {
-        if t.0.stages.is_some() {
+        if t.node.stages.is_some() {
             return Err(invalid(t, "it is computed, so it cannot be an input"));
         }
         if !params.insert(t.buffer().id()) {
@@ -52,7 +52,7 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
         check_type(t)?;
     }
     for t in &outputs {
-        if t.0.stages.is_none() {
+        if t.node.stages.is_none() {
             return Err(invalid(t, "it is an input, so it cannot be an output: copy it"));
         }
         if !params.insert(t.buffer().id()) {
@@ -64,7 +64,7 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
     names.fresh(&"root".into());
     let (mut nests, mut allocs) = (Vec::new(), Vec::new());
     for t in in_order(&outputs) {
-        let Some(stages) = &t.0.stages else {
+        let Some(stages) = &t.node.stages else {
             if params.contains(&t.buffer().id()) {
                 continue;
             } else {
@@ -72,10 +72,9 @@ fn assemble(inputs: Vec<Tensor>, outputs: Vec<Tensor>) -> Result<TensorFunc> {
             }
         };
         check_type(&t)?;
-        if let Some(name) = t.0.lost.first() {
-            let what = format!("it reads `{name}`, a tensor that does not exist any more");
-            return Err(invalid(&t, what)
-                .help("keep a `te::Tensor` until the tensors that read it are computed"));
+        if let Some(foreign) = t.node.reads.iter().find(|b| Tensor::of(b).is_none()) {
+            let what = format!("it reads `{}`, a buffer that stands for no tensor", foreign.name);
+            return Err(invalid(&t, what).help("read tensors: `te::placeholder` makes an input"));
         }
         for stage in stages {
             check(&t, stage)?;
@@ -106,7 +105,7 @@ struct Sizes(Vec<Var>);
 impl Sizes {
     fn tensor(&mut self, t: &Tensor) {
         t.shape().iter().for_each(|d| self.dim(*d));
-        for stage in t.0.stages.iter().flatten() {
+        for stage in t.node.stages.iter().flatten() {
             stage.axes.iter().for_each(|a| self.dim(a.extent));
             let all = stage.indices.iter().chain([&stage.value]).chain(&stage.init);
             all.for_each(|e| self.expr(e));
@@ -140,10 +139,10 @@ fn in_order(outputs: &[Tensor]) -> Vec<Tensor> {
             if done.contains(&t.buffer().id()) {
                 continue;
             }
-            match t.0.reads.get(next).cloned() {
+            match t.node.reads.get(next).cloned() {
                 Some(read) => {
                     stack.push((t, next + 1));
-                    stack.push((read, 0));
+                    stack.extend(Tensor::of(&read).map(|read| (read, 0)));
                 }
                 None => {
                     done.insert(t.buffer().id());

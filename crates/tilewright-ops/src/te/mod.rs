@@ -30,13 +30,11 @@
 //! Sizes are numbers or [`Dim`]s, which may be open: expressions of sizes that are known when the
 //! function runs.
 //!
-//! A tensor finds the ones that it reads by the buffers in its expression, through a table of
-//! the tensors that are alive. So keep a [`Tensor`] until its readers are computed.
+//! The buffer of a tensor holds what computes it, and so does an expression that reads it.
 
 mod func;
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
 use tilewright_ir::expr::IntoExpr;
 use tilewright_ir::{BinOp, Buffer, DType, Dim, Error, Expr, IterKind, TypeKind, Var};
@@ -46,33 +44,29 @@ pub use func::func;
 
 /// A tensor: an input, or what some stages compute. Cloning shares it.
 #[derive(Clone)]
-pub struct Tensor(Arc<Node>);
+pub struct Tensor {
+    /// Its producer is `node`, so that who reads the buffer finds it.
+    buffer: Buffer,
+    node: Arc<Node>,
+}
 
 struct Node {
-    buffer: Buffer,
     shape: Vec<Dim>,
     /// How it comes about; nothing for an input.
     stages: Option<Vec<Stage>>,
-    /// Tensors that the stages read, each once, in the order of the text.
-    reads: Vec<Tensor>,
-    /// Names of buffers that the stages read and no living tensor stands for.
-    lost: Vec<Arc<str>>,
-}
-
-/// The tensors that are alive, by the identity of their buffer.
-static ALIVE: LazyLock<Mutex<HashMap<u64, Weak<Node>>>> = LazyLock::new(Mutex::default);
-
-fn alive() -> MutexGuard<'static, HashMap<u64, Weak<Node>>> {
-    ALIVE.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Buffers that the stages read, each once, in the order of the text.
+    reads: Vec<Buffer>,
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        alive().remove(&self.buffer.id());
-        // One after the other, because a chain of tensors may be longer than the stack is deep.
+        // One after the other, because a chain of tensors may be longer than the stack is deep. What the stages
+        // read is held by the list as well.
+        self.stages = None;
         let mut reads = std::mem::take(&mut self.reads);
-        while let Some(t) = reads.pop() {
-            if let Some(mut node) = Arc::into_inner(t.0) {
+        while let Some(buffer) = reads.pop() {
+            if let Some(mut node) = buffer.into_producer::<Node>() {
+                node.stages = None;
                 reads.append(&mut node.reads);
             }
         }
@@ -80,54 +74,48 @@ impl Drop for Node {
 }
 
 impl Tensor {
-    fn new(buffer: Buffer, shape: &[Dim], stages: Option<Vec<Stage>>) -> Tensor {
-        let mut loads: Vec<Buffer> = Vec::new();
+    fn new(buffer: &Buffer, shape: &[Dim], stages: Option<Vec<Stage>>) -> Tensor {
+        let mut reads: Vec<Buffer> = Vec::new();
         for stage in stages.iter().flatten() {
             let init = stage.init.iter();
             stage.indices.iter().chain([&stage.value]).chain(init).for_each(|e| {
-                let new = e.loaded_buffers().into_iter().filter(|b| !loads.contains(b));
-                let new: Vec<Buffer> = new.collect();
-                loads.extend(new);
+                let new = e.loaded_buffers().into_iter().filter(|b| b != buffer);
+                let new: Vec<Buffer> = new.filter(|b| !reads.contains(b)).collect();
+                reads.extend(new);
             });
         }
-        let (mut reads, mut lost) = (Vec::new(), Vec::new());
-        let mut table = alive();
-        for b in loads.into_iter().filter(|b| *b != buffer) {
-            match table.get(&b.id()).and_then(Weak::upgrade) {
-                Some(node) => reads.push(Tensor(node)),
-                None => lost.push(b.name.clone()),
-            }
-        }
-        let id = buffer.id();
-        let node = Arc::new(Node { buffer, shape: shape.to_vec(), stages, reads, lost });
-        table.insert(id, Arc::downgrade(&node));
-        drop(table);
-        Tensor(node)
+        let node = Arc::new(Node { shape: shape.to_vec(), stages, reads });
+        Tensor { buffer: buffer.produced_by(node.clone()), node }
+    }
+
+    /// The tensor that a buffer stands for; `None` for any other buffer.
+    fn of(buffer: &Buffer) -> Option<Tensor> {
+        Some(Tensor { buffer: buffer.clone(), node: buffer.producer()? })
     }
 
     /// The name.
     pub fn name(&self) -> &Arc<str> {
-        &self.0.buffer.name
+        &self.buffer.name
     }
 
     /// Type of the elements.
     pub fn dtype(&self) -> DType {
-        self.0.buffer.dtype()
+        self.buffer.dtype()
     }
 
     /// Extents, outermost first.
     pub fn shape(&self) -> &[Dim] {
-        &self.0.shape
+        &self.node.shape
     }
 
     /// Number of axes.
     pub fn rank(&self) -> usize {
-        self.0.shape.len()
+        self.node.shape.len()
     }
 
     /// The buffer that stands for it in expressions.
     pub fn buffer(&self) -> &Buffer {
-        &self.0.buffer
+        &self.buffer
     }
 
     /// The element at the indices, one an axis: expressions, variables, axes or numbers.
@@ -364,7 +352,7 @@ pub fn placeholder<D: Into<Dim> + Copy>(
     dtype: DType,
 ) -> Tensor {
     let shape = dims(shape);
-    Tensor::new(buffer(name, &shape, dtype), &shape, None)
+    Tensor::new(&buffer(name, &shape, dtype), &shape, None)
 }
 
 /// The tensor whose element at `i` is `f(i)`; its type is that of the expression.
@@ -403,7 +391,7 @@ fn computed(name: Arc<str>, axes: Vec<Axis>, indices: Vec<Expr>, body: Body) -> 
     let shape: Vec<Dim> = axes.iter().map(Axis::extent).collect();
     let out = buffer(name, &shape, body.dtype());
     let stage = Stage::new(&out, axes, indices, body);
-    Tensor::new(out, &shape, Some(vec![stage]))
+    Tensor::new(&out, &shape, Some(vec![stage]))
 }
 
 /// A tensor that several stages write, one after the other; a stage may read what stages before
@@ -434,7 +422,7 @@ pub fn stages<D: Into<Dim> + Copy>(
     let shape = dims(shape);
     let out = buffer(name, &shape, dtype);
     let stages = f(&out);
-    Tensor::new(out, &shape, Some(stages))
+    Tensor::new(&out, &shape, Some(stages))
 }
 
 /// Names what is wrong with a tensor.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use expect_test::{Expect, expect};
-use tilewright_ir::{DType, Error, Expr, TensorFunc, Var, Visit, visit};
+use tilewright_ir::{Buffer, DType, Error, Expr, TensorFunc, Var, Visit, visit};
 use tilewright_ops::te::{self, Reducer, Stage, Tensor};
 
 use crate::nd::{Nd, check, check_f32, refused};
@@ -278,11 +278,8 @@ fn mistakes_are_named() {
     all.push(of(&te::compute("long", &[0, 1 << 31], |_| x.at([0i64]))));
     let k = te::reduce_axis(1 << 40, "k");
     all.push(of(&te::compute("far", &[1], |_| te::reduce(Reducer::Sum, x.at([&k]), [&k]))));
-    let gone = {
-        let short = te::compute("short", &[3], |i| x.at(i) + 1.0);
-        short.at([0i64])
-    };
-    all.push(of(&te::compute("late", &[3], |_| gone.clone())));
+    let foreign = Buffer::with_extents("foreign", &[3], DType::F32);
+    all.push(of(&te::compute("late", &[3], |i| foreign.load([i[0].clone()]))));
     expect![[r#"
         input: a tensor function needs an output
         input: tensor `y`: it is computed, so it cannot be an input
@@ -300,9 +297,25 @@ fn mistakes_are_named() {
         input: tensor `huge`: the shape [65536, 32768] has more than 2^31 - 1 elements
         input: tensor `long`: the shape [0, 2147483648] has more than 2^31 - 1 elements
         input: tensor `far`: the axis `k` is longer than 2^31 - 1
-        input: tensor `late`: it reads `short`, a tensor that does not exist any more
+        input: tensor `late`: it reads `foreign`, a buffer that stands for no tensor
     "#]]
     .assert_eq(&(all.join("\n") + "\n"));
+}
+
+#[test]
+fn an_expression_holds_what_computes_the_tensors_that_it_reads() {
+    let x = vector("x", 3);
+    let first = te::compute("short", &[3], |i| x.at(i) + 1.0).at([0i64]);
+    let y = te::compute("y", &[3], |i| x.at(i) + &first);
+    let func = te::func([&x], [&y]).expect("a function");
+    assert_eq!(func.buffers().count(), 2);
+    let mut names = Vec::new();
+    func.body.for_each(|s| {
+        if let tilewright_ir::StmtKind::Store { buffer, .. } = s.kind() {
+            names.push(buffer.name.to_string());
+        }
+    });
+    assert_eq!(names, ["short", "y"]);
 }
 
 #[test]

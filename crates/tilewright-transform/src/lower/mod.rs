@@ -12,6 +12,7 @@
 //! 7. [`scratch::lift_scratch`]: allocations that live outside parallel work become parameters,
 //!    so that running the function allocates nothing.
 //! 8. [`use_border`]: guards of reads from textures that the border makes needless.
+//! 9. `sizes::bind_sizes`: what is computed of open sizes alone is computed once.
 //!
 //! What is left: stores, serial, parallel and unrolled loops, conditions, let bindings,
 //! sequences, small allocations inside loops, declared views, assertions, calls.
@@ -22,6 +23,7 @@ pub mod flatten;
 pub mod opaque;
 pub mod refine;
 pub mod scratch;
+mod sizes;
 pub mod unroll;
 pub mod vectorize;
 
@@ -31,6 +33,8 @@ use crate::border::use_border;
 use crate::pass::{Flag, Pass, Run};
 use crate::placeholder::{remove_assume, remove_store_undef};
 use crate::products::with_products_as_sizes;
+
+use self::sizes::bind_sizes;
 
 /// Whether accesses that are not proved to be in range go without an assertion.
 pub const UNCHECKED: Flag = Flag {
@@ -46,11 +50,12 @@ pub const PASS: Pass = Pass {
     options: &[&UNCHECKED],
     run: Run::Tensor(|f, given, why| {
         let unchecked = given.get(&UNCHECKED)?;
-        with_products_as_sizes(f, |f| {
+        let lowered = with_products_as_sizes(f, |f| {
             let derived = derived(f, why)?;
             let checked = if unchecked { derived } else { bounds::check_bounds(&derived)? };
             use_border(&flat(&checked)?, why)
-        })
+        })?;
+        Ok(bind_sizes(&lowered))
     }),
 };
 
@@ -61,10 +66,11 @@ pub const PASS: Pass = Pass {
 /// `Unsupported` where the function uses something that flat memory cannot express, those of
 /// [`refine::refine`], and those of `bounds::check_bounds`.
 pub fn lower(func: &TensorFunc) -> Result<TensorFunc> {
-    with_products_as_sizes(func, |func| {
+    let lowered = with_products_as_sizes(func, |func| {
         let why = &mut Remarks::new();
         use_border(&flat(&bounds::check_bounds(&derived(func, why)?)?)?, why)
-    })
+    })?;
+    Ok(bind_sizes(&lowered))
 }
 
 /// A function without blocks, and what was only said for passes.
