@@ -316,9 +316,12 @@ impl Basic {
         for at in 0..self.eqs.len() {
             let row = self.eqs.row(at);
             let unit = |k: &usize| row[*k].abs() == 1;
-            let exists = |k: &usize| unit(k) && !self.is_explicit(*k - 1 - self.dims);
             let divs = 1 + self.dims..self.width();
-            let found = divs.clone().rev().find(exists).or_else(|| divs.rev().find(unit));
+            let found = divs
+                .clone()
+                .rev()
+                .find(|k| unit(k) && !self.is_explicit(*k - 1 - self.dims))
+                .or_else(|| divs.rev().find(unit));
             let Some(k) = found else { continue };
             self.drop_by(at, k)?;
             return Ok(true);

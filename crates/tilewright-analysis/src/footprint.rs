@@ -222,8 +222,10 @@ impl Placed for Collect<'_> {
         let (loads, stores) = tilewright_ir::visit::accessed(&block.body);
         let (reads, writes) = declared_or_inferred(block);
         let whole = |list: &[Region], seen: &[Buffer]| -> Vec<Region> {
-            let hidden = |r: &&Region| r.buffer == *self.buffer && !seen.contains(&r.buffer);
-            list.iter().filter(hidden).cloned().collect()
+            list.iter()
+                .filter(|r| r.buffer == *self.buffer && !seen.contains(&r.buffer))
+                .cloned()
+                .collect()
         };
         let boxes = whole(&reads, &loads).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
         self.out.reads.extend(boxes);

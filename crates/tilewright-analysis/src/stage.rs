@@ -349,9 +349,9 @@ fn is_shifted(index: &Expr, v: &Var, vars: &[(Var, Range)]) -> bool {
     if !index.mentions(v) {
         return false;
     }
-    let moves = |(atom, _): &&(Expr, i128)| vars.iter().any(|(v, _)| atom.mentions(v));
     Linear::of(index).is_some_and(|sum| {
-        let mut moving = sum.terms.iter().filter(moves);
+        let mut moving =
+            sum.terms.iter().filter(|(atom, _)| vars.iter().any(|(v, _)| atom.mentions(v)));
         let own = moving.next().is_some_and(|(atom, by)| atom.as_var() == Some(v) && by.abs() == 1);
         own && moving.next().is_none() && index.effects().constant()
     })

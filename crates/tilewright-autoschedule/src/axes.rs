@@ -164,15 +164,19 @@ pub fn fuse(
 /// `None` where its elements cannot be shuffled in registers.
 pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
     // What moves by an open number of cells is not.
-    let of = |i: &Expr| Affine::of(i).is_none_or(|i| i.opaque().next().is_some());
-    let opaque = |a: &Access| a.offset.is_none() || a.indices.iter().any(of);
+    let opaque = |a: &Access| {
+        a.offset.is_none()
+            || a.indices.iter().any(|i| Affine::of(i).is_none_or(|i| i.opaque().next().is_some()))
+    };
     // A condition of single elements is no condition of vectors.
     let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
     let (_, loads) = accesses.split_last()?;
     let own = loads.iter().any(|a| a.buffer == stage.buffer);
-    let plain = |d: DType| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes());
     let kinds = || accesses.iter().map(|a| a.buffer.dtype());
-    let fits = kinds().all(plain) && !branches && !own && !accesses.iter().any(opaque);
+    let fits = kinds().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
+        && !branches
+        && !own
+        && !accesses.iter().any(opaque);
     kinds().map(DType::bytes).max().filter(|_| fits)
 }
 

@@ -74,8 +74,8 @@ impl Stages {
             let mut users = (0..self.list.len()).filter(|i| *i != k && uses(*i));
             let (Some(reader), None) = (users.next(), users.next()) else { return None };
             // What is made must stay until it is read.
-            let changed = |i: usize| touched[i].1.iter().any(|b| touched[k].0.contains(b));
-            let stays = reader > k && !(k..=reader).any(changed);
+            let stays = reader > k
+                && !(k..=reader).any(|i| touched[i].1.iter().any(|b| touched[k].0.contains(b)));
             (self.is_local(&made.buffer) && stays && self.get(reader)?.is_reduction())
                 .then_some((k, reader))
         };

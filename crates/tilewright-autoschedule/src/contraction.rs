@@ -159,8 +159,11 @@ impl Contraction {
             return None;
         }
         let out = steps(&stage.buffer, &stage.indices, &axes)?;
-        let position = |v: Option<Var>| v.and_then(|v| axes.iter().position(|a| a.var == v));
-        let dims = stage.covers_buffer()?.into_iter().map(position).collect();
+        let dims = stage
+            .covers_buffer()?
+            .into_iter()
+            .map(|v| v.and_then(|v| axes.iter().position(|a| a.var == v)))
+            .collect();
         Some(Contraction {
             block: stage.name().clone(),
             operands,
@@ -207,8 +210,7 @@ impl Contraction {
         self.axes[axis].dim = Dim::from(count as usize);
         // Steps are counted in groups, as what is packed lies.
         for o in &mut self.operands {
-            let in_groups = |s: &mut i64| *s = s.signum() * (s.abs() / size).max(s.abs().min(1));
-            o.steps.iter_mut().for_each(in_groups);
+            o.steps.iter_mut().for_each(|s| *s = s.signum() * (s.abs() / size).max(s.abs().min(1)));
         }
         self.group = Some(Group { axis, size, extent, dims, instructions });
         Some(self)
@@ -290,8 +292,10 @@ impl Contraction {
     /// reduction.
     pub fn slides(&self, operand: usize) -> bool {
         let has = |e: &Expr, kind| self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var));
-        let both = |e: &Expr| has(e, IterKind::Spatial) && has(e, IterKind::Reduce);
-        self.operands[operand].indices.iter().any(both)
+        self.operands[operand]
+            .indices
+            .iter()
+            .any(|e| has(e, IterKind::Spatial) && has(e, IterKind::Reduce))
     }
 
     /// How many iteration variables its block has.

@@ -132,8 +132,8 @@ pub fn tiled(
     let heads = parts.iter().filter_map(|p| p.blocks.first().cloned()).chain(head);
     let heads: Vec<BlockRef> = heads.collect();
     let open = tile.row_axis.is_some_and(|r| c.axes[r].is_open());
-    let left = |r: &usize| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0);
-    let ragged = tile.row_axis.filter(left);
+    let ragged =
+        tile.row_axis.filter(|r| tile.rows > 1 && (open || c.axes[*r].extent % tile.rows != 0));
     if let Some(r) = ragged {
         let full = if open {
             [Some(c.axes[r].dim.floordiv(tile.rows as usize).typed(DType::I32)), None]
@@ -643,8 +643,10 @@ fn in_groups(
     };
     let size = group.size;
     let map = Lambda::over_indices(rank, move |at| {
-        let index = |d: usize| if d == axis { at[d].clone().floordiv(size) } else { at[d].clone() };
-        (0..rank).map(index).chain([at[axis].clone().floormod(size)]).collect()
+        (0..rank)
+            .map(|d| if d == axis { at[d].clone().floordiv(size) } else { at[d].clone() })
+            .chain([at[axis].clone().floormod(size)])
+            .collect()
     });
     packed(sch, &copy, &map, operand.free)
 }

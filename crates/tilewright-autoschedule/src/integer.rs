@@ -329,9 +329,10 @@ impl Made {
     fn widened(&mut self, f: &Factor) -> Option<Factor> {
         let mut zero = f.zero.clone();
         let own = f.zero.as_ref().and_then(|z| {
-            let place =
-                |v: Var| Some((v.clone(), f.at.iter().position(|i| i.as_var() == Some(&v))?));
-            free_vars(z).into_iter().map(place).collect::<Option<Vec<_>>>()
+            free_vars(z)
+                .into_iter()
+                .map(|v| Some((v.clone(), f.at.iter().position(|i| i.as_var() == Some(&v))?)))
+                .collect::<Option<Vec<_>>>()
         });
         let buffer = self.map(f, "wide", DType::I16, |x, at| match (own, &f.zero) {
             (Some(places), Some(z)) => {
@@ -348,8 +349,11 @@ impl Made {
     /// The sum of an operand over the reduction, at the place of the stage's variables.
     fn sums(&mut self, stage: &Stage, iters: &[(Var, Dim, IterKind)], f: &Factor) -> Option<Expr> {
         let used: HashSet<Var> = f.at.iter().flat_map(free_vars).collect();
-        let own = |i: &&(Var, Dim, IterKind)| i.2 == IterKind::Reduce || used.contains(&i.0);
-        let iters: Vec<_> = iters.iter().filter(own).cloned().collect();
+        let iters: Vec<_> = iters
+            .iter()
+            .filter(|i| i.2 == IterKind::Reduce || used.contains(&i.0))
+            .cloned()
+            .collect();
         let spatial: Vec<_> = iters.iter().filter(|i| i.2 == IterKind::Spatial).collect();
         let shape: Vec<Expr> = spatial.iter().map(|i| i.1.typed(DType::I32)).collect();
         let at: Vec<Expr> = spatial.iter().map(|i| i.0.expr()).collect();

@@ -329,9 +329,10 @@ fn contraction<'a>(
     let (allocs, _) = func.root_parts();
     for o in &mut c.operands {
         // What only moves is read where it comes from.
-        let made =
-            |s: &Stage| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..));
-        o.made = allocs.contains(&o.buffer) && stages[..k].iter().any(made);
+        o.made = allocs.contains(&o.buffer)
+            && stages[..k]
+                .iter()
+                .any(|s| s.buffer == o.buffer && !matches!(s.value.kind(), ExprKind::Load(..)));
     }
     let next = sole_reader(allocs, stages, k).filter(|(at, _)| *at == k + 1);
     let epilogue = next.and_then(|(_, next)| Some((next, follows(&stages[k], next)?)));

@@ -140,7 +140,7 @@ pub(crate) fn behind(
     let parent = at.first().and_then(|c| c.around.last().map(|p| (p.kind(), &c.stmt)));
     let Some((StmtKind::Seq(list), this)) = parent else { return Ok(vec![first.clone()]) };
     let from = list.iter().skip_while(|s| !s.ptr_eq(this));
-    let writes = |s: &&tilewright_ir::Stmt| accessed(s).1.iter().any(|b| *b.name == *result);
-    let parts = from.take_while(writes).map_while(as_loop);
+    let parts =
+        from.take_while(|s| accessed(s).1.iter().any(|b| *b.name == *result)).map_while(as_loop);
     Ok(parts.map(|(var, ..)| LoopRef::new(&block.func, var)).collect())
 }

@@ -265,8 +265,11 @@ pub(crate) fn candidates(
     let mut all = crate::candidates::candidates(c, target);
     let plain = untiled(stage, 1.0, target, &Operands::default());
     let pays = |c: &Contraction, tile: &Tile| {
-        let batch = |k: usize| c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1;
-        let alone = c.axes_where(IterKind::Spatial, batch).is_empty();
+        let alone = c
+            .axes_where(IterKind::Spatial, |k| {
+                c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1
+            })
+            .is_empty();
         let divides = tile.columns(c).1 == 0;
         let whole = tile.both(c) && (divides || tile.exact(c));
         alone || whole || tile.price < plain

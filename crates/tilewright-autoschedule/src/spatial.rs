@@ -219,9 +219,9 @@ impl Spatial<'_> {
     /// lies side by side along them and the machine leaves out lanes.
     fn lanes_of_rows(&self, axes: &[Axis], accesses: &[Access], value: &Expr) -> Option<i64> {
         let (row, [_, ..]) = axes.split_last()? else { return None };
-        let near = |a: &Access| matches!(row.moves(a), Some(Move::By(0 | 1)));
         let (store, loads) = accesses.split_last()?;
-        let beside = row.moves(store) == Some(Move::By(1)) && loads.iter().all(near);
+        let beside = row.moves(store) == Some(Move::By(1))
+            && loads.iter().all(|a| matches!(row.moves(a), Some(Move::By(0 | 1))));
         let is_open = row.extent.known().is_none() && row.parts.len() == 1;
         let bytes = widest(self.stage, value, accesses)?;
         (self.target.vectors.masks && is_open && beside).then(|| self.target.vectors.lanes(bytes))

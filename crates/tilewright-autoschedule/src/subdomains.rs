@@ -90,8 +90,7 @@ pub fn subdomains(iters: &Iters, value: &Expr, indices: &[Expr]) -> Subdomains {
     let mut subdomains = vec![Subdomain { iters: Vec::new(), starts: HashMap::new() }];
     let mut all = Vec::new();
     for (v, extent, kind) in iters {
-        let fits = |places: &&BTreeSet<i64>| (places.len() + 1) * subdomains.len() <= MOST;
-        let places = cuts.get(v).filter(fits);
+        let places = cuts.get(v).filter(|places| (places.len() + 1) * subdomains.len() <= MOST);
         let pieces: Vec<(i64, Dim)> = match (places, extents.get(v)) {
             (Some(places), Some(n)) => {
                 let starts = [0].into_iter().chain(places.iter().copied());

@@ -566,8 +566,10 @@ impl<'a> Pricing<'a> {
     /// moves that moves the least, with those that go on where it ends.
     fn fresh(&self, operand: usize, width: i64) -> f64 {
         let cells = (LINE_BYTES / self.c.bytes as f64).max(width as f64);
-        let part = |(step, run): (i64, i64)| (step as f64 / cells).max(1.0 / run as f64).min(1.0);
-        self.runs(operand).into_iter().map(part).fold(1.0, f64::min)
+        self.runs(operand)
+            .into_iter()
+            .map(|(step, run)| (step as f64 / cells).max(1.0 / run as f64).min(1.0))
+            .fold(1.0, f64::min)
     }
 
     /// How much longer than others a new line takes: where the reduction leaves lines before their end, it comes to

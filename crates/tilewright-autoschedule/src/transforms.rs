@@ -172,8 +172,8 @@ pub(crate) fn price<'a>(
     let mut read = HashSet::new();
     for chain in chains(func, stages) {
         let lanes = chain.lanes(target);
-        let vector = |(_, lanes): (usize, i64)| costs.transform_vector / lanes as f64;
-        let each = lanes.map_or(costs.transform_element, vector);
+        let each = lanes
+            .map_or(costs.transform_element, |(_, lanes)| costs.transform_vector / lanes as f64);
         let own = |b: &Buffer| chain.stages.iter().any(|s| s.0.buffer == *b);
         for (k, (stage, _)) in chain.stages.iter().enumerate() {
             let made: f64 = stage.dims().map(|d| d.1.estimate() as f64).product();

@@ -190,8 +190,8 @@ fn name(arguments: &Arguments, output: Option<&Path>) -> Result<String> {
     let from = output.unwrap_or(&arguments.model);
     let stem = from.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = stem.chars().map(plain).collect();
+    let name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let is_word = name.contains(|c: char| c.is_ascii_alphabetic());
     Ok(match name.chars().next() {
         Some(first) if is_word && !first.is_ascii_digit() => name,

@@ -352,10 +352,13 @@ fn numbers(n: i64) -> Vec<String> {
 
 /// A table as text.
 fn drawing(cells: &Cells) -> String {
-    let texts = |row: &Vec<Option<(String, usize)>>| -> Vec<String> {
-        row.iter().map(|c| c.as_ref().map_or("·".to_owned(), |(t, _)| t.clone())).collect()
-    };
-    let rows: Vec<Vec<String>> = cells.rows.iter().map(texts).collect();
+    let rows: Vec<Vec<String>> = cells
+        .rows
+        .iter()
+        .map(|row| {
+            row.iter().map(|c| c.as_ref().map_or("·".to_owned(), |(t, _)| t.clone())).collect()
+        })
+        .collect();
     let width = longest(rows.iter().flatten().chain(&cells.names[1]));
     let head = longest(cells.names[0].iter());
     let mut text = format!("{}\n{:head$} |", cells.title, "");

@@ -153,8 +153,9 @@ pub fn execute(arguments: &Arguments, out: &mut impl Write) -> Outcome {
     found.prices = match found.plans.iter().find(|p| module.entry().is_ok_and(|e| *e == p.graph)) {
         Some(planned) if arguments.price => {
             let bar = Bar::new("price");
-            let mut told = |done, all| bar.say("sizes", done, all);
-            Some(prices(&module, &timings, io, planned, &mut told)?)
+            Some(prices(&module, &timings, io, planned, &mut |done, all| {
+                bar.say("sizes", done, all)
+            })?)
         }
         _ => None,
     };
@@ -271,8 +272,7 @@ impl Found {
     /// The objects of several plans, or of none.
     fn all_as_json(&self) -> Value {
         let own = |p: &Planned| -> Vec<&WhatIf> {
-            let makes = |o: &&WhatIf| o.graph == p.graph;
-            self.others.iter().filter(makes).collect()
+            self.others.iter().filter(|o| o.graph == p.graph).collect()
         };
         let mut all: Vec<Value> =
             self.plans.iter().map(|p| object(p, self.unit, &[], &own(p))).collect();
@@ -366,8 +366,9 @@ fn transforms(list: &[Chosen], out: &mut impl Write) -> std::io::Result<()> {
 
 /// The same for tools.
 fn transforms_list(list: &[Chosen]) -> Value {
-    let one = |c: &Chosen| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit});
-    list.iter().map(one).collect()
+    list.iter()
+        .map(|c| json!({"value": &*c.value, "tile": c.tile, "error": c.error, "limit": c.limit}))
+        .collect()
 }
 
 /// What is known of times on a CPU.
@@ -554,19 +555,25 @@ fn runs(whole: &[(f64, Whole)], plans: &[Planned], out: &mut impl Write) -> std:
 
 /// The same for tools, in nanoseconds.
 fn measured_list(whole: &[(f64, Whole)], plans: &[Planned]) -> Value {
-    let one = |(time, layouts): &(f64, Whole)| json!({"layout": name_of(layouts, plans), "nanoseconds": time});
-    whole.iter().map(one).collect()
+    whole
+        .iter()
+        .map(|(time, layouts)| json!({"layout": name_of(layouts, plans), "nanoseconds": time}))
+        .collect()
 }
 
 /// What the layouts of a whole model are called: `plan` for this plan.
 fn name_of(layouts: &Whole, plans: &[Planned]) -> String {
     match layouts {
         Whole::Fixed(layout) => whole::fixed_name(*layout),
-        Whole::Plan(ways) => {
-            let is_this =
-                |p: &Planned| whole::choice(ways, &p.graph, &p.problem) == Some(p.plan.choices());
-            if plans.iter().all(is_this) { "plan" } else { "another plan" }.to_owned()
+        Whole::Plan(ways) => if plans
+            .iter()
+            .all(|p| whole::choice(ways, &p.graph, &p.problem) == Some(p.plan.choices()))
+        {
+            "plan"
+        } else {
+            "another plan"
         }
+        .to_owned(),
     }
 }
 

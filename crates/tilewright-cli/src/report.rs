@@ -43,13 +43,13 @@ fn has_frame(error: &Error) -> bool {
     const LONG: usize = 400;
     let d = error.diagnostic();
     let Some(source) = &d.source else { return true };
-    let acts = |c: char| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t');
     let spans = d.span.iter().chain(d.labels.iter().map(|(span, _)| span));
     let mut lines = spans.flat_map(|span| {
         let line = source.line_col(span.start).0;
         line.saturating_sub(1)..=line + 1
     });
-    !source.text.contains(acts) && lines.all(|line| source.line(line).len() <= LONG)
+    !source.text.contains(|c| is_hidden(c) && !matches!(c, '\n' | '\r' | '\t'))
+        && lines.all(|line| source.line(line).len() <= LONG)
 }
 
 /// Text with a frame, and colours where they are wanted.

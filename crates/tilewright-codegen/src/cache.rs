@@ -330,8 +330,10 @@ struct Entry {
 
 /// The files of a cache whose names end like this.
 fn files(directory: &Directory, extension: &str) -> Vec<Entry> {
-    let ends = |name: &String| Path::new(name).extension().is_some_and(|found| found == extension);
-    let names = directory.names().into_iter().filter(ends);
+    let names = directory
+        .names()
+        .into_iter()
+        .filter(|name| Path::new(name).extension().is_some_and(|found| found == extension));
     let entry = |name: String| {
         let metadata = directory.read(&name).ok()?.metadata().ok()?;
         let used = metadata.modified().ok()?;
@@ -657,8 +659,8 @@ mod tests {
     #[test]
     fn the_environment_says_where() {
         let at = |vars: &[(&str, &str)]| {
-            let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into());
-            location(var).map(|path| path.to_string_lossy().into_owned())
+            location(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+                .map(|path| path.to_string_lossy().into_owned())
         };
         let home = ("HOME", "/home/me");
         let xdg = ("XDG_CACHE_HOME", "/var/cache/me");

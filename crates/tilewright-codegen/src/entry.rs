@@ -117,9 +117,10 @@ impl Planned {
         let constant = |i| table("constants", i, Number::Known(0), self.constants().len());
         let start = Number::Known(0);
         match self {
-            Planned::Fixed(plan) => {
-                let idle = |n: usize| if plan.steps[n].idle { Idle::Always } else { Idle::Never };
-                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |slot| match *slot {
+            Planned::Fixed(plan) => calls(
+                plan.steps.iter().map(|s| (&s.func, &s.args[..])),
+                |n| if plan.steps[n].idle { Idle::Always } else { Idle::Never },
+                |slot| match *slot {
                     Slot::Input(i) => input(i, start),
                     Slot::Output(i) => output(i, start),
                     Slot::InputAt(i, at) => input(i, Number::Known(at as i64)),
@@ -130,12 +131,12 @@ impl Planned {
                         (at <= plan.arena_bytes).then_some(Argument::Arena(number))
                     }
                     Slot::Number(n) => Some(Argument::Number(Number::Known(n))),
-                })
-            }
-            Planned::Open(plan, shapes) => {
-                let idle = |n: usize| shapes.idle(n).map_or(Idle::Never, Idle::Heap);
-                calls(plan.steps.iter().map(|s| (&s.func, &s.args[..])), idle, |place| match *place
-                {
+                },
+            ),
+            Planned::Open(plan, shapes) => calls(
+                plan.steps.iter().map(|s| (&s.func, &s.args[..])),
+                |n| shapes.idle(n).map_or(Idle::Never, Idle::Heap),
+                |place| match *place {
                     Place::Input(i) => input(i, start),
                     Place::Output(i) => output(i, start),
                     Place::Constant(i) => constant(i),
@@ -152,8 +153,8 @@ impl Planned {
                         let number = known.or_else(|| shapes.number(d).map(Number::Heap));
                         number.map(Argument::Number)
                     }
-                })
-            }
+                },
+            ),
         }
     }
 }

@@ -67,8 +67,7 @@ impl Version {
             return Err(Error::input("a version is for all sizes, as the model itself"));
         }
         let place = |v: &Var| {
-            let is_it = |(dim, _): &&(Dim, usize)| *dim == Dim::open(v);
-            let found = open.iter().find(is_it).map(|(_, at)| *at);
+            let found = open.iter().find(|(dim, _)| *dim == Dim::open(v)).map(|(_, at)| *at);
             found.ok_or_else(|| {
                 Error::unsupported(format!(
                     "the size `{}` of a version is no extent of an input",

@@ -125,8 +125,10 @@ pub(crate) fn objects(
     target: &Target,
     options: &CodeOptions<'_>,
 ) -> Result<Vec<Vec<u8>>> {
-    let text = |name: &Arc<str>| emit::module(&[(name.clone(), &**module.tensor(name)?)], target);
-    let modules = functions.iter().map(text).collect::<Result<Vec<String>>>()?;
+    let modules = functions
+        .iter()
+        .map(|name| emit::module(&[(name.clone(), &**module.tensor(name)?)], target))
+        .collect::<Result<Vec<String>>>()?;
     let cache = ObjectCache::of(options);
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();

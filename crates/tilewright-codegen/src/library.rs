@@ -282,8 +282,11 @@ SYMBOL:
                 shape_func += "/* The version for these sizes; 0 for the program for all sizes. */
 static int version(const int64_t *shapes) {\n";
                 for (k, version) in (1..).zip(versions) {
-                    let test = |(at, extent): &(usize, usize)| format!("shapes[{at}] == {extent}");
-                    let tests: Vec<String> = version.extents.iter().map(test).collect();
+                    let tests: Vec<String> = version
+                        .extents
+                        .iter()
+                        .map(|(at, extent)| format!("shapes[{at}] == {extent}"))
+                        .collect();
                     let _ = writeln!(shape_func, "    if ({}) return {k};", tests.join(" && "));
                 }
                 shape_func += "    return 0;\n}\n\n";
@@ -489,8 +492,12 @@ impl Linker {
     /// Compiles the parts into a static library.
     pub fn archive(self) -> Result<Vec<u8>> {
         let directory = self.directory.path();
-        let is_source = |part: &&OsString| Path::new(part).extension() != Some(OsStr::new("o"));
-        let sources: Vec<_> = self.parts.iter().filter(is_source).cloned().collect();
+        let sources: Vec<_> = self
+            .parts
+            .iter()
+            .filter(|part| Path::new(part).extension() != Some(OsStr::new("o")))
+            .cloned()
+            .collect();
         self.compiler.run(directory, &[&self.flags[..], &["-c".into()], &sources[..]].concat())?;
         let objects = self.parts.iter().map(|part| Path::new(part).with_extension("o").into());
         // That of the compiler: it knows the machine's object files.

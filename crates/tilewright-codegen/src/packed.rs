@@ -76,9 +76,9 @@ pub unsafe fn open(
     file.write_all(library).and_then(|()| file.flush()).map_err(io)?;
     // Closed, since some systems do not load what is open for writing; gone once it is loaded.
     let path = file.into_temp_path();
-    let refused = |text: String| Error::toolchain(format!("the system does not load it: {text}"));
     // SAFETY: by contract the library is one of ours, whose constructors do nothing.
-    let loaded: Library = unsafe { tilewright_dylib::open(&path) }.map_err(refused)?;
+    let loaded: Library = unsafe { tilewright_dylib::open(&path) }
+        .map_err(|text| Error::toolchain(format!("the system does not load it: {text}")))?;
     drop(path);
     let missing = |e: &dyn std::fmt::Display| Error::model(format!("no table of kernels: {e}"));
     // SAFETY: `build` gives the symbol this type.

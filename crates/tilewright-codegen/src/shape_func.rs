@@ -91,10 +91,10 @@ fn size(plan: &MemoryPlan, place: &Place) -> Option<Dim> {
 
 /// Why an extent of an input is this size, where that is known.
 fn why(plan: &MemoryPlan, size: Dim) -> Option<&str> {
-    let is_it = |r: &&Reason| {
-        plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size)
-    };
-    plan.reasons.iter().find(is_it).map(|r| &*r.why)
+    plan.reasons
+        .iter()
+        .find(|r| plan.inputs.get(r.input).and_then(|port| port.shape.get(r.axis)) == Some(&size))
+        .map(|r| &*r.why)
 }
 
 fn may_be_zero(d: Dim) -> bool {
@@ -132,8 +132,8 @@ impl ShapeFunc {
         let offsets: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let bytes: Vec<usize> = plan.values.iter().map(|_| places.take(1)).collect();
         let idle = plan.steps.iter().map(|step| {
-            let may_be_empty = |place: &Place| size(plan, place).is_some_and(may_be_zero);
-            (plan.empty && step.args.iter().any(may_be_empty)).then(|| places.take(1))
+            (plan.empty && step.args.iter().any(|place| size(plan, place).is_some_and(may_be_zero)))
+                .then(|| places.take(1))
         });
         let idle: Vec<Option<usize>> = idle.collect();
         let count = places.0;
@@ -261,8 +261,9 @@ impl Body {
         let mut demands = d.demands();
         demands.push((d, least));
         for (part, least) in demands {
-            let done = |(seen, at): &(Dim, usize)| *seen == part && *at >= least;
-            if part.known().is_some() || self.checked.iter().any(done) {
+            if part.known().is_some()
+                || self.checked.iter().any(|(seen, at)| *seen == part && *at >= least)
+            {
                 continue;
             }
             self.in_range(part, &format!("the size `{part}`"));
@@ -335,8 +336,8 @@ fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
     let blocks: Vec<Block> = plan.values.iter().map(estimate).collect();
     let (at, _) = arena::place(&blocks)
         .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
-    let own = |k: &usize| plan.values[*k].within.is_none();
-    let mut order: Vec<usize> = (0..blocks.len()).filter(own).collect();
+    let mut order: Vec<usize> =
+        (0..blocks.len()).filter(|k| plan.values[*k].within.is_none()).collect();
     order.sort_by_key(|b| (at[*b], *b));
     let below = |k: usize| {
         let b = &blocks[order[k]];
@@ -423,10 +424,12 @@ mod tests {
             let Place::Size(size) = plan.steps[0].args[2] else { panic!("not a size") };
             let number = shapes.number(size).expect("it is passed");
             assert_eq!(fixed.steps[0].args[2], Slot::Number(heap[number] as i64));
-            // No memory is shared, and at most so much is used as all three need.
-            let of = |v: &Var| plan.sizes().iter().position(|s| s == v).map(|k| sizes[k] as usize);
             let lies = |k: usize| {
-                let cells = plan.values[k].cells.value(&of).expect("a number");
+                // No memory is shared, and at most so much is used as all three need.
+                let cells = plan.values[k]
+                    .cells
+                    .value(&|v| plan.sizes().iter().position(|s| s == v).map(|k| sizes[k] as usize))
+                    .expect("a number");
                 let start = heap[shapes.offset(k).expect("it has a place")];
                 assert_eq!(start % ALIGN, 0);
                 (start, start + 4 * cells)

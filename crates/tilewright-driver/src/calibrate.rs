@@ -80,8 +80,10 @@ impl Calibrated {
 
 fn near(kernels: &[Kernel]) -> [usize; 2] {
     [0, 1].map(|k| {
-        let is_near = |kernel: &&Kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2;
-        kernels.iter().filter(is_near).count()
+        kernels
+            .iter()
+            .filter(|kernel| (kernel.predicted[k] / kernel.measured - 1.0).abs() <= 0.2)
+            .count()
     })
 }
 
@@ -210,8 +212,7 @@ fn bandwidth(target: &Target, options: &Options) -> Result<f64> {
 
 /// The cycle for which the middle one of the probes is predicted right, in nanoseconds.
 fn cycle(target: &Target, probes: &[Probe]) -> f64 {
-    let ratio = |p: &Probe| p.nanoseconds / p.cycles(target);
-    let mut ratios: Vec<f64> = probes.iter().map(ratio).collect();
+    let mut ratios: Vec<f64> = probes.iter().map(|p| p.nanoseconds / p.cycles(target)).collect();
     ratios.sort_by(f64::total_cmp);
     ratios.get(ratios.len() / 2).copied().unwrap_or(1.0)
 }
@@ -360,9 +361,10 @@ mod tests {
             found.costs = costs.clone();
             let rate = costs.cycle.expect("a cycle");
             let near = |target: &Target, rate: f64| {
-                let is_near =
-                    |p: &&Probe| (p.cycles(target) * rate / p.nanoseconds - 1.0).abs() < 0.2;
-                probes.iter().filter(is_near).count()
+                probes
+                    .iter()
+                    .filter(|p| (p.cycles(target) * rate / p.nanoseconds - 1.0).abs() < 0.2)
+                    .count()
             };
             let (before, after) = (near(&target, cycle(&target, &probes)), near(&found, rate));
             assert!(before < after, "{cpu}: {before} and {after}");

@@ -73,8 +73,7 @@ pub(crate) fn compare(
     let pairs = first.results.iter().zip(&second.results).enumerate();
     let open = pairs.filter(|(_, (x, y))| of_a[**x] != of_b[**y]).map(|(k, _)| k);
     let open: Vec<usize> = open.collect();
-    let is_call = |n: &&Node| matches!(n.value, Value::Call { .. });
-    let calls = second.nodes.iter().filter(is_call).count();
+    let calls = second.nodes.iter().filter(|n| matches!(n.value, Value::Call { .. })).count();
     Ok(Some(if open.is_empty() {
         Congruence::Equal { calls, groups: classes.groups }
     } else {
@@ -283,13 +282,16 @@ impl<'o> Classes<'o> {
         let signature: Vec<String> =
             func.buffers().map(|b| format!("{} {}", b.dtype(), b.rank())).collect();
         let signature = format!("{} of {}", signature.join(", "), func.params.len());
-        let same = |(s, f): &(String, Arc<TensorFunc>)| {
-            *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
-        };
-        let number = self.functions.iter().position(same).unwrap_or_else(|| {
-            self.functions.push((signature.clone(), func.clone()));
-            self.functions.len() - 1
-        });
+        let number = self
+            .functions
+            .iter()
+            .position(|(s, f)| {
+                *s == signature && equal::tensor_funcs(f, func, &Equality::loose()).is_ok()
+            })
+            .unwrap_or_else(|| {
+                self.functions.push((signature.clone(), func.clone()));
+                self.functions.len() - 1
+            });
         self.names[side].insert(name.clone(), number);
         Some(number)
     }
@@ -368,14 +370,16 @@ impl<'o> Classes<'o> {
             if other.ty != node.ty || !is_new || one[of_a[n]] != n || edge.contains(&of_a[n]) {
                 continue;
             }
-            let is_edge = |m: usize| m != n && edge.contains(&of_a[m]);
-            let Some(group) = Group::of(first, n, &is_edge) else { continue };
+            let Some(group) = Group::of(first, n, &|m| m != n && edge.contains(&of_a[m])) else {
+                continue;
+            };
             let used: BTreeSet<usize> = group.edge.iter().map(|m| of_a[*m]).collect();
             if used != edge {
                 continue;
             }
-            let place = |m: usize| order.iter().position(|c| of_a.get(m) == Some(c));
-            if let Some(function) = group.function(first, &place) {
+            if let Some(function) =
+                group.function(first, &|m| order.iter().position(|c| of_a.get(m) == Some(c)))
+            {
                 tried.push((group.calls.len(), n, function));
             }
         }

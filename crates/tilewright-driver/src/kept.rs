@@ -193,8 +193,7 @@ impl Entry {
             Form::Lowered => Content::without_code(&program.module, &quiet, note),
         };
         let Ok(content) = content else { return };
-        let write = |out: &mut dyn std::io::Write| content.write(out);
-        if self.cache.keep(&self.key, content.len() as u64, write).is_none() {
+        if self.cache.keep(&self.key, content.len() as u64, |out| content.write(out)).is_none() {
             return;
         }
         // Reading it once makes it known to be whole.

@@ -212,10 +212,10 @@ pub(super) fn is_onnx(path: &Path) -> bool {
 pub fn fixed_inputs(module: &Module) -> Vec<Arc<str>> {
     let entry = module.entry().and_then(|entry| module.graph(entry));
     match entry.ok().and_then(|f| f.attrs.get("fixed_inputs")) {
-        Some(Attr::List(names)) => {
-            let text = |name: &Attr| if let Attr::Str(s) = name { Some(s.clone()) } else { None };
-            names.iter().filter_map(text).collect()
-        }
+        Some(Attr::List(names)) => names
+            .iter()
+            .filter_map(|name| if let Attr::Str(s) = name { Some(s.clone()) } else { None })
+            .collect(),
         _ => Vec::new(),
     }
 }

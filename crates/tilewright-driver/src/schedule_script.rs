@@ -123,8 +123,11 @@ impl Run<'_> {
                 (Some(name), _) => named.push((name.clone(), self.given(argument)?)),
                 (None, ArgumentKind::Star(of)) => {
                     let place = Some((source.clone(), argument.span));
-                    let given = |value| Given { value, place: place.clone() };
-                    positional.extend(self.elements(of)?.into_iter().map(given));
+                    positional.extend(
+                        self.elements(of)?
+                            .into_iter()
+                            .map(|value| Given { value, place: place.clone() }),
+                    );
                 }
                 (None, _) => positional.push(self.given(argument)?),
             }
@@ -133,8 +136,9 @@ impl Run<'_> {
         let text = text.unwrap_or(&call.method);
         let before = self.schedule.module().clone();
         let primitive = find(&call.method).map_err(|e| e.at(call.span).in_source(source))?;
-        let asked = || primitive.call(self.schedule, positional, named);
-        let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, asked);
+        let (outputs, _) = budget::within(&call.method, budget::PER_FUNCTION, || {
+            primitive.call(self.schedule, positional, named)
+        });
         let mut outputs = outputs.map_err(|e| match e.diagnostic() {
             d if d.source.as_ref().is_some_and(|s| Arc::ptr_eq(s, source)) => e,
             // A refusal that points into the module stays there, and says who asked.

@@ -249,8 +249,12 @@ impl Session {
             return self.lower(module)?.program.load(&self.options);
         }
         let plain = Session::new(self.options.clone().specialize([]));
-        let version = |dims| plain.compile(&specialized(module, dims)?);
-        let versions = self.options.specialize.iter().map(version).collect::<Result<_>>()?;
+        let versions = self
+            .options
+            .specialize
+            .iter()
+            .map(|dims| plain.compile(&specialized(module, dims)?))
+            .collect::<Result<_>>()?;
         plain.compile(module)?.with_versions(versions)
     }
 
@@ -314,8 +318,12 @@ impl Session {
         let loaded = self.read_for(request, entry.as_ref())?;
         let plain = Session::new(self.options.clone().specialize([]));
         let Lowering { program, left, .. } = plain.lower(&loaded.module)?;
-        let version = |dims| Ok(plain.lower(&specialized(&loaded.module, dims)?)?.program);
-        let versions = self.options.specialize.iter().map(version).collect::<Result<_>>()?;
+        let versions = self
+            .options
+            .specialize
+            .iter()
+            .map(|dims| Ok(plain.lower(&specialized(&loaded.module, dims)?)?.program))
+            .collect::<Result<_>>()?;
         let notes = [&loaded.notes[..], &self.summarise(&program)].concat();
         let left = count(&left);
         let unkept = entry

@@ -238,10 +238,9 @@ impl Costs for Timings {
             self.cost(&key, kind(&price), price.cycles)
         };
         // As the pass decides that makes the transforms.
-        let part = |func: &TensorFunc, free: &[bool]| {
+        let reduced = self.transforms.least(call.name, call.func, call.free, &|func, free| {
             self.estimated_cost(&price::price(func, free, call.constants, &self.target))
-        };
-        let reduced = self.transforms.least(call.name, call.func, call.free, &part);
+        });
         reduced.map_or(direct, |reduced| reduced.min(direct))
     }
 

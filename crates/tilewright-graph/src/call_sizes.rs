@@ -72,8 +72,7 @@ impl<'a> CallSizes<'a> {
 
     /// Sizes of the function as those of the graph.
     pub fn outside(&self, sizes: Vec<Dim>) -> Vec<Dim> {
-        let size = |d: Dim| d.substitute(&|v| self.values.get(v).copied());
-        sizes.into_iter().map(size).collect()
+        sizes.into_iter().map(|d| d.substitute(&|v| self.values.get(v).copied())).collect()
     }
 }
 

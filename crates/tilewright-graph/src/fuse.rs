@@ -97,10 +97,10 @@ impl Kernels {
         let is_source =
             |n: &Node| n.facts.as_ref().is_some_and(|f| matches!(f.role, Role::Source { .. }));
         let is_reduced = |n: &&Node| {
-            let within = |reader: &Option<(usize, usize)>| {
-                reader.is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
-            };
-            results.get(&id(n)) != Some(&id(n)) && n.readers.iter().all(within)
+            results.get(&id(n)) != Some(&id(n))
+                && n.readers.iter().all(|reader| {
+                    reader.is_some_and(|(k, _)| nodes[k].group == n.group && is_source(&nodes[k]))
+                })
         };
         let reduced = nodes.iter().filter(is_reduced).map(id).collect();
         let mut kernels = Kernels { results, reduced, further: HashSet::new() };
@@ -146,10 +146,9 @@ impl Kernels {
     pub fn joined(&self, b: &Binding) -> Vec<bool> {
         let GraphExpr::CallTir { args, .. } = &b.value else { return Vec::new() };
         let own = self.results.get(&b.var.id());
-        let is_joined = |arg: &GraphExpr| {
-            own.is_some() && var(arg).is_some_and(|v| self.results.get(&v.id()) == own)
-        };
-        args.iter().map(is_joined).collect()
+        args.iter()
+            .map(|arg| own.is_some() && var(arg).is_some_and(|v| self.results.get(&v.id()) == own))
+            .collect()
     }
 }
 

@@ -268,8 +268,11 @@ fn given(func: &TensorFunc, known: &[Option<Vec<Growth>>]) -> Vec<(Buffer, Vec<G
 }
 
 fn grown(shape: &[usize], growth: &[Growth]) -> Vec<usize> {
-    let extent = |(n, g): (&usize, &Growth)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0);
-    shape.iter().zip(growth).map(extent).collect()
+    shape
+        .iter()
+        .zip(growth)
+        .map(|(n, g)| usize::try_from(*n as i64 + g.sum()).unwrap_or(0))
+        .collect()
 }
 
 fn grown_type(ty: &TensorType, growth: &[Growth]) -> TensorType {

@@ -169,9 +169,11 @@ impl Compiler<'_> {
 
     /// Compiles an access that reads.
     fn read_access(&mut self, buffer: &Buffer, indices: &[Expr]) -> Result<Access> {
-        let updated =
-            |(b, at): &(Buffer, Vec<Expr>)| is_cell(b, at, &Expr::load(buffer, indices.to_vec()));
-        let watching = if self.updating.as_ref().is_some_and(updated) {
+        let watching = if self
+            .updating
+            .as_ref()
+            .is_some_and(|(b, at)| is_cell(b, at, &Expr::load(buffer, indices.to_vec())))
+        {
             None
         } else {
             self.watching(buffer, Act::Read)

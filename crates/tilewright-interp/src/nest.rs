@@ -358,8 +358,10 @@ fn starts(firsts: &[(Affine, i64)], reduce: &[Loop], spatial: &[Loop]) -> bool {
     // Every value is above the first one, and each loop moves some variable; then all variables
     // are at their first values only where every loop is.
     let rises = |(a, _): &(Affine, i64)| a.terms.iter().all(|(_, c)| *c > 0);
-    let moved = |l: &Loop| l.extent == 1 || firsts.iter().any(|(a, _)| a.coefficient(l.slot) != 0);
-    firsts.iter().all(|f| at_start(f) && rises(f)) && reduce.iter().all(moved)
+    firsts.iter().all(|f| at_start(f) && rises(f))
+        && reduce
+            .iter()
+            .all(|l| l.extent == 1 || firsts.iter().any(|(a, _)| a.coefficient(l.slot) != 0))
 }
 
 /// Steps that the loops of a nest take: one an iteration and one a store.

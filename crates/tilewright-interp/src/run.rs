@@ -134,8 +134,7 @@ impl Output {
         let unwritten = |s: &State| *s == State::Unwritten;
         if self.states.as_ref().is_some_and(|s| s.iter().any(unwritten)) {
             let states = self.states.map(|s| {
-                let keep = |s: State| if unwritten(&s) { s } else { State::Value };
-                s.into_iter().map(keep).collect()
+                s.into_iter().map(|s| if unwritten(&s) { s } else { State::Value }).collect()
             });
             let found = Output { states, ..self };
             let index = found.first_missing().map_or_else(Vec::new, |(i, _)| i);

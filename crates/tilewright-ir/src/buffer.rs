@@ -123,8 +123,8 @@ impl Buffer {
     /// Whether its cells lie one after the other, the last axis first, from where its memory
     /// starts.
     pub fn is_row_major(&self) -> bool {
-        let starts = |o: &Expr| o.as_int() == Some(0);
-        self.0.strides.is_empty() && self.0.elem_offset.as_ref().is_none_or(starts)
+        self.0.strides.is_empty()
+            && self.0.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0))
     }
 
     /// Reads an element.

@@ -356,8 +356,9 @@ impl<'o> Matcher<'o> {
 
     fn func_attrs(&mut self, a: &Attrs, b: &Attrs, private_a: bool, private_b: bool) -> Check {
         if self.options.names {
-            let text = |p: &bool| if *p { "private" } else { "public" }.to_owned();
-            agree("visibility", &private_a, &private_b, text)?;
+            agree("visibility", &private_a, &private_b, |p| {
+                if *p { "private" } else { "public" }.to_owned()
+            })?;
         }
         let skip = if self.options.names { "" } else { "global_symbol" };
         self.attrs(a, b, "attribute", skip)

@@ -255,9 +255,11 @@ fn split(x: &Tensor, lengths: Option<&Tensor>, axis: usize, keep: bool) -> Resul
             (0..extent).step_by(each).map(|at| each.min(extent - at)).collect()
         }
         Some(t) => {
-            let length = |i| usize::try_from(t.get_i128(i)).ok();
-            let lengths: Option<Vec<usize>> =
-                if t.dtype().is_int() { (0..t.len()).map(length).collect() } else { None };
+            let lengths: Option<Vec<usize>> = if t.dtype().is_int() {
+                (0..t.len()).map(|i| usize::try_from(t.get_i128(i)).ok()).collect()
+            } else {
+                None
+            };
             let sum = |l: &[usize]| l.iter().try_fold(0usize, |n, l| n.checked_add(*l));
             lengths.filter(|l| sum(l) == Some(extent)).ok_or_else(|| {
                 wrong(format!("the lengths of the parts do not sum up to {extent}"))

@@ -82,8 +82,7 @@ pub fn brief(e: &Expr) -> String {
     if e.size() <= NODES {
         return e.to_string();
     }
-    let cut = |depth| Cut { depth }.expr(e);
-    let short = (1..6).rev().map(cut).find(|e| e.size() <= NODES);
+    let short = (1..6).rev().map(|depth| Cut { depth }.expr(e)).find(|e| e.size() <= NODES);
     short.map_or_else(|| "...".to_owned(), |e| e.to_string())
 }
 

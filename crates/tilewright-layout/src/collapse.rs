@@ -117,9 +117,9 @@ impl Calls<'_, '_> {
     fn collapsed(&mut self, b: &Binding) -> Option<Collapsed> {
         let value = &b.value;
         let GraphExpr::CallTir { func: name, args, .. } = value else { return None };
-        let is_moved =
-            |e: &GraphExpr| matches!(e, GraphExpr::Var(v) if self.moved.contains(&v.id()));
-        if self.moved.contains(&b.var.id()) || args.iter().any(is_moved) {
+        if self.moved.contains(&b.var.id())
+            || args.iter().any(|e| matches!(e, GraphExpr::Var(v) if self.moved.contains(&v.id())))
+        {
             return None;
         }
         let func = self.functions.get(name).filter(|f| fits(f, value))?.clone();

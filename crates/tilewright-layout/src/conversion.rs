@@ -353,10 +353,12 @@ impl Conversion {
 
     /// Iteration variables for the cells of the result, and these in the place of the cells.
     pub(crate) fn iters(&self) -> (Vec<Iter>, Subst) {
-        let iter = |(c, n): (&Var, &Dim)| {
-            (Var::new(format!("v{}", c.name()), c.dtype()), *n, IterKind::Spatial)
-        };
-        let iters: Vec<Iter> = self.cells.iter().zip(&self.to).map(iter).collect();
+        let iters: Vec<Iter> = self
+            .cells
+            .iter()
+            .zip(&self.to)
+            .map(|(c, n)| (Var::new(format!("v{}", c.name()), c.dtype()), *n, IterKind::Spatial))
+            .collect();
         let to_iters = Subst::vars(self.cells.iter().cloned().zip(at(&iters)));
         (iters, to_iters)
     }

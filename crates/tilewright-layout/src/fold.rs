@@ -60,9 +60,12 @@ pub fn fold_conversions(
     why: &mut Remarks,
 ) -> Result<Module> {
     let mut recognised = Recognised::default();
-    let mut is_one =
-        |name: &Arc<str>, f: &TensorFunc| of(name) && recognised.func(name, f).is_some();
-    fold::fold_calls(module, &mut is_one, &mut moving_directly(evaluate), why)
+    fold::fold_calls(
+        module,
+        &mut |name, f| of(name) && recognised.func(name, f).is_some(),
+        &mut moving_directly(evaluate),
+        why,
+    )
 }
 
 /// Runs conversions by moving elements, and all other functions by `evaluate`.

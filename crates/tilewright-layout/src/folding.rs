@@ -240,8 +240,8 @@ impl Nest {
             }
             StmtKind::Seq(list) => list.iter().try_for_each(|s| self.collect(s, buffer)),
             StmtKind::For { range, kind, annotations, body, .. } => {
-                let outer = |v: &Var| self.loops.iter().any(|(l, _)| l == v);
-                let apart = !bounded_by(range).iter().any(outer);
+                let apart =
+                    !bounded_by(range).iter().any(|v| self.loops.iter().any(|(l, _)| l == v));
                 if !apart || !runs(kind, range, !annotations.is_empty()) {
                     return None;
                 }

@@ -292,8 +292,11 @@ impl IndexMap {
     }
 
     fn indices_at(&self, w: &Witness) -> String {
-        let one = |p: &Var| w.get(p).map_or_else(|| "?".to_owned(), |v| v.to_string());
-        let all: Vec<String> = self.params.iter().map(one).collect();
+        let all: Vec<String> = self
+            .params
+            .iter()
+            .map(|p| w.get(p).map_or_else(|| "?".to_owned(), |v| v.to_string()))
+            .collect();
         let sizes: Vec<String> = w
             .values
             .iter()
@@ -515,16 +518,19 @@ impl IndexMap {
 impl PhysicalLayout {
     /// The cells with the range of each.
     pub fn ranges(&self) -> Vec<(Var, Range)> {
-        let range = |(c, e): (&Var, &Expr)| (c.clone(), Range::upto(e.clone().cast(c.dtype())));
-        self.cells.iter().zip(&self.physical).map(range).collect()
+        self.cells
+            .iter()
+            .zip(&self.physical)
+            .map(|(c, e)| (c.clone(), Range::upto(e.clone().cast(c.dtype()))))
+            .collect()
     }
 
     /// Iteration variables over the cells, named after them.
     pub fn iters(&self) -> Vec<IterVar> {
-        let iter = |(c, domain): (Var, Range)| {
-            IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain)
-        };
-        self.ranges().into_iter().map(iter).collect()
+        self.ranges()
+            .into_iter()
+            .map(|(c, domain)| IterVar::spatial(&Var::new(format!("v_{c}"), c.dtype()), domain))
+            .collect()
     }
 }
 
@@ -663,8 +669,10 @@ mod tests {
             layout.physical.iter().map(|e| (e.as_int(), e.dtype())).collect::<Vec<_>>()
         };
         let wide = |n: i64| (Some(n), DType::I64);
-        let flat: Build = |i| vec![&i[0] * 65537 + &i[1]];
-        assert_eq!(boxed(&ints(&[65536, 65537]), flat), [wide(4_295_032_832)]);
+        assert_eq!(
+            boxed(&ints(&[65536, 65537]), |i| vec![&i[0] * 65537 + &i[1]]),
+            [wide(4_295_032_832)]
+        );
         // A step on the way leaves the type.
         let there_and_back: Build = |i| vec![(&i[0] * 65536 + &i[1]).floordiv(65536), i[1].expr()];
         assert_eq!(boxed(&ints(&[65536, 65536]), there_and_back), [wide(65536), wide(65536)]);
@@ -746,10 +754,9 @@ mod tests {
         "#]],
         );
         let n = Var::index("n");
-        let split = move |i: &[Var]| vec![i[0].expr().floordiv(&n), i[0].expr().floormod(&n)];
         check(
             &ints(&[16]),
-            split,
+            move |i| vec![i[0].expr().floordiv(&n), i[0].expr().floormod(&n)],
             expect![[r#"
             box ((n + 15) // n, n)
             padding i0_0 * n + i0_1 >= 16

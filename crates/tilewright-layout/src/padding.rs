@@ -278,8 +278,9 @@ pub fn last_writer(s: &Stmt, buffers: &[Buffer]) -> Stmt {
         StmtKind::Block { predicate, block, .. }
             if block.iters.is_empty() && block.init.is_none() && predicate.is_true() =>
         {
-            let nest = |s: &Stmt| (as_loop(s).is_some() || as_block(s).is_some()) && writes(s);
-            if find(&block.body, nest).is_empty() {
+            if find(&block.body, |s| (as_loop(s).is_some() || as_block(s).is_some()) && writes(s))
+                .is_empty()
+            {
                 s.clone()
             } else {
                 last_writer(&block.body, buffers)

@@ -103,10 +103,9 @@ impl ConvLayout {
         let block = usize::try_from(block).ok()?;
         conv.0.iter().find_map(|(buffer, axes)| {
             let shape = dim::of_shape(&buffer.shape)?;
-            let open = |d: &&usize| {
+            let axis = *axes.channels.iter().find(|d| {
                 shape[**d].known().is_none() && shape[**d].modulo(block) != Dim::from(0)
-            };
-            let axis = *axes.channels.iter().find(open)?;
+            })?;
             Some((buffer, axis, shape[axis]))
         })
     }

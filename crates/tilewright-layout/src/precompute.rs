@@ -58,10 +58,13 @@ pub fn precompute(module: &Module, evaluate: &mut Evaluate<'_>) -> Result<Module
                 splits.insert(func.clone(), split);
             }
             let Some(Some(split)) = splits.get(func) else { return Ok(None) };
-            let tensor = |k: &usize| constants.get(args.get(*k)?).cloned();
             let mut all = Vec::new();
             for (k, (make, of)) in split.made.iter().enumerate() {
-                let Some(given) = of.iter().map(tensor).collect::<Option<Vec<_>>>() else {
+                let Some(given) = of
+                    .iter()
+                    .map(|k| constants.get(args.get(*k)?).cloned())
+                    .collect::<Option<Vec<_>>>()
+                else {
                     return Ok(None);
                 };
                 let memory = given.iter().map(|t| t.bytes().as_ptr()).collect();
@@ -155,12 +158,13 @@ fn alone(stage: &Stage, leaving: &[&Stage], params: &[Option<Buffer>]) -> (Tenso
         }
         at += 1;
     }
-    let is_needed = |s: &&&Stage| needed.iter().any(|n| n.buffer == s.buffer);
-    let run: Vec<&Stage> = leaving.iter().filter(is_needed).copied().collect();
+    let run: Vec<&Stage> =
+        leaving.iter().filter(|s| needed.iter().any(|n| n.buffer == s.buffer)).copied().collect();
     let read: Vec<Buffer> =
         run.iter().flat_map(|s| s.loads().into_iter().map(|(b, _)| b)).collect();
-    let is_read = |k: &usize| params[*k].as_ref().is_some_and(|b| read.contains(b));
-    let of: Vec<usize> = (0..params.len()).filter(is_read).collect();
+    let of: Vec<usize> = (0..params.len())
+        .filter(|k| params[*k].as_ref().is_some_and(|b| read.contains(b)))
+        .collect();
     let inputs = of.iter().filter_map(|k| params[*k].as_ref());
     let buffers = inputs.chain([&stage.buffer]).map(Param::tensor).collect();
     let allocs = run.iter().map(|s| s.buffer.clone()).filter(|b| *b != stage.buffer).collect();

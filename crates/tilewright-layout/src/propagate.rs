@@ -327,8 +327,9 @@ fn orders(
                 let rank = |&(d, k): &(usize, usize)| {
                     let found = free_vars(&at[d]).into_iter();
                     let found = found.filter_map(|v| ranks.get(&(v, k)).copied()).min();
-                    let like = || same_axis(d).filter(|_| at.len() == reference.len());
-                    found.or_else(like).unwrap_or(d)
+                    found
+                        .or_else(|| same_axis(d).filter(|_| at.len() == reference.len()))
+                        .unwrap_or(d)
                 };
                 let mut own = default_order(splits);
                 own.sort_by_key(rank);
@@ -556,8 +557,7 @@ impl Write<'_> {
         let stage = self.stage;
         let layout = self.propagation.layout(&stage.buffer);
         let extents = |v: &Var, extent: Dim| {
-            let plain = || vec![extent];
-            self.vars.get(v).map_or_else(plain, |s| s.digits.clone())
+            self.vars.get(v).map_or_else(|| vec![extent], |s| s.digits.clone())
         };
         let mut spatial: Vec<(Var, usize)> = Vec::new();
         for (d, k) in &layout.order {

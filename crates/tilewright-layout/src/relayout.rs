@@ -323,8 +323,9 @@ impl Relayout<'_> {
                 let Some(to) = to else { return };
                 for (at, r) in from.iter().flatten().enumerate().filter(|(_, r)| of_old(r)) {
                     let moved = self.region(r);
-                    let seen = || found.iter().find(|r| r.buffer == *self.new).cloned();
-                    let region = moved.or_else(seen).unwrap_or_else(|| Region::whole(self.new));
+                    let region = moved
+                        .or_else(|| found.iter().find(|r| r.buffer == *self.new).cloned())
+                        .unwrap_or_else(|| Region::whole(self.new));
                     to.insert(at.min(to.len()), region);
                 }
             };

@@ -67,8 +67,7 @@ impl Split {
 
     /// Value of a step of each digit.
     fn weights(&self) -> Vec<Dim> {
-        let after = |k: usize| dim::product(self.digits[k + 1..].iter().copied());
-        (0..self.digits.len()).map(after).collect()
+        (0..self.digits.len()).map(|k| dim::product(self.digits[k + 1..].iter().copied())).collect()
     }
 
     /// Product of all extents but the first, where it is a number.
@@ -215,9 +214,12 @@ impl TiledLayout {
         // The digits of a layout, innermost first: axis, value of a step, extent.
         let digits = |l: &TiledLayout| -> Vec<(usize, Dim, i64)> {
             let weights: Vec<Vec<Dim>> = l.splits.iter().map(Split::weights).collect();
-            let one =
-                |(d, k): &(usize, usize)| (*d, weights[*d][*k], l.splits[*d].digits[*k].estimate());
-            l.order.iter().rev().map(one).filter(|digit| digit.2 != 1).collect()
+            l.order
+                .iter()
+                .rev()
+                .map(|(d, k)| (*d, weights[*d][*k], l.splits[*d].digits[*k].estimate()))
+                .filter(|digit| digit.2 != 1)
+                .collect()
         };
         let mut run = 1i64;
         for (a, b) in digits(self).into_iter().zip(digits(other)) {
@@ -311,10 +313,12 @@ impl TiledLayout {
             digits.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
             if digits.is_empty() {
                 // An axis of one index, which is nowhere to be seen: it takes a cell of extent one.
-                let free = |p: &usize| {
-                    c.to[*p] == 1 && order[*p].is_none() && !mentions(&c.source, &c.cells[*p])
-                };
-                digits.push((1, (0..c.cells.len()).find(free)?));
+                digits.push((
+                    1,
+                    (0..c.cells.len()).find(|p| {
+                        c.to[*p] == 1 && order[*p].is_none() && !mentions(&c.source, &c.cells[*p])
+                    })?,
+                ));
             }
             for (k, (_, p)) in digits.iter().enumerate() {
                 order[*p].replace((d, k)).is_none().then_some(())?;

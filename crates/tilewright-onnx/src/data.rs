@@ -447,14 +447,15 @@ mod tests {
     #[test]
     fn data_that_does_not_fit_is_refused() {
         let none = |_: &mut TensorProto| {};
-        let raw = |p: &mut TensorProto| p.raw_data = Some(Bytes::from_static(&[1, 2, 3]));
         for (result, said) in [
             (
                 listed_as(DataType::Float, &[2], none),
                 "a tensor of shape [2] has 2 elements, but `float_data` has 0",
             ),
             (
-                listed_as(DataType::Float, &[1], raw),
+                listed_as(DataType::Float, &[1], |p| {
+                    p.raw_data = Some(Bytes::from_static(&[1, 2, 3]))
+                }),
                 "4 bytes are needed for float32 of shape [1], but there are 3",
             ),
             (listed_as(DataType::Float, &[-1], none), "the extent -1 is negative"),

@@ -107,8 +107,10 @@ impl Like {
 
     /// Without the sizes that are known only inside of a body.
     pub(crate) fn outside(self, is_outside: impl Fn(Dim) -> bool) -> Like {
-        let known = |d: Option<Dim>| d.filter(|d| is_outside(*d));
-        let shape = self.element.shape.map(|s| s.into_iter().map(known).collect());
+        let shape = self
+            .element
+            .shape
+            .map(|s| s.into_iter().map(|d| d.filter(|d| is_outside(*d))).collect());
         Like { element: Element { shape, ..self.element }, ..self }
     }
 }

@@ -318,8 +318,7 @@ impl Model {
     pub(crate) fn read_signature(&self) -> Result<Signature> {
         let constants: HashSet<&str> =
             self.graph.initializer.iter().map(|t| t.name.as_str()).collect();
-        let given = |v: &&ValueInfoProto| !constants.contains(v.name.as_str());
-        let inputs = self.graph.input.iter().filter(given);
+        let inputs = self.graph.input.iter().filter(|v| !constants.contains(v.name.as_str()));
         let inputs: Vec<Vec<ValueType>> = inputs.map(input_types).collect::<Result<_>>()?;
         let inputs = inputs.concat();
         let outputs: Vec<ValueType> =

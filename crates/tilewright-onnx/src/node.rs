@@ -141,8 +141,7 @@ impl<'a> Node<'a> {
 
     /// [`Node::integer`] that no open size decides.
     pub(crate) fn constant_int(&self, at: usize, what: &str) -> Result<Option<i64>> {
-        let fixed = |v: Integer| v.fixed(&format!("the input `{what}`"));
-        self.integer(at, what)?.map(fixed).transpose()
+        self.integer(at, what)?.map(|v| v.fixed(&format!("the input `{what}`"))).transpose()
     }
 
     /// The variable that had to be known, where the importer failed for that.

@@ -49,8 +49,8 @@ pub(crate) fn run(
     shapes: &[Vec<usize>],
 ) -> Result<Option<Vec<Imported>>> {
     let whole = |d: DType| d.is_bool() || d.is_int() && d.lanes == 1;
-    let large = |t: &Tensor| t.len() > STEPS;
-    if outs.iter().any(|o| !whole(o.dtype)) || args.iter().filter_map(Imported::constant).any(large)
+    if outs.iter().any(|o| !whole(o.dtype))
+        || args.iter().filter_map(Imported::constant).any(|t| t.len() > STEPS)
     {
         return Ok(None);
     }

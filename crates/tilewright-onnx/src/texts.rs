@@ -50,9 +50,11 @@ impl Texts {
             return Err(Error::unsupported("strings in external data are not supported"));
         }
         let shape = checked_shape(&proto.dims)?;
-        let text =
-            |bytes: &crate::proto::Bytes| String::from_utf8(bytes.to_vec()).map_err(|_| not_utf8());
-        let values = proto.string_data.iter().map(text).collect::<Result<_>>()?;
+        let values = proto
+            .string_data
+            .iter()
+            .map(|bytes| String::from_utf8(bytes.to_vec()).map_err(|_| not_utf8()))
+            .collect::<Result<_>>()?;
         Texts::new(&shape, values)
     }
 

@@ -128,8 +128,7 @@ impl<'w> Given<'w> {
     }
 
     fn integer(&self, n: &Expr, block: &Expr, at: &Expr) -> Expr {
-        let bytes = |byte: Expr| self.tensors[0].at([n, block, &byte]);
-        few_bits(self.weights.bits, bytes, at.clone())
+        few_bits(self.weights.bits, |byte| self.tensors[0].at([n, block, &byte]), at.clone())
     }
 
     fn scale(&self, n: &Expr, block: &Expr) -> Expr {
@@ -140,10 +139,10 @@ impl<'w> Given<'w> {
     fn zero(&self, n: &Expr, block: &Expr) -> Option<Expr> {
         match self.weights.zero {
             Zero::Middle => Some(Expr::i32(1 << (self.weights.bits - 1))),
-            Zero::Packed(_) => {
-                let bytes = |byte: Expr| self.tensors[2].at([n, &byte]);
-                Some(few_bits(self.weights.bits, bytes, block.clone()).cast(DType::I32))
-            }
+            Zero::Packed(_) => Some(
+                few_bits(self.weights.bits, |byte| self.tensors[2].at([n, &byte]), block.clone())
+                    .cast(DType::I32),
+            ),
             Zero::Float(_) => None,
         }
     }

@@ -352,7 +352,6 @@ impl Correlation {
     ) -> Tensor {
         let names = spatial_names(self.windows.len());
         let grouped = self.groups > 1;
-        let zero = || Expr::i32(0);
         let counts = self.windows.iter().map(|w| w.count);
         let m = self.groups * self.ocg;
         let shape: Vec<Dim> = [self.n, m.into()].into_iter().chain(counts.clone()).collect();
@@ -370,7 +369,7 @@ impl Correlation {
                 .map(|(w, name)| te::reduce_axis(w.kernel, format!("k{name}")))
                 .collect();
 
-            let at = |a: &Option<Axis>| a.as_ref().map_or_else(zero, Axis::expr);
+            let at = |a: &Option<Axis>| a.as_ref().map_or_else(|| Expr::i32(0), Axis::expr);
             let (g, oc, ic) = (at(&group), at(&channel), at(&input));
             let out_channel = &g * (self.ocg as i64) + &oc;
             let mut from = vec![batch.expr(), &g * (self.icg as i64) + &ic];

@@ -43,11 +43,14 @@ pub fn coupled(pairs: &Operand) -> Result<TensorFunc> {
     let allocs = [&rounds.q, &rounds.p, &rounds.qp, &rounds.value, &rounds.worst];
     let allocs = allocs.map(Clone::clone).to_vec();
     cells(name, &[&from, &out], &[n], allocs, |row| {
-        let pair = |i: &Expr, j: &Expr| from.load([row[0].clone(), i.clone(), j.clone()]);
         let store = each("t", k, |t| {
             Stmt::store(&out, vec![row[0].clone(), t.clone()], rounds.p.load([t.clone()]))
         });
-        Stmt::seq([rounds.start(&pair), each("round", ROUNDS, |_| rounds.round()), store])
+        Stmt::seq([
+            rounds.start(&|i, j| from.load([row[0].clone(), i.clone(), j.clone()])),
+            each("round", ROUNDS, |_| rounds.round()),
+            store,
+        ])
     })
 }
 

@@ -181,8 +181,7 @@ pub fn unique_rows(first: &Operand, found: Dim) -> Result<TensorFunc> {
 pub fn range_count(dtype: DType) -> Result<TensorFunc> {
     let name = "range_count";
     require_number(name, dtype)?;
-    let scalar = |name: &str| buffer(name, &[], dtype);
-    let [start, limit, delta] = ["start", "limit", "delta"].map(scalar);
+    let [start, limit, delta] = ["start", "limit", "delta"].map(|name| buffer(name, &[], dtype));
     let out = one_cell("count", DType::I64);
     let at = |b: &Buffer| Expr::load(b, Vec::new());
     let none = Scalar::Int(0).expr(dtype);
@@ -275,8 +274,11 @@ pub fn non_max_suppression(p: &Suppression) -> Result<TensorFunc> {
                 let none = Stmt::store(&keep, at.clone(), Expr::int(-1, DType::I64));
                 let put = Stmt::store(&keep, at, get(&best).cast(DType::I64));
                 let drop = each("i", n, |i| {
-                    let kept = |k: i64| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]);
-                    let area = shared(&kept, &|k| corner(i, k), p.centred);
+                    let area = shared(
+                        &|k| Expr::load(&chosen, vec![Expr::int(k, DType::I32)]),
+                        &|k| corner(i, k),
+                        p.centred,
+                    );
                     let over = area.greater(get(&overlap)).or(i.clone().equal(get(&best)));
                     Stmt::guard(is_open(i), Stmt::guard(over, suppress(i)))
                 });

@@ -68,8 +68,11 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
         }
         None => {
             let count = |l: &Label| labels.iter().flatten().filter(|m| *m == l).count();
-            let once = |l: &Label| matches!(l, Label::Dots(_)) || count(l) == 1;
-            extents.keys().copied().filter(once).collect()
+            extents
+                .keys()
+                .copied()
+                .filter(|l| matches!(l, Label::Dots(_)) || count(l) == 1)
+                .collect()
         }
     };
     if result.iter().collect::<BTreeSet<_>>().len() != result.len() {
@@ -90,8 +93,9 @@ pub fn einsum(equation: &str, operands: &[Operand]) -> Result<TensorFunc> {
     let acc = te::compute_over(accumulator(name, first.dtype), outer, |i| {
         let position = |l: &Label| {
             let outer = result.iter().position(|r| r == l).map(|k| i[k].clone());
-            let inner = || summed.iter().find(|(s, _)| s == l).map(|(_, a)| a.expr());
-            outer.or_else(inner).unwrap_or_else(|| Expr::i32(0))
+            outer
+                .or_else(|| summed.iter().find(|(s, _)| s == l).map(|(_, a)| a.expr()))
+                .unwrap_or_else(|| Expr::i32(0))
         };
         let factors = inputs.iter().zip(&labels).map(|(x, labels)| {
             let at = labels

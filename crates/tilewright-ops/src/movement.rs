@@ -121,8 +121,9 @@ pub fn concat(operands: &[Operand], axis: i64) -> Result<TensorFunc> {
             let error = Error::input(format!(
                 "{name}: {first} and {x} do not fit together along axis {axis}"
             ));
-            let along = |a: &usize| *a != axis && x.rank() == first.rank();
-            let pairs = (0..first.rank()).filter(along).map(|a| (first.shape[a], x.shape[a]));
+            let pairs = (0..first.rank())
+                .filter(|a| *a != axis && x.rank() == first.rank())
+                .map(|a| (first.shape[a], x.shape[a]));
             return Err(unequal(error, pairs));
         }
         total = total + x.shape[axis];

@@ -107,8 +107,9 @@ impl NarrowFloat {
     /// The value of each code, in order: 256, or 16 for a format of four bits.
     pub fn values(self) -> Vec<f32> {
         let Some(f) = self.format() else {
-            let value = |e: i32| if e == 255 { f32::NAN } else { 2f64.powi(e - 127) as f32 };
-            return (0..256).map(value).collect();
+            return (0..256)
+                .map(|e| if e == 255 { f32::NAN } else { 2f64.powi(e - 127) as f32 })
+                .collect();
         };
         let value = |code: i64| {
             let magnitude = code & (f.sign - 1);
@@ -326,9 +327,10 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_formats() {
-        let largest =
-            |f: NarrowFloat| f.values().into_iter().filter(|v| v.is_finite()).fold(0.0, f32::max);
-        assert_eq!(FORMATS.map(largest), [448.0, 240.0, 57344.0, 57344.0, 6.0]);
+        assert_eq!(
+            FORMATS.map(|f| f.values().into_iter().filter(|v| v.is_finite()).fold(0.0, f32::max)),
+            [448.0, 240.0, 57344.0, 57344.0, 6.0]
+        );
         let e8 = NarrowFloat::E8M0.values();
         assert_eq!((e8[127], e8[130], e8[255].is_nan()), (1.0, 8.0, true));
         assert_eq!(NarrowFloat::E2M1.values()[..8], [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]);

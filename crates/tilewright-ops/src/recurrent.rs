@@ -363,8 +363,10 @@ impl Net<'_> {
             Cell::Gru { reset_after: true } => {
                 let own = self.elements(|b, j| {
                     let zero = Expr::float(0.0, p.dtype);
-                    let at = |bias| Expr::load(bias, vec![int(s.at), j.clone()]);
-                    let value = self.reset_bias.as_ref().map_or(zero, at);
+                    let value = self
+                        .reset_bias
+                        .as_ref()
+                        .map_or(zero, |bias| Expr::load(bias, vec![int(s.at), j.clone()]));
                     Stmt::store(&s.z, vec![b.clone(), int(2 * hidden) + j], value)
                 });
                 Stmt::seq([

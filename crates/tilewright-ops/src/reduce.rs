@@ -129,8 +129,9 @@ pub(crate) fn reduced(
                 let finite = call(Intrin::IsFinite, e.clone());
                 Expr::select(finite, e, Expr::float(0.0, work))
             };
-            let term = |i: &[Expr]| call(Intrin::Exp, value(i) - shift(kept(i)));
-            let sum = run(format!("{name}_sum"), Reducer::Sum, &term);
+            let sum = run(format!("{name}_sum"), Reducer::Sum, &|i| {
+                call(Intrin::Exp, value(i) - shift(kept(i)))
+            });
             te::compute(name, sum.shape(), |i| {
                 (call(Intrin::Log, sum.at(i)) + shift(top.at(i))).cast(dtype)
             })

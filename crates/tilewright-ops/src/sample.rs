@@ -230,8 +230,8 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     if p.mode == Sampling::Nearest {
         let result = te::compute(name, &shape, |i| {
             let at: Vec<Expr> = [&i[0]].into_iter().chain(&i[2..]).cloned().collect();
-            let cell = |t: &Taps| t.cells.at(at.iter().cloned().chain([Expr::i32(0)]));
-            let cells: Vec<Expr> = taps.iter().map(cell).collect();
+            let cells: Vec<Expr> =
+                taps.iter().map(|t| t.cells.at(at.iter().cloned().chain([Expr::i32(0)]))).collect();
             element(&x, &i[..2], &cells, p.x.dtype)
         });
         return te::func([&x, &grid], [&result]);

@@ -155,11 +155,12 @@ impl Heap {
         let left = extent - self.k - chunks * CHUNK;
         let whole = |chunk: &Expr| {
             let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
-            let ask = |ahead: &Expr| set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)));
             let all = each("taken", CHUNK, |taken| take(&at(taken)));
             Stmt::seq([
                 set(found, Expr::i32(0)),
-                each("ahead", CHUNK, ask),
+                each("ahead", CHUNK, |ahead| {
+                    set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)))
+                }),
                 Stmt::guard(get(found).greater(Expr::i32(0)), all),
             ])
         };

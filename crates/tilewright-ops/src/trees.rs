@@ -541,9 +541,8 @@ impl Walk<'_> {
         let row = |lane: &Expr| block.clone() * LANES as i64 + lane;
         let classes = self.form.classes.iter().map(|class| {
             each("tree", class.count, |tree| {
-                let root = |_: &Expr| tree.clone() + class.first as i64;
                 Stmt::seq([
-                    self.start(&root),
+                    self.start(&|_| tree.clone() + class.first as i64),
                     self.steps(class.depth, &row),
                     each("lane", LANES, |lane| self.arrive(lane, lane)),
                 ])
@@ -559,9 +558,8 @@ impl Walk<'_> {
         let first = Expr::i32(0);
         let classes = self.form.classes.iter().map(|class| {
             each("trees", class.count.div_ceil(LANES), |trees| {
-                let root = |lane: &Expr| trees.clone() * LANES as i64 + lane + class.first as i64;
                 Stmt::seq([
-                    self.start(&root),
+                    self.start(&|lane| trees.clone() * LANES as i64 + lane + class.first as i64),
                     self.steps(class.depth, &|_| row.clone()),
                     each("lane", LANES, |lane| self.arrive(lane, &first)),
                 ])

@@ -118,8 +118,11 @@ impl Windows<'_> {
         };
         let mut count = extent.ceildiv(stride);
         let room = extent + begin + end;
-        let is_longer = |room: usize| self.longer && room < span && span < room + stride;
-        let ceil = self.same.is_none() && (self.ceil || room.known().is_some_and(is_longer));
+        let ceil = self.same.is_none()
+            && (self.ceil
+                || room
+                    .known()
+                    .is_some_and(|room| self.longer && room < span && span < room + stride));
         if self.same.is_none() {
             // With `ceil`, the only window may end outside.
             let over = if ceil { stride - 1 } else { 0 };

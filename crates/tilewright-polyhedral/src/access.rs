@@ -147,9 +147,9 @@ impl AccessRelation {
             let engine = self.domain.engine();
             let question = self.question("independent", other, &meet);
             engine.remembered(question.map(|q| q.number(why.is_some())), || {
-                let work =
-                    || self.domain.join(&other.domain)?.blurred(why.clone()).refute(meet.clone());
-                engine.ask(work)
+                engine.ask(|| {
+                    self.domain.join(&other.domain)?.blurred(why.clone()).refute(meet.clone())
+                })
             })
         };
         ask().into()

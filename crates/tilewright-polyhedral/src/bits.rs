@@ -90,8 +90,7 @@ impl BitMap {
             return None;
         }
         let params = Numbers(params.to_vec());
-        let digits = |e: &Expr| digits(&params, e, 0);
-        let results = indices.iter().map(digits).collect::<Option<Vec<_>>>()?;
+        let results = indices.iter().map(|e| digits(&params, e, 0)).collect::<Option<Vec<_>>>()?;
         let map = BitMap { params, results };
         (map.results.iter().map(Vec::len).sum::<usize>() <= MAX_DIGITS as usize).then_some(map)
     }
@@ -181,8 +180,7 @@ impl BitMap {
             let chosen = kernel.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1);
             let bits = chosen.fold(0u128, |sum, (_, z)| sum ^ z);
             let values = self.numbers(bits)?;
-            let inside = |(v, n): (&i64, &Option<i64>)| n.is_none_or(|n| *v < n);
-            values.iter().zip(extents).all(inside).then_some(values)
+            values.iter().zip(extents).all(|(v, n)| n.is_none_or(|n| *v < n)).then_some(values)
         })
     }
 
@@ -226,9 +224,8 @@ impl BitMap {
             .map(|r| (r.left.of.trailing_zeros(), r.left.of))
             .collect();
         let total: u32 = self.params.0.iter().map(|(_, n)| n).sum();
-        let is_free = |c: &u32| pivots.iter().all(|(p, _)| p != c);
         (0..total)
-            .filter(is_free)
+            .filter(|c| pivots.iter().all(|(p, _)| p != c))
             .map(|c| {
                 let forced = pivots.iter().filter(|(_, row)| row >> c & 1 == 1);
                 forced.fold(1u128 << c, |z, (p, _)| z | 1 << p)
@@ -291,8 +288,9 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
     let found: Vec<Digit> = match e.kind() {
         ExprKind::Int(v) => {
             let bits = u64::try_from(*v).ok()?;
-            let digit = |j: u32| Digit { of: 0, constant: bits >> j & 1 == 1 };
-            (0..64 - bits.leading_zeros()).map(digit).collect()
+            (0..64 - bits.leading_zeros())
+                .map(|j| Digit { of: 0, constant: bits >> j & 1 == 1 })
+                .collect()
         }
         ExprKind::Var(v) => {
             let (first, width) = numbers.place(v)?;

@@ -90,8 +90,12 @@ impl Domain {
     /// A function of this domain's atoms, given as one of parameters, as an expression.
     pub(crate) fn write_params(&self, f: &PwAff, t: DType) -> Known<Expr> {
         let f = f.coalesce()?;
-        let piece = |(set, aff): (Raw, &_)| Ok((set.params_to_dims(0), self.space.lift(aff)?));
-        self.write_pieces(f.pieces().map(piece).collect::<Known<_>>()?, t)
+        self.write_pieces(
+            f.pieces()
+                .map(|(set, aff)| Ok((set.params_to_dims(0), self.space.lift(aff)?)))
+                .collect::<Known<_>>()?,
+            t,
+        )
     }
 
     /// A function that is given piece by piece, as an expression under the domain.

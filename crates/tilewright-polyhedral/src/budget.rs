@@ -124,8 +124,9 @@ pub(crate) fn pay(charge: u64) -> bool {
 
 /// What the work under way may still spend.
 fn left() -> u64 {
-    let left = |b: &Budget| b.limit.saturating_sub(b.spent.operations);
-    BUDGETS.with_borrow(|budgets| budgets.last().map_or(u64::MAX, left))
+    BUDGETS.with_borrow(|budgets| {
+        budgets.last().map_or(u64::MAX, |b| b.limit.saturating_sub(b.spent.operations))
+    })
 }
 
 /// The operations that a question may take which would take up to `quota`; `None` where nothing is

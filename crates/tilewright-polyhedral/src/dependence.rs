@@ -283,10 +283,9 @@ pub fn keeps_order(
     };
     let all_apart = || {
         for a in accesses {
-            let conflicts = |b: &&PlacedAccess| {
+            for b in accesses.iter().filter(|b| {
                 b.buffer.data == a.buffer.data && (a.write || b.write) && !exchange(a, b)
-            };
-            for b in accesses.iter().filter(conflicts) {
+            }) {
                 one_view(a, b)?;
                 let all: Vec<Var> = b.at.domain.vars().cloned().collect();
                 let (other, names) = b.at.elsewhere_in(&all);

@@ -172,8 +172,7 @@ impl Domain {
         }
         let mut made = Made { set: self.space.universe(), vague: None };
         for guard in self.guards_and_given() {
-            let with = || made.set.intersect(&self.space.pred(guard)?);
-            match self.engine.prepare(with) {
+            match self.engine.prepare(|| made.set.intersect(&self.space.pred(guard)?)) {
                 Ok(set) => made.set = set,
                 Err(e) => made.vague = Some(e),
             }
@@ -241,8 +240,12 @@ impl Domain {
     /// The atoms whose values differ from point to point without being variables.
     pub(crate) fn hidden(&self) -> Vec<Atom> {
         let vars: BTreeSet<Var> = self.vars().cloned().collect();
-        let hidden = |a: &&Atom| a.as_var().is_none() && a.varies_with(&vars);
-        self.space.atoms.iter().filter(hidden).cloned().collect()
+        self.space
+            .atoms
+            .iter()
+            .filter(|a| a.as_var().is_none() && a.varies_with(&vars))
+            .cloned()
+            .collect()
     }
 
     /// Points of both domains, which share the variables that they have in common. What is read
@@ -293,8 +296,11 @@ impl Domain {
 
     /// The domain without what it knows of memory; vague if that was anything.
     fn without_memory(&self) -> Known<Domain> {
-        let reads = |a: &&Atom| a.as_var().is_none() && !a.expr().effects().constant();
-        let (memory, others): (Vec<&Atom>, Vec<&Atom>) = self.space.atoms.iter().partition(reads);
+        let (memory, others): (Vec<&Atom>, Vec<&Atom>) = self
+            .space
+            .atoms
+            .iter()
+            .partition(|a| a.as_var().is_none() && !a.expr().effects().constant());
         let Some(why) = forgotten(memory) else { return Ok(self.clone()) };
         let atoms: Vec<Atom> = others.into_iter().cloned().collect();
         let set = self.space.scatter(self.set()?, &atoms)?;
@@ -397,8 +403,7 @@ impl Domain {
         if new.is_empty() {
             return Some(self.clone());
         }
-        let is_plain = |a: &Atom| a.as_var().is_some() && a.narrow_range().is_none();
-        new.iter().all(is_plain).then(|| {
+        new.iter().all(|a| a.as_var().is_some() && a.narrow_range().is_none()).then(|| {
             let space = Rc::new(self.space.extended(new.into_iter().collect()));
             Domain { space, points: Points::guarded(), ..self.clone() }
         })

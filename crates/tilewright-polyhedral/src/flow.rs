@@ -128,8 +128,9 @@ impl<'a> MemoryFlow<'a> {
     pub fn runs(scop: &Scop, memory: &Buffer) -> Vec<Run> {
         let stmts = scop.stmts.iter().enumerate();
         let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s)| Some(Run::new(scop, Who::Stmt(k), s, memory)?.looking(s));
-        let mut runs: Vec<Run> = stmts.filter_map(run).collect();
+        let mut runs: Vec<Run> = stmts
+            .filter_map(|(k, s)| Some(Run::new(scop, Who::Stmt(k), s, memory)?.looking(s)))
+            .collect();
         runs.extend(MemoryFlow::end(scop, memory));
         runs
     }

@@ -173,8 +173,7 @@ impl Atom {
     pub fn type_range(&self) -> Option<(i128, i128)> {
         let t = self.0.expr.dtype();
         let whole = self.0.data && !self.is_product();
-        let range = || Some((t.min_int()?, t.max_int()?));
-        self.narrow_range().or_else(|| whole.then(range).flatten())
+        self.narrow_range().or_else(|| whole.then(|| Some((t.min_int()?, t.max_int()?))).flatten())
     }
 
     /// Whether the value is a product, which no type bounds.
@@ -467,8 +466,10 @@ impl Sum {
     /// Whether arithmetic in a type gives the value: it does where no data occur, and where the
     /// types of the data bound it.
     pub fn stays_in(&self, t: DType) -> bool {
-        let inside = |(lo, hi)| t.min_int() <= Some(lo) && Some(hi) <= t.max_int();
-        self.type_range().map_or_else(|| !self.is_data(), inside)
+        self.type_range().map_or_else(
+            || !self.is_data(),
+            |(lo, hi)| t.min_int() <= Some(lo) && Some(hi) <= t.max_int(),
+        )
     }
 
     /// Calls `f` for every atom, also those inside of terms.

@@ -119,8 +119,7 @@ impl Intervals {
         while let Some((from, to)) = parts.iter().find_map(|p| known.equation(p)) {
             let ends = known.of_atom(&from);
             known.meet(&to, ends);
-            let rename = |a: &Atom| (*a == from).then(|| to.clone());
-            parts = match Pred::And(parts).renamed(&rename)? {
+            parts = match Pred::And(parts).renamed(&|a| (*a == from).then(|| to.clone()))? {
                 Pred::Bool(value) => return Ok(!value),
                 Pred::And(parts) => parts,
                 one => vec![one],
@@ -244,8 +243,10 @@ mod tests {
 
     /// `0 <= v < extent` for each.
     fn ranges(vars: &[(&Var, i64)]) -> Vec<Pred> {
-        let both = |(v, n): &(&Var, i64)| [v.expr().greater_equal(0), v.expr().less(*n)];
-        vars.iter().flat_map(both).map(|e| pred(&e)).collect()
+        vars.iter()
+            .flat_map(|(v, n)| [v.expr().greater_equal(0), v.expr().less(*n)])
+            .map(|e| pred(&e))
+            .collect()
     }
 
     #[test]

@@ -43,8 +43,8 @@ impl Space {
     }
 
     fn place(&self, atom: &Atom) -> Known<usize> {
-        let missing = || Reason::Engine(format!("{} has no place", atom.name())).into();
-        self.position(atom).ok_or_else(missing)
+        self.position(atom)
+            .ok_or_else(|| Reason::Engine(format!("{} has no place", atom.name())).into())
     }
 
     /// The function that a sum is.

@@ -101,10 +101,11 @@ pub fn add_ports(object: &mut Value, [inputs, outputs]: &[Vec<Port>; 2]) {
             "padded": s.is_padded(), "pad": s.pad,
         })
     };
-    let one =
-        |port: &Port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored)});
     for (key, ports) in [("inputs", inputs), ("outputs", outputs)] {
-        object[key] = ports.iter().map(one).collect();
+        object[key] = ports
+            .iter()
+            .map(|port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored)}))
+            .collect();
     }
 }
 

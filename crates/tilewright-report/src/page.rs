@@ -290,8 +290,10 @@ impl FunctionReport<'_> {
     fn reason(&self, c: &Conversion) -> Option<&str> {
         let [from, to] = [c.from, c.to].map(|k| &self.plan.layouts[c.tensor][k]);
         let name = self.name(c.tensor);
-        let same = |l: &&Left| *l.value == *name && l.from == *from && l.to == *to;
-        self.left.iter().find(same).map(|l| &*l.reason)
+        self.left
+            .iter()
+            .find(|l| *l.value == *name && l.from == *from && l.to == *to)
+            .map(|l| &*l.reason)
     }
 
     /// What the panel says, as JSON.

@@ -183,9 +183,12 @@ class Module:
     let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
     let table = value(&steps.lines());
     let function = value(&steps.functions[0]);
-    let line = |k: &serde_json::Value| table[k.as_u64().expect("a number") as usize].clone();
     let all = |list: &serde_json::Value| -> Vec<serde_json::Value> {
-        list.as_array().expect("a list").iter().map(line).collect()
+        list.as_array()
+            .expect("a list")
+            .iter()
+            .map(|k| table[k.as_u64().expect("a number") as usize].clone())
+            .collect()
     };
     let mut lines = all(&function[0]);
     assert!(lines.iter().any(|l| l.as_str().is_some_and(|l| l.contains("T.axis.remap(\"SSR\""))));

@@ -192,16 +192,13 @@ impl Times {
             }
             // What converts its operand on the way is no sum of products.
             let is_moving = |k: &Kernel| {
-                let own = |c: &usize| planned.anchors.contains(c);
-                !k.conversions.is_empty() && !k.calls.iter().any(own)
+                !k.conversions.is_empty() && !k.calls.iter().any(|c| planned.anchors.contains(c))
             };
             let wanted = Use { tensor: conversion.tensor, layout: conversion.to };
             let reads = |k: &Kernel| {
                 let of = |c: &usize| &calls[*c].alternatives[plan.calls[*c].choice].reads;
                 k.calls.iter().any(|c| of(c).contains(&wanted))
             };
-            let makes =
-                |k: &Kernel| producer.get(&conversion.tensor).is_some_and(|c| k.calls.contains(c));
             // A kernel that only moves data makes it in the layout in which it is read.
             let mut before = producer.get(&conversion.tensor);
             while let Some(c) =
@@ -215,7 +212,11 @@ impl Times {
             let mover = all().position(moves);
             let reader =
                 || Some(all().position(reads)?).filter(|_| all().filter(|k| reads(k)).count() == 1);
-            let kernel = mover.or_else(reader).or_else(|| all().position(makes));
+            let kernel = mover.or_else(reader).or_else(|| {
+                all().position(|k| {
+                    producer.get(&conversion.tensor).is_some_and(|c| k.calls.contains(c))
+                })
+            });
             if let Some(kernel) = kernel {
                 let kernel = &mut times.kernels[kernel];
                 kernel.conversions.push(at);
@@ -229,9 +230,8 @@ impl Times {
                 };
             }
         }
-        let order = |step: &&Step| profile.steps.iter().position(|s| s == *step);
         let mut others: Vec<&Step> = moves.into_values().flatten().collect();
-        others.sort_by_key(order);
+        others.sort_by_key(|step| profile.steps.iter().position(|s| s == *step));
         times.others = others.into_iter().cloned().collect();
         if !is_time {
             let known = times.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds > 0.0);
@@ -257,9 +257,13 @@ impl Times {
     /// time a clock can tell: 0.2 us and more.
     pub fn near(&self) -> (usize, usize) {
         let known = self.kernels.iter().filter(|k| k.predicted > 0 && k.nanoseconds >= SHORTEST);
-        let is_near =
-            |k: &&Kernel| (self.predicted(k.predicted) / k.nanoseconds - 1.0).abs() <= NEAR;
-        (known.clone().filter(is_near).count(), known.count())
+        (
+            known
+                .clone()
+                .filter(|k| (self.predicted(k.predicted) / k.nanoseconds - 1.0).abs() <= NEAR)
+                .count(),
+            known.count(),
+        )
     }
 
     /// Nanoseconds of all kernels.
@@ -398,8 +402,11 @@ mod tests {
     #[test]
     fn a_conversion_without_a_kernel_is_part_of_the_one_that_reads_it() {
         let times = Times::of(&chain(), &profile(&[("b", 1100.0), ("c", 3100.0)]), true);
-        let of = |k: &Kernel| (k.calls.clone(), k.conversions.clone(), k.predicted);
-        let all: Vec<_> = times.kernels.iter().map(of).collect();
+        let all: Vec<_> = times
+            .kernels
+            .iter()
+            .map(|k| (k.calls.clone(), k.conversions.clone(), k.predicted))
+            .collect();
         assert_eq!(all, [(vec![1, 0], vec![0], 1700), (vec![2], vec![], 3000)]);
         assert_eq!(times.conversions, [None]);
     }

@@ -93,8 +93,9 @@ impl Arenas {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let same = state.list.iter().rposition(|m| Arc::ptr_eq(&m.of, fixed));
-            let largest = || (0..state.list.len()).max_by_key(|k| state.list[*k].arena.bytes());
-            let made = same.or_else(largest).map(|at| state.list.swap_remove(at));
+            let made = same
+                .or_else(|| (0..state.list.len()).max_by_key(|k| state.list[*k].arena.bytes()))
+                .map(|at| state.list.swap_remove(at));
             let new = made.is_none() && state.made < most;
             if new {
                 state.made += 1;

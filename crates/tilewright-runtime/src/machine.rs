@@ -178,8 +178,8 @@ impl Run<'_> {
             }
             What::Loop { trip, cond, carried, params, captured, body, stacked, outs } => {
                 let (trip, cond) = (self.number(*trip)?, self.number(*cond)?);
-                let inside = |r: &&Register| !captured.contains(r);
-                let lost: Vec<Register> = free.iter().filter(inside).copied().collect();
+                let lost: Vec<Register> =
+                    free.iter().filter(|r| !captured.contains(r)).copied().collect();
                 let mut values = self.take(carried, &lost);
                 let mut parts: Vec<Vec<Tensor>> = vec![Vec::new(); stacked.len()];
                 let (mut go, mut iteration) = (cond != Some(0), 0i64);
@@ -198,9 +198,8 @@ impl Run<'_> {
                     iteration += 1;
                 }
                 for (parts, (dtype, shape)) in parts.iter().zip(stacked) {
-                    let of = |v: &Var| self.size_of(v);
                     let shape: Vec<usize> =
-                        shape.iter().map(|d| d.value(&of).unwrap_or(0)).collect();
+                        shape.iter().map(|d| d.value(&|v| self.size_of(v)).unwrap_or(0)).collect();
                     values.push(Item::Tensor(list::stack(parts, *dtype, &shape)?));
                 }
                 self.put(outs, values);
@@ -212,8 +211,9 @@ impl Run<'_> {
 
     /// Forgets a result of a body that the body or its loop wrote.
     fn leave(&mut self, register: Register, params: &[Register], body: &Block) {
-        let written = |o: &Operation| o.what.writes().contains(&register);
-        if params.contains(&register) || body.operations.iter().any(written) {
+        if params.contains(&register)
+            || body.operations.iter().any(|o| o.what.writes().contains(&register))
+        {
             self.registers[register] = Item::Nothing;
         }
     }
@@ -239,8 +239,7 @@ impl Run<'_> {
     /// Refuses sizes other than those that are declared.
     fn fits(&self, name: &str, shape: &[Dim], sizes: &[usize]) -> Result<()> {
         let of = |v: &Var| self.size_of(v);
-        let differs = |(d, n): &(&Dim, &usize)| d.value(&of).is_some_and(|d| d != **n);
-        match shape.iter().zip(sizes).find(differs) {
+        match shape.iter().zip(sizes).find(|(d, n)| d.value(&of).is_some_and(|d| d != **n)) {
             None => Ok(()),
             Some((d, n)) => {
                 let needed = d.value(&of).unwrap_or(0);

@@ -103,9 +103,9 @@ pub(crate) fn decode(
 ) -> Result<Tensor> {
     let header = decode_header(from)?;
     let Info { dtype, shape } = &header.info;
-    let too_large =
-        || Error::input(format!("the {dtype} array of shape {shape:?} does not fit in memory"));
-    let bytes = byte_count(*dtype, shape).ok_or_else(too_large)?;
+    let bytes = byte_count(*dtype, shape).ok_or_else(|| {
+        Error::input(format!("the {dtype} array of shape {shape:?} does not fit in memory"))
+    })?;
     if let Some(most) = most.filter(|most| bytes as u64 > *most) {
         return Err(Error::input(format!(
             "the {dtype} array of shape {shape:?} takes {bytes} bytes, where this part of the file \

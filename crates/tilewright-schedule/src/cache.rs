@@ -179,8 +179,10 @@ fn same_scope(a: Option<&Stmt>, b: Option<&Stmt>) -> bool {
 
 /// The blocks directly in a scope.
 fn blocks_in(func: &TensorFunc, scope: Option<&Stmt>) -> Vec<Cursor> {
-    let here = |s: &Cursor| same_scope(s.scope(), scope);
-    find(&func.body, |s| as_block(s).is_some()).into_iter().filter(here).collect()
+    find(&func.body, |s| as_block(s).is_some())
+        .into_iter()
+        .filter(|s| same_scope(s.scope(), scope))
+        .collect()
 }
 
 /// What around a statement of the scope's body is outside of that body.
@@ -378,10 +380,9 @@ fn cache_read(
 fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
     let cursor = find(&func.body, |s| s.ptr_eq(block)).into_iter().next()?;
     let around = in_scope(&cursor.around);
-    let binds = |s: &Stmt| {
+    if around.iter().any(|s| {
         as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::If { .. })
-    };
-    if around.iter().any(binds) {
+    }) {
         return None;
     }
     let loops = around.iter().filter(|s| as_loop(s).is_some());
@@ -440,11 +441,13 @@ fn finish<const N: usize>(
     places: [(InsertionPoint, bool); N],
 ) -> Edited<[BlockRef; N]> {
     let (from, to) = (&copy.region.buffer, &copy.cache);
-    let redirect = |s: &Stmt| (s.clone(), Redirect { from, to, place: Place::Less(&copy.offsets) });
     let mut change = Change {
         scope,
         allocs: vec![copy.cache.clone()],
-        redirect: nodes.iter().map(redirect).collect(),
+        redirect: nodes
+            .iter()
+            .map(|s| (s.clone(), Redirect { from, to, place: Place::Less(&copy.offsets) }))
+            .collect(),
         ..Change::default()
     };
     let mut names = block_names(func);
@@ -524,13 +527,16 @@ pub(crate) fn write_place(
         let shown = s.replace(|s| hidden.iter().any(|n| n.ptr_eq(s)).then(Stmt::nop));
         touches(&shown, &buffer)
     };
-    let any = |s: &Stmt| but(s, &nodes[..1]) != (false, false);
     let others = |s: &Stmt| but(s, &nodes);
-    let found = sequences(&cursor).into_iter().find(|q| q.elements.iter().any(any));
+    let found = sequences(&cursor)
+        .into_iter()
+        .find(|q| q.elements.iter().any(|s| but(s, &nodes[..1]) != (false, false)));
     let (element, place) = match &found {
         Some(q) => {
-            let meets = |s: &Stmt| others(s) != (false, false);
-            let next = q.elements[q.at + 1..].iter().position(meets).map(|k| q.at + 1 + k);
+            let next = q.elements[q.at + 1..]
+                .iter()
+                .position(|s| others(s) != (false, false))
+                .map(|k| q.at + 1 + k);
             let (node, before) = match next {
                 Some(k) => (&q.elements[k], true),
                 None => (&q.elements[q.elements.len() - 1], false),

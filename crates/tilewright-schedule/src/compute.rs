@@ -318,8 +318,8 @@ fn compute_at(
     // Not behind the first reader, directly in the loop.
     let reader = &readers[0];
     let elements = elements(inner);
-    let holds = |e: &Stmt| e.ptr_eq(&reader.stmt) || reader.inside(e);
-    let last = elements.iter().position(holds).unwrap_or(0);
+    let last =
+        elements.iter().position(|e| e.ptr_eq(&reader.stmt) || reader.inside(e)).unwrap_or(0);
     let position = placement.candidates(0, last).map_err(|e| e.at(target.stmt.span()))?[0];
     let node = elements[position].clone();
     let change = Change {

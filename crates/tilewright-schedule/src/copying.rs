@@ -259,8 +259,11 @@ impl Copying {
         };
         let name = name_in(&region.buffer, storage_scope);
         let cache = compact_in(&region.buffer, &name, storage_scope, shape);
-        let offset = |r: &Range| if cropped { r.min.clone() } else { Expr::int(0, r.min.dtype()) };
-        let offsets = region.ranges.iter().map(offset).collect();
+        let offsets = region
+            .ranges
+            .iter()
+            .map(|r| if cropped { r.min.clone() } else { Expr::int(0, r.min.dtype()) })
+            .collect();
         Copying { cache, offsets, region, bounds, cropped }
     }
 

@@ -390,8 +390,7 @@ pub fn box_of(
         }
     }
     for (k, b) in out.iter_mut().enumerate() {
-        let whole = |b: &mut Bounds| b.from == 0 && extent(k).is_ok_and(|n| n == b.end);
-        b.take_if(whole);
+        b.take_if(|b| b.from == 0 && extent(k).is_ok_and(|n| n == b.end));
     }
     Ok(out)
 }
@@ -435,8 +434,7 @@ mod tests {
     #[test]
     fn conditions_as_boxes() {
         let (i, j) = (Var::index("i"), Var::index("j"));
-        let extent = |k: usize| Ok([20, 10][k].dim());
-        let text = |e: Expr| match box_of(&e, &[&i, &j], extent) {
+        let text = |e: Expr| match box_of(&e, &[&i, &j], |k| Ok([20, 10][k].dim())) {
             Ok(list) => list
                 .iter()
                 .map(|b| b.as_ref().map_or("-".into(), |b| format!("{}..{}", b.from, b.end)))

@@ -117,8 +117,8 @@ fn transform_loops(
     } else {
         guard(&engine, &ranges, &inverse, &known, &image)?
     };
-    let back = |(v, e): (&Var, Expr)| (v.clone(), e.cast(v.dtype()));
-    let subst: Vec<(Var, Expr)> = vars.iter().zip(inverse).map(back).collect();
+    let subst: Vec<(Var, Expr)> =
+        vars.iter().zip(inverse).map(|(v, e)| (v.clone(), e.cast(v.dtype()))).collect();
     let body = Subst::vars(subst).stmt(&body);
     let guards = if guard.is_true() { Vec::new() } else { vec![guard.clone()] };
     let mut tidy = Tidy::of(&engine, known, cells.clone(), guards);

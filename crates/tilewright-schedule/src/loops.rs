@@ -414,13 +414,17 @@ fn reorder(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited> {
 
     // The named loops take the places of the named loops, in the new order.
     let mut order = cursors.iter().map(|c| &c.stmt);
-    let place = |s| if named(s).is_some() { order.next().unwrap_or(s) } else { s };
-    let new: Vec<Stmt> = nest.iter().map(place).cloned().collect();
+    let new: Vec<Stmt> = nest
+        .iter()
+        .map(|s| if named(s).is_some() { order.next().unwrap_or(s) } else { s })
+        .cloned()
+        .collect();
     let mut bound: Vec<&Var> = Vec::new();
     for s in new.iter().rev() {
         if let Some((var, range, _)) = as_loop(s) {
-            let used = |v: &&&Var| range.min.mentions(v) || range.extent.mentions(v);
-            if let Some(v) = bound.iter().find(used) {
+            if let Some(v) =
+                bound.iter().find(|v| range.min.mentions(v) || range.extent.mentions(v))
+            {
                 let why = format!(
                     "the bounds of the loop `{var}` depend on the loop `{v}`, which would be inside"
                 );

@@ -104,8 +104,9 @@ fn pad_einsum(func: &TensorFunc, block: &BlockRef, padding: &[i64]) -> Result<Ed
     if pads_output {
         let pad = padded_buffer(out, &out_pads);
         let name = fresh_block_name(func, &pad.name);
-        let copy = |at: &[Expr]| (pad.clone(), pad.load(at.to_vec()));
-        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes)?, copy));
+        back = Some(copy_block(name, out, &out.shape, writes(indices, &axes)?, |at| {
+            (pad.clone(), pad.load(at.to_vec()))
+        }));
         allocs.push(pad.clone());
         to.push((out.clone(), pad));
     }
@@ -163,8 +164,8 @@ fn own_loops(cursor: &BlockCursor) -> Result<&[Stmt]> {
             }
         }
     }
-    let is_used = |s: &Stmt| s.loop_var().is_some_and(|v| vars.contains(v));
-    let Some(first) = loops.iter().position(is_used) else {
+    let Some(first) = loops.iter().position(|s| s.loop_var().is_some_and(|v| vars.contains(v)))
+    else {
         return Err(cursor.refuse("is not in a loop"));
     };
     let loops = &loops[first..];

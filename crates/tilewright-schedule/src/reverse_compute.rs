@@ -70,8 +70,10 @@ fn reverse_compute_at(
     moving.same_instances(&nest)?;
     moving.crosses_nothing(&nest)?;
     let body = elements(the_loop(&target.stmt)?.2);
-    let writes = |s: &Stmt| moving.produced.iter().any(|x| footprint::touches(s, x).1);
-    let first = body.iter().rposition(writes).map_or(0, |k| k + 1);
+    let first = body
+        .iter()
+        .rposition(|s| moving.produced.iter().any(|x| footprint::touches(s, x).1))
+        .map_or(0, |k| k + 1);
     let mut wrong = None;
     let candidates = placement.candidates(first, body.len());
     for at in candidates.map_err(|e| e.at(target.stmt.span()))? {
@@ -190,22 +192,25 @@ impl<'a> Moving<'a> {
     fn written(&self) -> Vec<Region> {
         let inner = as_loop(self.target).map(|(.., inner)| inner);
         let known = [self.known.clone(), known_around(&self.path)].concat();
-        let of = |x| inner.and_then(|inner| hull(inner, x, true)).map(|r| fit(&r, &known).0);
-        self.produced.iter().filter_map(of).collect()
+        self.produced
+            .iter()
+            .filter_map(|x| inner.and_then(|inner| hull(inner, x, true)).map(|r| fit(&r, &known).0))
+            .collect()
     }
 
     /// The values of an iteration variable that read a box: where an index is the variable and a
     /// constant, what the index says; else the tightest range that loses none.
     fn range_of(&self, i: &IterVar, written: &[Region]) -> Result<Range> {
         let block = &self.own.block;
-        let own = |v: &Var| block.iters.iter().any(|i| i.var == *v);
         let mut guards = Vec::new();
         let mut best: Option<Range> = None;
         for w in written {
             let reads = Footprint::of(&block.body, &w.buffer).reads;
             let pairs = reads.iter().flat_map(|r| r.indices.iter().zip(&w.ranges));
             // What varies inside of the block is for the check of the order.
-            for (at, cells) in pairs.filter(|(at, _)| free_vars(at).iter().all(own)) {
+            for (at, cells) in pairs.filter(|(at, _)| {
+                free_vars(at).iter().all(|v| block.iters.iter().any(|i| i.var == *v))
+            }) {
                 let end = cells.min.clone() + &cells.extent;
                 guards.push(at.clone().greater_equal(cells.min.clone()));
                 guards.push(at.clone().less(end));
@@ -228,8 +233,7 @@ impl<'a> Moving<'a> {
         if let Some(range) = best {
             return Ok(range);
         }
-        let uses = |e: &Expr| free_vars(e).contains(&i.var);
-        if !guards.iter().any(uses) {
+        if !guards.iter().any(|e| free_vars(e).contains(&i.var)) {
             return Ok(i.domain.clone());
         }
         let iters = block.iters.iter().map(|i| (i.var.clone(), i.domain.clone()));

@@ -205,8 +205,7 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
         before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
     };
     let at_once = find(&new.body, |s| AtOnce::of_loop(s).is_some());
-    let changed = |s: &&Cursor| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt));
-    for cursor in at_once.iter().filter(changed) {
+    for cursor in at_once.iter().filter(|s| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt))) {
         let Some(how) = AtOnce::of_loop(&cursor.stmt) else { continue };
         let engine = Engine::new();
         let ask = |cursor: &Cursor| at_once::check(&cursor.stmt, &around(&engine, cursor), how);

@@ -195,9 +195,12 @@ impl Signature {
             (false, Some(value)) => format!("{}={value}", p.name()),
             (false, None) => p.name().to_owned(),
         };
-        let flag = |f: &Flag| format!("{}={}", f.name, Value::Bool(f.default));
-        let all: Vec<String> =
-            self.params.iter().map(param).chain(self.flags.iter().map(flag)).collect();
+        let all: Vec<String> = self
+            .params
+            .iter()
+            .map(param)
+            .chain(self.flags.iter().map(|f| format!("{}={}", f.name, Value::Bool(f.default))))
+            .collect();
         format!("{}({})", self.name, all.join(", "))
     }
 

@@ -23,8 +23,11 @@ impl Caches {
     pub(crate) fn of(features: &Features, cpu: &str) -> Caches {
         // One that is not known has those of the one that it is like; with features of its own it is
         // another design.
-        let decides = |c: &&Cpu| c.caches != (0, 0) || !c.more.is_empty();
-        let known = features.arch().family(cpu).find(decides).map(|c| c.caches);
+        let known = features
+            .arch()
+            .family(cpu)
+            .find(|c| c.caches != (0, 0) || !c.more.is_empty())
+            .map(|c| c.caches);
         let (l1, l2) = match known.filter(|known| *known != (0, 0)) {
             Some(known) => known,
             None if features.has("avx512f") => (32, 1024),

@@ -103,8 +103,7 @@ impl Idle {
                 && *from == target.buffer
             {
                 let at_target = &target.indices[scop.lifetime(from)..];
-                let equal = |(x, y): (&Expr, &Expr)| same(scop, &stmt.domain, x, y);
-                if at.iter().zip(at_target).all(equal) {
+                if at.iter().zip(at_target).all(|(x, y)| same(scop, &stmt.domain, x, y)) {
                     self.add(scop, stmt);
                 }
             }

@@ -155,8 +155,10 @@ impl Record {
             Measured::Nanoseconds(n) => *n,
             Measured::Failure(_) => 1.0,
         };
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        let is_hash = |text: &str| text.len() == 64 && text.bytes().all(is_digit);
+        let is_hash = |text: &str| {
+            text.len() == 64
+                && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        };
         if !is_hash(&self.key) {
             return Some("the key is not 64 hexadecimal digits");
         }
@@ -466,8 +468,9 @@ impl Store {
         let transaction = self.connection.unchecked_transaction().map_err(|e| self.failed(&e))?;
         let (mut kept, mut all) = (0, 0);
         for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
-            let wrong = |why: String| Error::input(format!("line {}: {why}", number + 1));
-            let is_kept = match Line::parse(line).map_err(wrong)? {
+            let is_kept = match Line::parse(line)
+                .map_err(|why| Error::input(format!("line {}: {why}", number + 1)))?
+            {
                 Line::Calibration(calibration) => self.calibrate(&calibration)?,
                 Line::Measurement(record) => self.put(&record)?,
             };

@@ -32,8 +32,10 @@ pub(crate) fn read(x: &ExprParser, e: &ast::Expr) -> Result<Vec<Tensor>> {
 
 fn get<'a>(e: &'a ast::Expr, key: &str) -> Option<&'a ast::Expr> {
     let ast::Expr::Dict(d) = e else { return None };
-    let has_key = |k: &ast::Expr| string(k).is_ok_and(|s| s == key);
-    d.items.iter().find(|i| i.key.as_ref().is_some_and(has_key)).map(|i| &i.value)
+    d.items
+        .iter()
+        .find(|i| i.key.as_ref().is_some_and(|k| string(k).is_ok_and(|s| s == key)))
+        .map(|i| &i.value)
 }
 
 fn list(e: &ast::Expr) -> Option<&[ast::Expr]> {

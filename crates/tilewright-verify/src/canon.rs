@@ -403,8 +403,10 @@ impl<'t> Canon<'t> {
         let difference = self.ring(BinOp::Add, dtype, vec![(a, false), (b, true)])?;
         let mut parts = self.monomials(difference);
         let minus_one = Scalar::int(-1, dtype).bits();
-        let unit = |(factors, c): &Monomial| !factors.is_empty() && (*c == 1 || *c == minus_one);
-        let alone = parts.iter().position(unit).filter(|_| parts.len() <= 2);
+        let alone = parts
+            .iter()
+            .position(|(factors, c)| !factors.is_empty() && (*c == 1 || *c == minus_one))
+            .filter(|_| parts.len() <= 2);
         let mut left = Vec::new();
         let sign = match alone {
             Some(at) => {

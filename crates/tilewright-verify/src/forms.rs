@@ -91,8 +91,7 @@ impl Forms {
 
     /// A variable for a term.
     fn symbol(&mut self, terms: &Terms, t: Term) -> Option<Expr> {
-        let alone = || self.variable(Rc::from([(vec![t], 1)]), terms.dtype(t));
-        (!arbitrary(terms, t)).then(alone)
+        (!arbitrary(terms, t)).then(|| self.variable(Rc::from([(vec![t], 1)]), terms.dtype(t)))
     }
 
     /// The variable for the value that a type makes of a sum.
@@ -117,18 +116,18 @@ impl Forms {
         let mut parts = |operands: &[Term]| -> Option<Vec<Rc<[Monomial]>>> {
             operands.iter().map(|t| self.monomials(terms, *t, below)).collect()
         };
-        let sum = |parts: Vec<Rc<[Monomial]>>| parts.concat();
-        let product = |parts: Vec<Rc<[Monomial]>>| {
-            parts.iter().try_fold(vec![(Vec::new(), 1)], |all, part| multiply(&all, part, dtype))
-        };
         let all = match terms.operator(t) {
-            Some((BinOp::Add, _, operands)) => parts(operands).map(sum),
+            Some((BinOp::Add, _, operands)) => parts(operands).map(|parts| parts.concat()),
             Some((BinOp::Sub, _, operands)) => parts(operands).map(|parts| {
                 let signed = parts.iter().zip([1, -1]);
                 let each = signed.flat_map(|(part, sign)| part.iter().map(move |m| (m, sign)));
                 each.map(|((factors, c), sign)| (factors.clone(), c * sign)).collect()
             }),
-            Some((BinOp::Mul, _, operands)) => parts(operands).and_then(product),
+            Some((BinOp::Mul, _, operands)) => parts(operands).and_then(|parts| {
+                parts
+                    .iter()
+                    .try_fold(vec![(Vec::new(), 1)], |all, part| multiply(&all, part, dtype))
+            }),
             _ => Some(match terms.constant(t) {
                 Some(c) => vec![(Vec::new(), c)],
                 None => vec![(vec![t], 1)],
@@ -316,8 +315,7 @@ impl Forms {
 
 /// Whether an arbitrary value is a part of a term. Those have the smallest numbers of all terms.
 fn arbitrary(terms: &Terms, t: Term) -> bool {
-    let arbitrary = |t: &Term| matches!(terms.node(*t), Node::Undef | Node::Unwritten);
-    terms.below([t]).iter().take(2).any(arbitrary)
+    terms.below([t]).iter().take(2).any(|t| matches!(terms.node(*t), Node::Undef | Node::Unwritten))
 }
 
 /// The product of two sums, of which each wraps; `None` where it has too many monomials.

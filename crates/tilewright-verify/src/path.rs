@@ -211,8 +211,7 @@ impl Path {
     /// What the path says directly, and intervals.
     fn quick(&self, terms: &Terms, c: Term, depth: usize) -> Option<bool> {
         let below = depth.checked_sub(1)?;
-        let taken = |l: &&Level| l.condition == c;
-        if let Some(level) = self.levels.iter().rev().find(taken) {
+        if let Some(level) = self.levels.iter().rev().find(|l| l.condition == c) {
             return Some(level.truth);
         }
         if let Some(value) = self.ranges.of(terms, c).and_then(Interval::as_point) {
@@ -276,8 +275,7 @@ impl Path {
             return true;
         }
         let vars = free_vars(form);
-        let level = |l: &Level| with.forms.of(terms, l.condition);
-        let mut forms = self.levels.iter().filter_map(level);
+        let mut forms = self.levels.iter().filter_map(|l| with.forms.of(terms, l.condition));
         forms.any(|f| free_vars(&f).iter().any(|v| vars.contains(v)))
     }
 

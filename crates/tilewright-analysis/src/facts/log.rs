@@ -274,8 +274,7 @@ impl Fact {
         made.unwrap_or_else(|| {
             let place: Vec<Expr> =
                 self.indices.iter().cloned().chain(around.iter().map(Var::expr)).collect();
-            let named = |e: &Expr| Var::new("cell", e.dtype());
-            let cells: Vec<Var> = place.iter().map(named).collect();
+            let cells: Vec<Var> = place.iter().map(|e| Var::new("cell", e.dtype())).collect();
             let known = self.by_cells(&place, &cells, &around);
             let form = Rc::new(Form { around, cells, known });
             *self.form.borrow_mut() = Some(form.clone());
@@ -367,8 +366,8 @@ impl Change {
             let place: Vec<Expr> = place.iter().cloned().chain(around).collect();
             domain = domain.outside(&place, set).unwrap_or(domain);
         }
-        let outer = |v: &&Var| self.loops.iter().all(|(x, _)| x != *v);
-        let inner: Vec<Var> = domain.vars().filter(outer).cloned().collect();
+        let inner: Vec<Var> =
+            domain.vars().filter(|v| self.loops.iter().all(|(x, _)| x != *v)).cloned().collect();
         let (there, names) = AccessRelation::new(&domain, at).elsewhere_in(&inner);
         let Some(Others { var, range, ordered, before }) = &self.others else { return Some(there) };
         let other = names.get(var)?.expr();
@@ -408,17 +407,20 @@ impl Change {
         points: impl FnOnce() -> &'r AccessRelation,
     ) -> bool {
         let constants = |a: &Expr, b: &Expr| a.as_int().zip(b.as_int());
-        let differ = |(a, b): (&Expr, &Expr)| constants(a, b).is_some_and(|(a, b)| a != b);
         self.write.buffer == *read.buffer
-            && (self.write.indices.iter().any(|at| at.iter().zip(&read.at).any(differ))
-                || self.access().is_some_and(|there| points().is_apart(there, &[])))
+            && (self.write.indices.iter().any(|at| {
+                at.iter().zip(&read.at).any(|(a, b)| constants(a, b).is_some_and(|(a, b)| a != b))
+            }) || self.access().is_some_and(|there| points().is_apart(there, &[])))
     }
 }
 
 /// Whether the cells of two iterations of a loop differ because it is an index of both.
 fn differ_by(var: &Var, write: &Write, fact: &Fact) -> bool {
-    let both = |(a, b): (&Expr, &Expr)| a.as_var() == Some(var) && b.as_var() == Some(var);
-    write.indices.iter().any(|at| at.iter().zip(&fact.indices).any(both))
+    write.indices.iter().any(|at| {
+        at.iter()
+            .zip(&fact.indices)
+            .any(|(a, b)| a.as_var() == Some(var) && b.as_var() == Some(var))
+    })
 }
 
 /// Whether a write stores what the fact says about all cells.

@@ -269,8 +269,9 @@ impl Made {
             let [m, b] = row_axes();
             let axes = [m, b, along("i", size(inner))];
             let dtype = instruction.a.dtype;
-            let make = |at: &[Expr]| other(&at[0], &at[1], at[2].clone()).cast(dtype);
-            Some(self.computed("integers_wide".to_owned(), &axes, dtype, make))
+            Some(self.computed("integers_wide".to_owned(), &axes, dtype, |at| {
+                other(&at[0], &at[1], at[2].clone()).cast(dtype)
+            }))
         };
         let other = |m: &Expr, b: &Expr, i: Expr| match &wide {
             None => other(m, b, i),
@@ -353,8 +354,9 @@ impl Made {
         let copied = (!plain).then(|| {
             let axes =
                 [along("m", rows), along("b", size(blocks)), along("i", size(form.inner.extent))];
-            let make = |at: &[Expr]| other(&at[0], &at[1], at[2].clone());
-            self.computed("numbers".to_owned(), &axes, DType::F32, make)
+            self.computed("numbers".to_owned(), &axes, DType::F32, |at| {
+                other(&at[0], &at[1], at[2].clone())
+            })
         });
         let other = |m: &Expr, b: &Expr, i: Expr| match &copied {
             None => other(m, b, i),

@@ -128,8 +128,8 @@ impl Statements<'_> {
                 // What does not move is loaded before the loop.
                 true => {
                     let moving = accesses.iter().filter(|a| step(a) == Some(1));
-                    let line = |a: &Access| access(bytes(&a.buffer).unwrap_or(0.0), self.target);
-                    let lines: f64 = moving.map(line).sum();
+                    let lines: f64 =
+                        moving.map(|a| access(bytes(&a.buffer).unwrap_or(0.0), self.target)).sum();
                     let part = self.target.vectors.lanes(1) as f64 / LINE_BYTES;
                     (lines * part + work) / self.target.vectors.lanes(widest) as f64
                 }

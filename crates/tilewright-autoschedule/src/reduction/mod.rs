@@ -217,7 +217,6 @@ struct Places {
 impl Places {
     /// Puts the sums of a reduction into registers, and what is made of them into a block of its own.
     fn of(r: &Reduction<'_>, sch: &mut Schedule, func: &Arc<str>) -> Result<Places> {
-        let unknown = || Error::internal("a stage that follows no longer does");
         let block = sch.get_block(r.stage.name(), func)?;
         let spatial = r.stage.dims().filter(|d| d.2 == IterKind::Spatial).map(|d| d.0.clone());
         let spatial: Vec<Var> = spatial.collect();
@@ -225,11 +224,13 @@ impl Places {
         let own: HashMap<Var, usize> = own.collect();
         let (finish, dims, last, ranks) = match (r.epilogue, r.stage.covers_buffer()) {
             (Some(next), Some(dims)) => {
-                let map = follows(r.stage, next).ok_or_else(unknown)?;
-                let of = |(k, (v, ..)): (usize, (&Var, Dim, IterKind))| {
-                    Some((map.get(v)?.as_var()?.clone(), k))
-                };
-                let last: HashMap<Var, usize> = next.dims().enumerate().filter_map(of).collect();
+                let map = follows(r.stage, next)
+                    .ok_or_else(|| Error::internal("a stage that follows no longer does"))?;
+                let last: HashMap<Var, usize> = next
+                    .dims()
+                    .enumerate()
+                    .filter_map(|(k, (v, ..))| Some((map.get(v)?.as_var()?.clone(), k)))
+                    .collect();
                 sch.set_scope(&block, 0usize, "local")?;
                 let numbered = dims.iter().enumerate().filter_map(|(d, v)| Some((v.clone()?, d)));
                 let ranks = [dims.len(), next.dims().count()];
@@ -271,8 +272,9 @@ impl Places {
         reduce: &[usize],
     ) -> Result<usize> {
         let axes = |all: &[usize]| -> Vec<Vec<(Var, i64)>> {
-            let part = |(v, n): &(Var, Dim)| (v.clone(), n.estimate());
-            all.iter().map(|k| r.axes[*k].parts.iter().map(part).collect()).collect()
+            all.iter()
+                .map(|k| r.axes[*k].parts.iter().map(|(v, n)| (v.clone(), n.estimate())).collect())
+                .collect()
         };
         let (spatial, in_order, reduced) = (axes(levels), axes(sums), axes(reduce));
         let [rank, of_sums, of_result] = self.ranks;

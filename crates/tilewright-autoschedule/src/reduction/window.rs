@@ -181,8 +181,7 @@ impl<'a> Windows<'a> {
         }
         let (inside, value, outside) = padding(&iters(pad), &pad.value)?;
         let reduction = reader.reduction()?;
-        let of_padded = |(b, _): &(Buffer, Vec<Expr>)| *b == pad.buffer;
-        let mut loads = reader.loads().into_iter().filter(of_padded);
+        let mut loads = reader.loads().into_iter().filter(|(b, _)| *b == pad.buffer);
         let (Some((_, at)), None) = (loads.next(), loads.next()) else { return None };
         if reader.init.as_ref()?.loads_from(|b| *b == pad.buffer) {
             return None;

@@ -77,8 +77,7 @@ impl Extents {
             }
         });
         for (name, extent, s) in loops {
-            let differs = |e: Error| e.at(s.span());
-            match Axis::named(&name).map_err(differs)? {
+            match Axis::named(&name).map_err(|e| e.at(s.span()))? {
                 Axis::Thread(k) => {
                     let n = extent.as_int().filter(|n| *n > 0).ok_or_else(|| {
                         Error::unsupported(format!(

@@ -143,9 +143,10 @@ impl Directory {
     /// The names in the directory that are text.
     pub fn names(&self) -> Vec<String> {
         let Ok(list) = Dir::read_from(&self.0) else { return Vec::new() };
-        let name = |entry: rustix::fs::DirEntry| {
-            OsString::from_vec(entry.file_name().to_bytes().to_vec()).into_string().ok()
-        };
-        list.flatten().filter_map(name).collect()
+        list.flatten()
+            .filter_map(|entry| {
+                OsString::from_vec(entry.file_name().to_bytes().to_vec()).into_string().ok()
+            })
+            .collect()
     }
 }

@@ -65,8 +65,12 @@ impl Func<'_> {
         if dtype.lanes == 1 || self.mask.is_some() {
             return None;
         }
-        let fits = |d: &&Dot| d.lanes == dtype.lanes && d.sum == dtype.scalar();
-        let dots: Vec<Dot> = machine.dots.iter().filter(fits).copied().collect();
+        let dots: Vec<Dot> = machine
+            .dots
+            .iter()
+            .filter(|d| d.lanes == dtype.lanes && d.sum == dtype.scalar())
+            .copied()
+            .collect();
         let mut terms = Vec::new();
         if dots.is_empty() || !addends(e, MOST, &mut terms) {
             return None;

@@ -206,8 +206,9 @@ pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
     let mut seen: HashSet<(Arc<str>, usize, Option<Span>)> = HashSet::new();
     let mut list = Vec::new();
     func.body.for_each(|s| {
-        let new = |a: &Assertion| seen.insert((a.message.clone(), a.values, a.span));
-        list.extend(Assertion::of(s).filter(new));
+        list.extend(
+            Assertion::of(s).filter(|a| seen.insert((a.message.clone(), a.values, a.span))),
+        );
     });
     list
 }

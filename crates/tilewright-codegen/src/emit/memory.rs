@@ -191,8 +191,7 @@ impl Func<'_> {
                 stride: product(&mut self.code, &stride, k, false),
             },
             Addresses::Lanes { base, apart } => {
-                let times = |k: i64| apart.iter().map(|a| a.checked_mul(k)).collect();
-                match constant(k).and_then(times) {
+                match constant(k).and_then(|k| apart.iter().map(|a| a.checked_mul(k)).collect()) {
                     Some(apart) => {
                         Addresses::Lanes { base: self.code.mul_index(&base, k, stays), apart }
                     }

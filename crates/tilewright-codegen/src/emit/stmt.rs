@@ -448,8 +448,8 @@ fn first_lane(cond: &Expr) -> Option<Expr> {
 fn writes_rows(s: &Stmt) -> bool {
     let StmtKind::For { var, range, body, .. } = s.kind() else { return false };
     let StmtKind::Store { indices, .. } = body.kind() else { return false };
-    let beside = |i: &Expr| Linear::of(i).and_then(|i| i.coefficient(var)) == Some(1);
-    range.extent.as_int().is_none_or(|n| n >= ROW) && indices.last().is_some_and(beside)
+    range.extent.as_int().is_none_or(|n| n >= ROW)
+        && indices.last().is_some_and(|i| Linear::of(i).and_then(|i| i.coefficient(var)) == Some(1))
 }
 
 /// Whether an annotation is there and does not say no.

@@ -53,8 +53,9 @@ impl Func<'_> {
     fn load_cells_of(&mut self, cells: &Cells, mask: &Val, step: usize, start: usize) -> Val {
         let lanes = usize::from(mask.lanes());
         let nothing = Val::zero(mask.ty);
-        let of = |cell: usize| if cell.is_multiple_of(step) { cell / step } else { lanes };
-        let order: Vec<usize> = (start..start + lanes).map(of).collect();
+        let order: Vec<usize> = (start..start + lanes)
+            .map(|cell| if cell.is_multiple_of(step) { cell / step } else { lanes })
+            .collect();
         let mask = self.code.shuffle(mask, &nothing, &order);
         let zero = Val::zero(mask.ty.of(cells.element));
         self.code.load_masked(cells, &mask, &zero)

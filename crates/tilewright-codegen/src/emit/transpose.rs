@@ -95,8 +95,9 @@ impl Func<'_> {
             }
         }
         let column = |j: usize| {
-            let is = |l: &Vec<(usize, usize)>| l.iter().copied().eq((0..lanes).map(|r| (r, j)));
-            from.iter().position(is).map(|k| columns[k].clone())
+            from.iter()
+                .position(|l| l.iter().copied().eq((0..lanes).map(|r| (r, j))))
+                .map(|k| columns[k].clone())
         };
         let all: Option<Vec<Val>> = (0..lanes).map(column).collect();
         all.map(Some)

@@ -97,8 +97,8 @@ pub(super) fn code(
     }
     let body = w.block(&control.program.body)?;
     let run = w.run(body, &control.program.body)?;
-    let count = |p: &Program<'_>| p.plan.shapes().map_or(0, |s| s.count);
-    let shapes = control.pieces.iter().map(count).max().unwrap_or(0);
+    let shapes =
+        control.pieces.iter().map(|p| p.plan.shapes().map_or(0, |s| s.count)).max().unwrap_or(0);
     let mut functions = format!(
         "typedef struct {{
     void *arena; /* for the piece that runs */
@@ -485,10 +485,12 @@ impl<'a> Writer<'a> {
         for (list, r) in lists.iter().zip(&next[carried.len()..]) {
             let _ = writeln!(out, "        TRY(append(m->r[{list}], m->r[{r}]), 0);");
         }
-        let is_own = |r: &&Register| {
-            params.contains(r) || body.operations.iter().any(|o| o.what.writes().contains(r))
-        };
-        Self::clear(body.results.iter().filter(is_own), out);
+        Self::clear(
+            body.results.iter().filter(|r| {
+                params.contains(r) || body.operations.iter().any(|o| o.what.writes().contains(r))
+            }),
+            out,
+        );
         *out += "    }\n";
         Self::copy(&held, &outs[..carried.len()], out);
         for ((list, (dtype, shape)), to) in lists.iter().zip(stacked).zip(&outs[carried.len()..]) {

@@ -166,8 +166,11 @@ mod tests {
     }
 
     fn demand(file: &Path) -> Loading<Llvm> {
-        let var = |name: &str| (name == OVERRIDE).then(|| OsString::from(file));
-        Loading::llvm(Search::new(var, None, None))
+        Loading::llvm(Search::new(
+            |name| (name == OVERRIDE).then(|| OsString::from(file)),
+            None,
+            None,
+        ))
     }
 
     /// A file that looks like a library from outside and is none.

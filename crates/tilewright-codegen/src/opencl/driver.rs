@@ -179,10 +179,9 @@ pub fn choose(which: &str) -> Result<DeviceInfo> {
             .ok_or_else(|| listed(Error::input(format!("there is no device number {number}"))));
     }
     let wanted = which.to_lowercase();
-    let fits = |d: &&DeviceInfo| {
+    let mut found = all.iter().filter(|d| {
         d.name.to_lowercase().contains(&wanted) || d.driver.to_lowercase().contains(&wanted)
-    };
-    let mut found = all.iter().filter(fits);
+    });
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one.clone()),
         (Some(_), Some(_)) => {

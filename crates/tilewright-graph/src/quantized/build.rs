@@ -183,15 +183,17 @@ pub(super) fn rescaled(
     let new = Stage::build("rescaled", &iters, &target, at, value, None);
     let mut body = vec![fresh(&new)];
     body.extend(rest.iter().map(|s| s.stmt.clone()));
-    let read = |b: &Buffer| rest.iter().any(|s| s.loads().iter().any(|l| l.0 == *b));
-    let (kept, given) = kept(func, read)?;
+    let (kept, given) = kept(func, |b| rest.iter().any(|s| s.loads().iter().any(|l| l.0 == *b)))?;
     params.extend(given);
     params.push(result.clone());
     let pads: Vec<&Buffer> =
         p.operands.iter().filter(|o| o.pad.is_some()).map(|o| &o.buffer).collect();
     let (allocs, _) = func.root_parts();
-    let stays = |b: &&Buffer| !pads.contains(b) && (**b != stage.buffer || target == stage.buffer);
-    let allocs = allocs.iter().filter(stays).cloned().collect();
+    let allocs = allocs
+        .iter()
+        .filter(|b| !pads.contains(b) && (**b != stage.buffer || target == stage.buffer))
+        .cloned()
+        .collect();
     Some((function(func, &params, allocs, body), kept, rest.is_empty()))
 }
 

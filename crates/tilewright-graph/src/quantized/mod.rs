@@ -284,10 +284,9 @@ impl State<'_, '_> {
             if !fits(&n.scale) || !n.zero.as_ref().is_none_or(fits) {
                 return None;
             }
-            let count = |t: &Tensor| n.axis.map(|_| t.len());
             operands.push(Integers {
                 dtype: n.dtype,
-                zero: n.zero.as_ref().map(count),
+                zero: n.zero.as_ref().map(|t| n.axis.map(|_| t.len())),
                 axis: n.axis,
             });
             given.push(n.integers);
@@ -451,8 +450,8 @@ fn merged(
     mut all: Vec<(Option<usize>, Tensor)>,
     (axis, factor): (Option<usize>, Tensor),
 ) -> Option<Vec<(Option<usize>, Tensor)>> {
-    let fits = |f: &&mut (Option<usize>, Tensor)| f.0 == axis || f.0.is_none() || axis.is_none();
-    let Some(other) = all.iter_mut().find(fits) else {
+    let Some(other) = all.iter_mut().find(|f| f.0 == axis || f.0.is_none() || axis.is_none())
+    else {
         all.push((axis, factor));
         return Some(all);
     };

@@ -189,8 +189,9 @@ impl Product {
             }
             let mut makers = (0..stages.len()).filter(|k| stages[*k].buffer == buffer);
             let (Some(pad), None) = (makers.next(), makers.next()) else { return None };
-            let reads = |s: &&Stage| s.value.loads_from(|from| *from == buffer);
-            let alone = pad < sum && stages.iter().filter(reads).count() == 1;
+            let alone = pad < sum
+                && stages.iter().filter(|s| s.value.loads_from(|from| *from == buffer)).count()
+                    == 1;
             let ExprKind::IfThenElse(_, inside, zero) = stages[pad].value.kind() else {
                 return None;
             };

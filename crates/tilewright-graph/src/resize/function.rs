@@ -63,8 +63,11 @@ impl<'a> Resize<'a> {
     pub fn new(func: &'a TensorFunc, given: &[(Buffer, Vec<Growth>)]) -> Result<Resize<'a>> {
         let stages = stages(func).ok_or_else(|| refused("it is not in canonical form"))?;
         let (allocs, _) = func.root_parts();
-        let none = |b: &Buffer| (b.clone(), vec![Growth::default(); b.shape.len()]);
-        let mut axes: Axes = func.buffers().chain(allocs).map(none).collect();
+        let mut axes: Axes = func
+            .buffers()
+            .chain(allocs)
+            .map(|b| (b.clone(), vec![Growth::default(); b.shape.len()]))
+            .collect();
         for (b, growth) in given {
             axes.insert(b.clone(), growth.clone());
         }
@@ -165,16 +168,18 @@ impl<'a> Resize<'a> {
 
     fn grow(&mut self, v: &Var, place: i64, by: i64) -> Result<()> {
         let known = self.vars.entry(v.clone()).or_default();
-        let two = || refused(format!("`{}` would have two sizes", v.name()));
-        self.changed |= known.add(place, by).ok_or_else(two)?;
+        self.changed |= known
+            .add(place, by)
+            .ok_or_else(|| refused(format!("`{}` would have two sizes", v.name())))?;
         Ok(())
     }
 
     fn grow_axis(&mut self, b: &Buffer, d: usize, place: i64, by: i64) -> Result<()> {
         let known = self.axes.get_mut(b).and_then(|axes| axes.get_mut(d));
         let known = known.ok_or_else(|| Error::internal("an access of no buffer"))?;
-        let two = || refused(format!("axis {d} of `{}` would have two sizes", b.name));
-        self.changed |= known.add(place, by).ok_or_else(two)?;
+        self.changed |= known
+            .add(place, by)
+            .ok_or_else(|| refused(format!("axis {d} of `{}` would have two sizes", b.name)))?;
         Ok(())
     }
 
@@ -375,8 +380,7 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
         return Form::Number(n);
     }
     let mut vars: Vec<Var> = free_vars(e).into_iter().collect();
-    let own = |v: &Var| s.iters().any(|i| i.0 == v);
-    if !vars.iter().all(own) {
+    if !vars.iter().all(|v| s.iters().any(|i| i.0 == v)) {
         return Form::Other;
     }
     if let [v] = &vars[..]

@@ -69,8 +69,9 @@ fn combination(row: &[f64], term: impl Fn(usize) -> Expr) -> Expr {
 fn choice(v: &Var, rows: Vec<Expr>) -> Expr {
     let mut all: Vec<(usize, Expr)> = rows.into_iter().enumerate().collect();
     let Some((_, last)) = all.pop() else { return Expr::float(0.0, DType::F32) };
-    let select = |rest, (k, row): (usize, Expr)| Expr::select(v.expr().equal(k as i64), row, rest);
-    all.into_iter().rev().fold(last, select)
+    all.into_iter()
+        .rev()
+        .fold(last, |rest, (k, row)| Expr::select(v.expr().equal(k as i64), row, rest))
 }
 
 impl<'a> Tiles<'a> {
@@ -218,9 +219,11 @@ impl<'a> Tiles<'a> {
             None => self.conv.data.0.load(at(&iters)),
             Some(maker) => {
                 let axes = maker.covers_buffer()?;
-                let of = |(v, i): (Option<Var>, &Iter)| v.map(|v| (v, i.0.expr()));
-                let mut map: HashMap<Var, Expr> =
-                    axes.into_iter().zip(&iters).filter_map(of).collect();
+                let mut map: HashMap<Var, Expr> = axes
+                    .into_iter()
+                    .zip(&iters)
+                    .filter_map(|(v, i)| v.map(|v| (v, i.0.expr())))
+                    .collect();
                 for (v, ..) in maker.dims() {
                     map.entry(v.clone()).or_insert_with(|| Expr::int(0, v.dtype()));
                 }
@@ -298,8 +301,10 @@ impl<'a> Tiles<'a> {
     /// Where the axes of pixels are in that order.
     fn places(&self) -> [usize; 2] {
         let order = self.order();
-        let at = |w: &Window| order.iter().position(|d| *d == w.sums).unwrap_or(w.sums);
-        self.conv.windows.each_ref().map(at)
+        self.conv
+            .windows
+            .each_ref()
+            .map(|w| order.iter().position(|d| *d == w.sums).unwrap_or(w.sums))
     }
 
     fn without_taps<T: Clone>(&self, list: &[T]) -> Vec<T> {
@@ -342,8 +347,7 @@ impl<'a> Tiles<'a> {
         }
         let result = self.func.buffers().last()?.clone();
         let after = &conv.stages[conv.sum + 1..];
-        let read = |b: &Buffer| after.iter().any(|s| reads(s, b));
-        self.part(vec![sums], read, allocs, body, result)
+        self.part(vec![sums], |b| after.iter().any(|s| reads(s, b)), allocs, body, result)
     }
 
     /// A part of the result, of so many tiles from the first one on, of so many pixels each.
@@ -466,8 +470,8 @@ impl<'a> Tiles<'a> {
         let mut place = vec![0usize; others.len()];
         for k in 0..plane {
             let first: usize = others.iter().zip(&place).map(|(d, i)| strides[*d] * i).sum();
-            let window = |r: usize, s: usize| f64::from(given[first + r * rows + s * columns]);
-            let transformed = sandwich(self.f.taps, &window);
+            let transformed =
+                sandwich(self.f.taps, &|r, s| f64::from(given[first + r * rows + s * columns]));
             for (p, value) in transformed.into_iter().enumerate() {
                 made[p * plane + k] = value as f32;
             }

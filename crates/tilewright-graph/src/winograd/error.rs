@@ -51,8 +51,10 @@ impl Places {
             match (kind, step) {
                 (IterKind::Reduce, _) => {
                     let count = extent.known()? as i128;
-                    let along = |at: &i128| (0..count).map(|k| at + k * step).collect::<Vec<_>>();
-                    depth = depth.iter().flat_map(along).collect();
+                    depth = depth
+                        .iter()
+                        .flat_map(|at| (0..count).map(|k| at + k * step).collect::<Vec<_>>())
+                        .collect();
                 }
                 (_, 0) => {}
                 _ => channels.push((step, extent.known()? as i128)),
@@ -138,14 +140,19 @@ pub(super) fn limit(
     let mut most = largest * largest;
     let mut firsts = vec![first];
     for (step, extent) in channels {
-        let along = |at: &i128| (0..extent).map(|k| at + k * step).collect::<Vec<_>>();
-        firsts = firsts.iter().flat_map(along).collect();
+        firsts = firsts
+            .iter()
+            .flat_map(|at| (0..extent).map(|k| at + k * step).collect::<Vec<_>>())
+            .collect();
     }
     for first in firsts {
         let sum = |(p, data): (usize, f64)| -> Option<f64> {
             let cells = depth.iter().map(|at| usize::try_from(first + at).ok());
-            let weight = |at: Option<usize>| given.get(p * plane + at?).map(|w| f64::from(w.abs()));
-            Some(data * cells.map(weight).sum::<Option<f64>>()?)
+            Some(
+                data * cells
+                    .map(|at| given.get(p * plane + at?).map(|w| f64::from(w.abs())))
+                    .sum::<Option<f64>>()?,
+            )
         };
         let scales = data.iter().flat_map(|a| data.iter().map(move |b| a * b));
         let sums: Vec<f64> = scales.enumerate().map(sum).collect::<Option<_>>()?;

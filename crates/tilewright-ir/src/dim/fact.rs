@@ -178,8 +178,7 @@ mod tests {
 
     #[test]
     fn what_two_equal_sizes_say() {
-        let var = |name: &str| Var::new(name, DType::I64);
-        let [v, w, x] = ["v", "w", "x"].map(var);
+        let [v, w, x] = ["v", "w", "x"].map(|name| Var::new(name, DType::I64));
         let [n, m, k] = [&v, &w, &x].map(Dim::open);
         let fact = |a: Dim, b: Dim| Fact::of_equal(a, b, &|_| true);
         assert_eq!(fact(n, m), Some(Fact::Is(w.clone(), n)));

@@ -26,9 +26,9 @@ impl Matcher<'_> {
 
     fn binding_blocks(&mut self, a: &[BindingBlock], b: &[BindingBlock]) -> Check {
         for (x, y) in pairs("binding blocks", a, b)? {
-            let text =
-                |d: &bool| if *d { "a dataflow region" } else { "plain bindings" }.to_owned();
-            agree("binding block", &x.dataflow, &y.dataflow, text)?;
+            agree("binding block", &x.dataflow, &y.dataflow, |d| {
+                if *d { "a dataflow region" } else { "plain bindings" }.to_owned()
+            })?;
             let ends = |n: Option<&Binding>| match n {
                 Some(n) => format!("`{} = {}`", n.var.name(), graph_text(&n.value)),
                 None => "nothing more".to_owned(),

@@ -159,15 +159,21 @@ impl Linear {
     /// where only their types bound some. Index arithmetic is taken to stay in its type, so that what is divided
     /// is an integer.
     pub fn span(&self, ranges: &Ranges) -> Option<Interval> {
-        let few = |i: &Interval| i.hi - i.lo < i128::from(i16::MAX);
-        let known = |e: &Expr| ranges.exact(e).or_else(|| Some(ranges.of(e)).filter(few));
+        let known = |e: &Expr| {
+            ranges
+                .exact(e)
+                .or_else(|| Some(ranges.of(e)).filter(|i| i.hi - i.lo < i128::from(i16::MAX)))
+        };
         together(self, &known, &|_| true)
     }
 
     /// The same, where the bounds of every atom are known, and not only by its type.
     pub fn bounds(&self, ranges: &Ranges) -> Option<Interval> {
-        let known = |(atom, _): &(Expr, i128)| ranges.exact(atom).is_some();
-        self.terms.iter().all(known).then(|| self.values(ranges)).flatten()
+        self.terms
+            .iter()
+            .all(|(atom, _)| ranges.exact(atom).is_some())
+            .then(|| self.values(ranges))
+            .flatten()
     }
 
     /// The values, where all of them are values of the type.

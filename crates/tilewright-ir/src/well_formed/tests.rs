@@ -91,8 +91,7 @@ fn variables_are_in_scope() {
 fn open_functions_use_integers_without_a_definition() {
     let open = |value: &dyn Fn(&Names) -> Expr| {
         let mut m = Module::new();
-        let body = |n: &Names| Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], value(n));
-        m.insert("f", func(body));
+        m.insert("f", func(|n| Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], value(n))));
         text(check_open_module(&m))
     };
     let (k, x) = (Var::index("k"), Var::new("x", DType::F32));
@@ -169,9 +168,8 @@ fn variables_are_defined_once() {
         &term + &term
     };
     check_expr(beside, expect!["ok"]);
-    let leaks = |n: &Names| Expr::let_in(k.clone(), n.i.expr(), &k + 1) + &k;
     check_expr(
-        leaks,
+        |n| Expr::let_in(k.clone(), n.i.expr(), &k + 1) + &k,
         expect![
             "function `f`: variable `k` is not defined (in `T.evaluate(T.Let(k + 1, where={k: i}) + k)`)"
         ],
@@ -611,8 +609,9 @@ fn trees_are_not_too_deep() {
     let e = text(check_tensor("f", &func(|n| Stmt::new(StmtKind::Evaluate(deep(EXPR_DEPTH)(n))))));
     assert!(e.starts_with("function `f`: an expression is nested deeper than 1500 levels"), "{e}");
     let nested = |n: &Names| {
-        let guard = |s, _| Stmt::guard(n.i.expr().less(2), s);
-        (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), guard)
+        (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), |s| {
+            Stmt::guard(n.i.expr().less(2), s)
+        })
     };
     let e = text(check_tensor("f", &func(nested)));
     assert!(e.starts_with("function `f`: statements are nested deeper than 500 levels"), "{e}");

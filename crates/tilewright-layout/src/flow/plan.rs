@@ -127,8 +127,9 @@ pub fn plan_layout(
             }
             _ => {}
         });
-        let is_anchor = |k: &usize| nodes[*k].ways.iter().any(|w| w.policy.is_some());
-        let anchors = (0..nodes.len()).filter(is_anchor).collect();
+        let anchors = (0..nodes.len())
+            .filter(|k| nodes[*k].ways.iter().any(|w| w.policy.is_some()))
+            .collect();
         let made = around.results(normal);
         let results = (0..nodes.len()).filter(|k| made.contains(&nodes[*k].var.id())).collect();
         plans.push(Planned {

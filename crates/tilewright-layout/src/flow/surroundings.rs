@@ -124,10 +124,10 @@ impl Surroundings {
         let read = |b: &Binding| match &b.value {
             GraphExpr::CallTir { args, .. } => {
                 let joined = self.kernels.joined(b);
-                let of = |(arg, joined): (&GraphExpr, bool)| {
-                    var(arg).filter(|_| joined).map(GraphVar::id)
-                };
-                args.iter().zip(joined).filter_map(of).collect()
+                args.iter()
+                    .zip(joined)
+                    .filter_map(|(arg, joined)| var(arg).filter(|_| joined).map(GraphVar::id))
+                    .collect()
             }
             _ => Vec::new(),
         };

@@ -422,10 +422,14 @@ impl Planner<'_> {
                 Place::Value(c) => self.computed.get_mut(c),
                 _ => None,
             };
-            let free = |c: &&mut Computed| c.output.is_none() && c.value.within.is_none();
-            let part = part.filter(free).ok_or_else(|| {
-                disagree(name, "a part that is an input, a constant, or a part of something else")
-            })?;
+            let part = part.filter(|c| c.output.is_none() && c.value.within.is_none()).ok_or_else(
+                || {
+                    disagree(
+                        name,
+                        "a part that is an input, a constant, or a part of something else",
+                    )
+                },
+            )?;
             let extents = dim::of_shape(&arg.ty.shape).unwrap_or_default();
             let own = arg.strides.clone().unwrap_or_else(|| row_major(&extents));
             if own != moving(&extents, &distances) {

@@ -87,8 +87,8 @@ fn on(a: &Spec, b: &Spec, shape: &[i64]) -> Result<Equality> {
         Proof::No { witness } => {
             let at: Vec<i64> = a.map.params.iter().map(|p| witness.get(p).unwrap_or(0)).collect();
             let value = |e: &Expr| {
-                let env = |v: &Var| witness.get(v).or(Some(0));
-                tilewright_polyhedral::evaluate(e, &env).map_or("?".to_owned(), |v| v.to_string())
+                tilewright_polyhedral::evaluate(e, &|v| witness.get(v).or(Some(0)))
+                    .map_or("?".to_owned(), |v| v.to_string())
             };
             let addresses = [value(&x), value(&y)];
             Equality::Differ { shape: shape.to_vec(), at, addresses }
@@ -102,8 +102,12 @@ fn everywhere(a: &Spec, b: &Spec) -> Result<Equality> {
     let second = with_params(&b.map, &a.map.params);
     if a.map.indices.len() == second.indices.len() {
         let engine = Engine::new();
-        let open = |p: &Var| (p.clone(), Range::upto(Var::new(format!("n_{p}"), dtype()).expr()));
-        let ranges: Vec<(Var, Range)> = a.map.params.iter().map(open).collect();
+        let ranges: Vec<(Var, Range)> = a
+            .map
+            .params
+            .iter()
+            .map(|p| (p.clone(), Range::upto(Var::new(format!("n_{p}"), dtype()).expr())))
+            .collect();
         let domain = engine.domain_of(&ranges, &[]);
         let mut pairs = a.map.indices.iter().zip(&second.indices);
         if pairs.all(|(x, y)| domain.equal(x, y).is_yes()) {

@@ -241,13 +241,12 @@ fn blocked(
         return Err(cursor.wrong(head, cursor.at(), "the lists have different lengths"));
     }
     let order = order(entries, rank, cursor, head)?;
-    let tile = |d: usize| sizes.iter().map(|(_, list)| list[d]).product::<i64>();
     let shape = match shape {
         Some(shape) if shape.len() != rank => {
             return Err(cursor.wrong(head, cursor.at(), format!("the layout has {rank} axes")));
         }
         Some(shape) => shape.to_vec(),
-        None => (0..rank).map(tile).collect(),
+        None => (0..rank).map(|d| sizes.iter().map(|(_, list)| list[d]).product::<i64>()).collect(),
     };
     if let Some(n) = shape.iter().find(|n| n.count_ones() != 1) {
         return Err(refused(format!("a blocked layout of {n} elements is not linear in digits")));

@@ -91,7 +91,6 @@ impl Notation {
     /// The notation that a text is in, by its first characters.
     fn of_text(text: &str) -> Notation {
         let text = text.trim();
-        let is_word = |c: char| c.is_ascii_alphanumeric();
         let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
         let of_linalg = ["inner_dims_pos", "innerDimsPos", "linalg.pack", "tensor.pack"];
         if text.starts_with("lambda") {
@@ -111,7 +110,7 @@ impl Notation {
         // TVM has one tile an axis; a tag of oneDNN may be all in upper case, too.
         let tiles: Vec<char> = text[outer..].chars().filter(char::is_ascii_lowercase).collect();
         let twice = (1..tiles.len()).any(|k| tiles[..k].contains(&tiles[k]));
-        if upper && !(twice && text.chars().all(is_word)) {
+        if upper && !(twice && text.chars().all(|c| c.is_ascii_alphanumeric())) {
             Notation::Tvm
         } else {
             Notation::OneDnn

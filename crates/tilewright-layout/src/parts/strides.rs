@@ -43,11 +43,13 @@ pub(crate) fn strides_of(b: &Buffer) -> Result<Option<Strides>> {
         ))
     };
     let shape = dim::of_shape(&b.shape).ok_or_else(refuse)?;
-    let size = |(stride, extent): (&Expr, &Dim)| {
-        if *extent == 1 { Some(Dim::from(0)) } else { Dim::of(stride) }
-    };
     let starts = b.elem_offset.as_ref().is_none_or(|o| o.as_int() == Some(0));
-    let strides = b.strides.iter().zip(&shape).map(size).collect::<Option<Strides>>();
+    let strides = b
+        .strides
+        .iter()
+        .zip(&shape)
+        .map(|(stride, extent)| if *extent == 1 { Some(Dim::from(0)) } else { Dim::of(stride) })
+        .collect::<Option<Strides>>();
     let strides = strides.filter(|_| starts).ok_or_else(refuse)?;
     Ok(Some(strides).filter(|strides| row_major(&shape) != *strides))
 }
@@ -103,8 +105,7 @@ pub(super) fn part_strides(ty: &TensorType, whole: &[Dim]) -> Option<Strides> {
 
 /// Strides where something moves: zero along axes of extent one.
 pub(crate) fn moving(shape: &[Dim], strides: &[Dim]) -> Strides {
-    let own = |(d, s): (&Dim, &Dim)| if *d == 1 { Dim::from(0) } else { *s };
-    shape.iter().zip(strides).map(own).collect()
+    shape.iter().zip(strides).map(|(d, s)| if *d == 1 { Dim::from(0) } else { *s }).collect()
 }
 
 /// Whether a parameter is accessed by indices alone, so that it may lie with strides.

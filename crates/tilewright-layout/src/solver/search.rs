@@ -272,9 +272,8 @@ impl Node {
             node.explore(search);
             bounds[k] = node.bound;
         }
-        let named = |v: &usize| self.net.variables[*v].name;
         let parts = components.iter().zip(&nodes).map(|(own, node)| Component {
-            variables: own.iter().map(named).collect(),
+            variables: own.iter().map(|v| self.net.variables[*v].name).collect(),
             target: node.bound,
             list: node.list,
         });

@@ -241,8 +241,7 @@ fn brings_sizes(step: &Step) -> bool {
     match step {
         Step::Control(Control::Sizes { .. }) => true,
         Step::Control(Control::Call { op: MATCH_CAST, out, .. }) => {
-            let open = |t: &TensorType| t.shape.iter().any(|e| e.as_int().is_none());
-            out.ty().as_tensor().is_some_and(open)
+            out.ty().as_tensor().is_some_and(|t| t.shape.iter().any(|e| e.as_int().is_none()))
         }
         _ => false,
     }

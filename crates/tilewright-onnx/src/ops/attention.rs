@@ -142,8 +142,9 @@ fn visible(
         };
         let distances = match (queries.known(), keys.known()) {
             (Some(queries), Some(keys)) => {
-                let distance = |at: usize| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64;
-                let distances: Vec<i64> = (0..queries * keys).map(distance).collect();
+                let distances: Vec<i64> = (0..queries * keys)
+                    .map(|at| (at % keys.max(1)) as i64 - (at / keys.max(1)) as i64)
+                    .collect();
                 Imported::Const(Tensor::from_slice(&[queries, keys], &distances)?)
             }
             _ => {
@@ -193,10 +194,11 @@ fn padded_mask(c: &mut Compose, mask: &Imported, keys: Dim) -> Result<Imported> 
 fn rows_count(mask: &Imported) -> bool {
     let Some(t) = mask.constant() else { return false };
     let width = t.shape().last().copied().unwrap_or(1).max(1);
-    let counts = |i: usize| {
-        if t.dtype().is_bool() { t.bytes()[i] != 0 } else { t.get_f64(i) != f64::NEG_INFINITY }
-    };
-    (0..t.len() / width).all(|row| (row * width..(row + 1) * width).any(counts))
+    (0..t.len() / width).all(|row| {
+        (row * width..(row + 1) * width).any(|i| {
+            if t.dtype().is_bool() { t.bytes()[i] != 0 } else { t.get_f64(i) != f64::NEG_INFINITY }
+        })
+    })
 }
 
 /// Softmax along the last axis, where a row of minus infinities gives zeros if there may be some.

@@ -42,10 +42,9 @@ impl Values {
 /// The one list of keys or values of a `LabelEncoder`, which has an attribute for each type.
 fn listed(node: &Node, names: [&'static str; 4]) -> Result<Values> {
     let [texts, ints, floats, tensor] = names;
-    let list = |t: Vec<String>| Texts::new(&[t.len()], t).map(Values::Texts);
     let numbers = |t: Result<Tensor>| t.map(Values::Numbers);
     let given = [
-        node.texts(texts)?.map(list).transpose()?,
+        node.texts(texts)?.map(|t| Texts::new(&[t.len()], t).map(Values::Texts)).transpose()?,
         node.ints(ints)?.map(|v| numbers(Tensor::from_slice(&[v.len()], &v))).transpose()?,
         node.floats(floats)?.map(|v| numbers(Tensor::from_slice(&[v.len()], &v))).transpose()?,
         node.text_tensor(tensor)?.map(Values::Texts),
@@ -271,9 +270,8 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let skips = need(node.int("max_skip_count")?, "max_skip_count")?;
     let positions = |name: &'static str| -> Result<Vec<usize>> {
         let list = node.ints(name)?.ok_or_else(|| Error::model(format!("`{name}` is missing")))?;
-        let size = |v: &i64| usize::try_from(*v).ok();
         list.iter()
-            .map(size)
+            .map(|v| usize::try_from(*v).ok())
             .collect::<Option<_>>()
             .ok_or_else(|| Error::model(format!("attribute `{name}` has negative numbers")))
     };

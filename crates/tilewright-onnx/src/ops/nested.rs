@@ -68,8 +68,7 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
         return importer.graph(if cond != 0 { yes } else { no }, &[]);
     }
     let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Ranks::Computed)?;
-    let differ = |(a, b): (&Imported, &Imported)| a.rank() != b.rank();
-    if then.results.iter().zip(&otherwise.results).any(differ) {
+    if then.results.iter().zip(&otherwise.results).any(|(a, b)| a.rank() != b.rank()) {
         (then, otherwise) = both(importer, node, graphs, &cond, Ranks::Declared)?;
     }
     if then.results.len() != otherwise.results.len() {

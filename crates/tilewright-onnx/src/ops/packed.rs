@@ -68,14 +68,19 @@ pub(crate) fn matmul_nbits(node: &Node, b: &mut Builder) -> Result<Vec<Imported>
             let x = operand(&flat);
             let make = || blocks::quantize(&x, block);
             let quantized = c.b.call_many("quantize_blocks", &(&x, block), [&flat], make)?;
-            let make = || blocks::integer_product(rows, &weights);
             let key = (rows, &weights);
-            c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), make)?
+            c.b.call("integer_product_of_blocks", &key, quantized.iter().chain(given), || {
+                blocks::integer_product(rows, &weights)
+            })?
         }
         _ => {
             let x = operand(&flat);
-            let make = || blocks::product(&x, &weights);
-            c.b.call("product_of_blocks", &(&x, &weights), [&flat].into_iter().chain(given), make)?
+            c.b.call(
+                "product_of_blocks",
+                &(&x, &weights),
+                [&flat].into_iter().chain(given),
+                || blocks::product(&x, &weights),
+            )?
         }
     };
     let bias = node.optional(5).map(|bias| c.cast(bias, DType::F32)).transpose()?;

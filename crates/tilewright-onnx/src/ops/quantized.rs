@@ -47,8 +47,8 @@ fn nonzero<'a>(x: &Imported, zero: Option<&'a Imported>) -> Result<Option<&'a Im
             zero.dtype()
         )));
     }
-    let is_zero = |t: &Tensor| (0..t.len()).all(|i| t.get_i128(i) == 0);
-    Ok(Some(zero).filter(|zero| !zero.constant().is_some_and(is_zero)))
+    Ok(Some(zero)
+        .filter(|zero| !zero.constant().is_some_and(|t| (0..t.len()).all(|i| t.get_i128(i) == 0))))
 }
 
 /// A parameter of a quantisation in a shape that broadcasts to the data: one number, or one for each

@@ -55,8 +55,8 @@ fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
         // The fraction of small numbers that is meant.
         None => {
             let part = |q: &usize| ((s * *q as f64).round(), *q);
-            let same = |(p, q): &(f64, usize)| (p / *q as f64) as f32 == s as f32;
-            match (1..=64usize).map(|q| part(&q)).find(same) {
+            match (1..=64usize).map(|q| part(&q)).find(|(p, q)| (p / *q as f64) as f32 == s as f32)
+            {
                 Some((p, q)) if p < 1e6 => Ok((d * p as usize).floordiv(q)),
                 _ => d.fixed(&format!("a resize by {s}")).map(Dim::from),
             }

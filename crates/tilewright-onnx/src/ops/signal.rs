@@ -145,9 +145,9 @@ fn real_signal(c: &mut Compose, x: &Imported, points: usize) -> Result<Imported>
 }
 
 fn known_size(node: &Node, at: usize, what: &str) -> Result<Option<usize>> {
-    let size =
-        |v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}")));
-    node.constant_int(at, what)?.map(size).transpose()
+    node.constant_int(at, what)?
+        .map(|v| usize::try_from(v).map_err(|_| Error::model(format!("the input `{what}` is {v}"))))
+        .transpose()
 }
 
 pub(crate) fn dft(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
@@ -277,10 +277,9 @@ pub(crate) fn cosines(node: &Node, b: &mut Builder, factors: &[f64]) -> Result<V
     check_extents(&dim::shape(&[size]))?;
     b.budget.charge(&Operand::new(&[size], DType::F64))?;
     let whole = if node.flag("periodic", true)? { size } else { size.saturating_sub(1) }.max(1);
-    let element = |n: usize| -> f64 {
-        factors.iter().enumerate().map(|(k, f)| f * turn(k * n, whole).0).sum()
-    };
-    let values: Vec<f64> = (0..size).map(element).collect();
+    let values: Vec<f64> = (0..size)
+        .map(|n| factors.iter().enumerate().map(|(k, f)| f * turn(k * n, whole).0).sum())
+        .collect();
     made(b, &[size], dtype, &values)
 }
 

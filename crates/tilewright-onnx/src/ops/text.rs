@@ -80,17 +80,21 @@ pub(crate) fn equal(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     }
     let (x, y) = (texts(node, 0)?, texts(node, 1)?);
     let (shape, places) = broadcast([x.shape(), y.shape()])?;
-    let same = |[i, j]: &[usize; 2]| x.values()[*i] == y.values()[*j];
-    truths(&shape, &places.iter().map(same).collect::<Vec<_>>())
+    truths(
+        &shape,
+        &places.iter().map(|[i, j]| x.values()[*i] == y.values()[*j]).collect::<Vec<_>>(),
+    )
 }
 
 pub(crate) fn concat(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let (x, y) = (texts(node, 0)?, texts(node, 1)?);
     let (shape, places) = broadcast([x.shape(), y.shape()])?;
-    let bytes = |[i, j]: &[usize; 2]| x.values()[*i].len() + y.values()[*j].len();
-    limited(Some(places.len()), places.iter().map(bytes).sum())?;
-    let joined = |[i, j]: &[usize; 2]| format!("{}{}", x.values()[*i], y.values()[*j]);
-    let values = places.iter().map(joined).collect();
+    limited(
+        Some(places.len()),
+        places.iter().map(|[i, j]| x.values()[*i].len() + y.values()[*j].len()).sum(),
+    )?;
+    let values =
+        places.iter().map(|[i, j]| format!("{}{}", x.values()[*i], y.values()[*j])).collect();
     one(Imported::Text(Texts::new(&shape, values)?))
 }
 

@@ -204,8 +204,11 @@ impl Set {
     /// The constraints of each conjunction, without those that only define divisions. All divisions
     /// must be known ([`Set::compute_divs`]).
     pub fn constraints(&self) -> Vec<Vec<Constraint>> {
-        let constraint = |(function, is_equality)| Constraint { function, is_equality };
-        let part = |part: Vec<_>| part.into_iter().map(constraint).collect();
+        let part = |part: Vec<_>| {
+            part.into_iter()
+                .map(|(function, is_equality)| Constraint { function, is_equality })
+                .collect()
+        };
         self.raw.constraints().into_iter().map(part).collect()
     }
 }

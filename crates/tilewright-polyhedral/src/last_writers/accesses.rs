@@ -58,15 +58,13 @@ pub(super) struct LastWrites {
 impl Entry {
     /// The cells that are touched.
     pub fn cells(&self) -> Known<Raw> {
-        let cells = || self.relation.range()?.compute_divs()?.coalesce();
-        self.cells.get_or_init(cells).clone()
+        self.cells.get_or_init(|| self.relation.range()?.compute_divs()?.coalesce()).clone()
     }
 
     /// Whether the boxes around what two accesses touch have nothing in common.
     pub fn is_far_from(&self, other: &Entry) -> Known<bool> {
         let below = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h < l);
-        let apart = |(a, b): (&Ends, &Ends)| below(a.1, b.0) || below(b.1, a.0);
-        Ok(self.hull()?.iter().zip(other.hull()?).any(apart))
+        Ok(self.hull()?.iter().zip(other.hull()?).any(|(a, b)| below(a.1, b.0) || below(b.1, a.0)))
     }
 
     /// Whether this comes before another access of the same cell, or after it, each time. `None`
@@ -140,8 +138,11 @@ impl Accesses {
         let mut symbolic: BTreeSet<Atom> = BTreeSet::new();
         for s in program {
             let mut normalizer = s.domain.normalizer();
-            let mut place = |t: &Access| t.indices.iter().map(|e| normalizer.sum(e)).collect();
-            let places: Vec<Vec<Sum>> = s.accesses.iter().map(&mut place).collect::<Known<_>>()?;
+            let places: Vec<Vec<Sum>> = s
+                .accesses
+                .iter()
+                .map(&mut |t| t.indices.iter().map(|e| normalizer.sum(e)).collect())
+                .collect::<Known<_>>()?;
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
             let hidden = d.hidden();
             let outer = d.space.atoms[d.vars..].iter().filter(|a| !hidden.contains(a));
@@ -253,8 +254,12 @@ impl Accesses {
         for name in &names {
             let known = self.names.iter().position(|x| x == name);
             let atom = known.and_then(|k| self.symbolic.get(k));
-            let lost = || Unknown::from(Reason::Engine(format!("unknown parameter {name}")));
-            atoms.push(atom.ok_or_else(lost)?.clone());
+            atoms.push(
+                atom.ok_or_else(|| {
+                    Unknown::from(Reason::Engine(format!("unknown parameter {name}")))
+                })?
+                .clone(),
+            );
         }
         let points = Domain::of_raw(&self.engine, atoms, vars.len(), raw);
         Ok(Set { points: points.blurred(vague) })

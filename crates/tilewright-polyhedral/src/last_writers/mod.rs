@@ -221,8 +221,12 @@ impl<'a> Search<'a> {
         all.sort_by_cached_key(|k| entries[*k].in_text());
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for k in all {
-            let is_before = |j: &usize| entries[*j].when(&entries[k]) == Some(Ordering::Less);
-            let settled = groups.iter().take_while(|g| g.iter().all(is_before)).count();
+            let settled = groups
+                .iter()
+                .take_while(|g| {
+                    g.iter().all(|j| entries[*j].when(&entries[k]) == Some(Ordering::Less))
+                })
+                .count();
             let mut group = groups.split_off(settled).concat();
             group.push(k);
             groups.push(group);
@@ -338,8 +342,12 @@ impl Edge {
     /// # Errors
     /// What the engine could not decide.
     pub fn pairs(&self) -> Known<&Set> {
-        let find = || self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?));
-        self.pairs.get_or_init(find).as_ref().map_err(Clone::clone)
+        self.pairs
+            .get_or_init(|| {
+                self.accesses.engine.ask(|| self.named(self.last_instances(&self.part)?))
+            })
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     /// The last instance of the write before each instance of a part of the read.
@@ -351,15 +359,20 @@ impl Edge {
             return w.relation.then(&part.reverse());
         }
         let mut last = self.accesses.last_writes(reader, part, &[writer])?;
-        let lost = || Unknown::from(Reason::Engine("a write has gone".into()));
-        last.possible.remove(&writer).ok_or_else(lost)
+        last.possible
+            .remove(&writer)
+            .ok_or_else(|| Unknown::from(Reason::Engine("a write has gone".into())))
     }
 
     /// Pairs in the variables of both statements.
     fn named(&self, pairs: Map) -> Known<Set> {
         let (w, r) = (&self.accesses.entries[self.ends.0], &self.accesses.entries[self.ends.1]);
-        let rename = |v: &Var| if w.vars.contains(v) { v.fresh() } else { v.clone() };
-        let vars: Vec<Var> = w.vars.iter().cloned().chain(r.vars.iter().map(rename)).collect();
+        let vars: Vec<Var> = w
+            .vars
+            .iter()
+            .cloned()
+            .chain(r.vars.iter().map(|v| if w.vars.contains(v) { v.fresh() } else { v.clone() }))
+            .collect();
         let vague = w.vague.clone().or_else(|| r.vague.clone());
         self.accesses.set(&vars, pairs.coalesce()?.wrap(), vague)
     }

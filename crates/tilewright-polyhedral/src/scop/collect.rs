@@ -334,8 +334,8 @@ impl Collect<'_> {
         let length = self.time.len();
         // One fact about a cell; if there are several, one that depends on no other cell.
         let mut facts = CellFact::all(cond);
-        let alone = |f: &CellFact| f.unless.iter().all(|e| e.effects().constant());
-        let fact = match facts.iter().rposition(alone) {
+        let fact = match facts.iter().rposition(|f| f.unless.iter().all(|e| e.effects().constant()))
+        {
             Some(k) => Some(facts.swap_remove(k)),
             None => facts.pop(),
         };

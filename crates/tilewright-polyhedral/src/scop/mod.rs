@@ -75,8 +75,8 @@ impl Scop {
             observed: Vec::new(),
         };
         collect(&mut scop, base, body);
-        let outside = |b: &&Buffer| !scop.memory.local.contains(&b.data);
-        let seen = scop.memory.buffers.values().filter(outside).cloned();
+        let seen =
+            scop.memory.buffers.values().filter(|b| !scop.memory.local.contains(&b.data)).cloned();
         scop.observed = seen.filter(|b| scop.memory.follows(&b.data)).collect();
         scop.observed.sort_by_key(Buffer::id);
         scop

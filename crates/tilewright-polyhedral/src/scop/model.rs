@@ -238,9 +238,11 @@ impl Scop {
             |p: &&usize| matches!(self.text.get(**p).map(Stmt::kind), Some(StmtKind::For { .. }));
         let loops = stmt.loops.iter().take(around.iter().filter(is_loop).count());
         let domain = loops.fold(self.base.clone(), |d, l| d.with_var(&l.var, &l.range));
-        let stands = |id: &GuardId| id.part == 0 && around.contains(&id.place);
-        let guards =
-            stmt.guards.iter().filter(|g| g.id.or(g.opposite).as_ref().is_some_and(stands));
+        let guards = stmt.guards.iter().filter(|g| {
+            g.id.or(g.opposite)
+                .as_ref()
+                .is_some_and(|id| id.part == 0 && around.contains(&id.place))
+        });
         guards.fold(domain, |d, g| d.with_guard(&g.cond))
     }
 

@@ -466,8 +466,8 @@ impl Placed<'_> {
                 })?
             }
             Place::Size(d) => {
-                let unfit = || self.given.unfit(d, "negative or too large");
-                let size = self.given.of(d).ok_or_else(unfit)?;
+                let size =
+                    self.given.of(d).ok_or_else(|| self.given.unfit(d, "negative or too large"))?;
                 Slot::Number(i64::try_from(size).unwrap_or(i64::MAX))
             }
         })
@@ -485,8 +485,9 @@ impl Placed<'_> {
                 Place::Input(k) => plan.inputs.get(k).map(|p| dim::product(p.shape.clone())),
                 Place::Output(_) | Place::Constant(_) => None,
             };
-            let zero = |place: &Place| cells(place).filter(|d| given.of(*d) == Some(0));
-            if let Some(d) = step.args.iter().find_map(zero) {
+            if let Some(d) =
+                step.args.iter().find_map(|place| cells(place).filter(|d| given.of(*d) == Some(0)))
+            {
                 let error = given.unfit(d, "zero");
                 return Err(error.note(format!("`{}` needs at least one element", step.func)));
             }

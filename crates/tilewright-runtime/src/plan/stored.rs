@@ -109,7 +109,6 @@ impl Stored {
     /// Every element in row-major order with the place of its cell.
     fn each(&self, mut visit: impl FnMut(usize, usize)) {
         let physical = self.physical();
-        let stride = |at: usize| physical[at + 1..].iter().product::<usize>();
         let tables: Vec<Vec<usize>> = self
             .digits
             .iter()
@@ -120,7 +119,8 @@ impl Stored {
                     let mut sum = 0;
                     for (k, extent) in digits.iter().enumerate().rev() {
                         let at = self.order.iter().position(|o| *o == (axis, k));
-                        sum += rest % extent * at.map_or(0, stride);
+                        sum += rest % extent
+                            * at.map_or(0, |at| physical[at + 1..].iter().product::<usize>());
                         rest /= extent;
                     }
                     sum

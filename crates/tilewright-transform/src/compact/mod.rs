@@ -485,8 +485,7 @@ impl Compact<'_> {
                     },
                 },
             };
-            let smaller = |side: &Side| extent.as_int().is_none_or(|n| side.extent < n);
-            sides.push(side.filter(smaller));
+            sides.push(side.filter(|side| extent.as_int().is_none_or(|n| side.extent < n)));
         }
         (sides, notes)
     }
@@ -545,9 +544,8 @@ impl Compact<'_> {
             } else if var.is_some_and(|v| atom.mentions(v)) {
                 return None;
             } else if atom.mentions_any(vars.iter().map(|(v, _)| v)) {
-                let plain =
-                    |(v, r): &(Var, Range)| Some(v) == atom.as_var() && r.min.as_int().is_some();
-                reached &= vars.iter().any(plain);
+                reached &=
+                    vars.iter().any(|(v, r)| Some(v) == atom.as_var() && r.min.as_int().is_some());
                 inner.terms.push((atom, by));
             } else {
                 outer.terms.push((atom, by));
@@ -565,8 +563,7 @@ impl Compact<'_> {
             let (first, last) = reach::ends(&index.all, &cells.vars, &self.ranges)?;
             last.plus(&first, -1)
         };
-        let is_open = |range: Linear| range.span(&self.ranges).is_none();
-        cells.guards.is_empty() && range().is_some_and(is_open)
+        cells.guards.is_empty() && range().is_some_and(|range| range.span(&self.ranges).is_none())
     }
 
     /// Whether an index is in range, by what its loops reach.
@@ -742,8 +739,9 @@ struct Axis {
 impl Axis {
     /// The least and the greatest value over the loops of the access.
     fn ends(&self, access: &Compared, ranges: &Ranges) -> Option<&(Linear, Linear)> {
-        let find = || reach::ends(&self.terms.as_ref()?.all, &access.cells.vars, ranges);
-        self.ends.get_or_init(find).as_ref()
+        self.ends
+            .get_or_init(|| reach::ends(&self.terms.as_ref()?.all, &access.cells.vars, ranges))
+            .as_ref()
     }
 }
 

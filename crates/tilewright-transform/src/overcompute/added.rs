@@ -279,9 +279,11 @@ fn apart(scop: &Scop, added: &Added, list: &[Added]) -> Result<()> {
         let new = list.iter().map(|a| &a.what);
         for other in scop.stmts.iter().filter(inside).chain(new) {
             for t in &stmt.accesses {
-                let meets =
-                    |u: &&Access| u.buffer.data == t.buffer.data && (t.is_write || u.is_write);
-                for u in other.accesses.iter().filter(meets) {
+                for u in other
+                    .accesses
+                    .iter()
+                    .filter(|u| u.buffer.data == t.buffer.data && (t.is_write || u.is_write))
+                {
                     let inner: Vec<_> =
                         other.loops.iter().skip(depth).map(|l| l.var.clone()).collect();
                     let (far, names) =

@@ -160,10 +160,10 @@ fn is_body(scop: &Scop, place: usize, block: Option<&str>) -> bool {
         StmtKind::Block { predicate, .. } => predicate.is_true(),
         _ => true,
     };
-    let inside = |s: &ScopStmt| s.blocks.iter().any(|b| Some(&**b) == block);
     takes_guard
         && matches!(parent, Some(StmtKind::For { .. }))
-        && (block.is_none() || scop.inside(place).any(inside))
+        && (block.is_none()
+            || scop.inside(place).any(|s| s.blocks.iter().any(|b| Some(&**b) == block)))
 }
 
 /// Conditions under which a loop body may be of use.
@@ -185,8 +185,10 @@ fn candidates(scop: &Scop, place: usize) -> Vec<Expr> {
             // What keeps a divisor from zero may stand inside.
             let undefined = unmet(&guard, |d| outside.proves(d)).is_some();
             let known = free_vars(&guard);
-            let stands = |v: &&Var| stmt.loops.iter().any(|l| l.var == **v);
-            let fits = known.iter().filter(stands).all(|v| outer.contains(v));
+            let fits = known
+                .iter()
+                .filter(|v| stmt.loops.iter().any(|l| l.var == **v))
+                .all(|v| outer.contains(v));
             let decided = guard.as_int().is_some();
             let new = !found.iter().any(|g| same_expr(g, &guard));
             if fits && !decided && !undefined && new {

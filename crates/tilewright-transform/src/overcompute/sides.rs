@@ -36,12 +36,13 @@ pub(super) fn one_side(
         let mut trial = Trial::empty(scop);
         let mut left: BTreeMap<GuardId, bool> = BTreeMap::new();
         for (id, stmts) in two_sided(scop, options) {
-            let inside = |p: &GuardId| p.place == id.place || scop.last[p.place] >= id.place;
             let found = [false, true].into_iter().find_map(|opposite| {
                 let (added, looks) = does_both(scop, id, opposite, &stmts)?;
                 Some((opposite, added, looks))
             });
-            let Some((opposite, added, looks)) = found.filter(|_| !left.keys().any(inside)) else {
+            let Some((opposite, added, looks)) = found.filter(|_| {
+                !left.keys().any(|p| p.place == id.place || scop.last[p.place] >= id.place)
+            }) else {
                 continue;
             };
             for a in added {
@@ -165,8 +166,7 @@ fn does_both(
     }
     // Store by store, without loops or conditions of their own.
     let depth = scop.around(id.place);
-    let is_loop = |p: &usize| matches!(scop.text[*p].kind(), StmtKind::For { .. });
-    let depth = depth.filter(is_loop).count();
+    let depth = depth.filter(|p| matches!(scop.text[*p].kind(), StmtKind::For { .. })).count();
     let mine: Vec<&Added> =
         more.added.iter().filter(|a| matches!(a.what.act, Act::Store(_))).collect();
     let theirs = other.iter().filter_map(|k| scop.stmts.get(*k));

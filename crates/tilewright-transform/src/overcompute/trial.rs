@@ -75,9 +75,11 @@ fn is_overwritten(x: &Extra, runs: &[Run]) -> Known<bool> {
     let (stmt, Some(domain)) = (&x.added.what, &x.writes) else { return Ok(true) };
     let Some(cell) = stmt.target() else { return Ok(true) };
     let axes: Vec<Var> = (0..cell.indices.len()).map(|k| Var::index(format!("c{k}"))).collect();
-    let reads = |r: &&Run| r.statement.accesses.iter().any(|t| !t.is_write);
-    let sees = |r: &&Run| !is_before(&r.statement.schedule, &stmt.schedule);
-    let readers: Vec<&Run> = runs.iter().filter(reads).filter(sees).collect();
+    let readers: Vec<&Run> = runs
+        .iter()
+        .filter(|r| r.statement.accesses.iter().any(|t| !t.is_write))
+        .filter(|r| !is_before(&r.statement.schedule, &stmt.schedule))
+        .collect();
     let mut rest = AccessRelation::new(domain, &cell.indices).touched(&axes)?;
     for w in runs.iter().filter(|r| !matches!(r.who, Who::Added(_))).map(|r| &r.statement) {
         let between = is_before(&stmt.schedule, &w.schedule)
@@ -262,10 +264,9 @@ impl<'a> Trial<'a> {
     fn readers(&self, memory: &Buffer) -> Vec<Run> {
         let stmts = self.scop.stmts.iter().enumerate();
         let stmts = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let run = |(k, s): (usize, &ScopStmt)| {
-            Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t)))
-        };
-        let mut all: Vec<Run> = stmts.filter_map(run).collect();
+        let mut all: Vec<Run> = stmts
+            .filter_map(|(k, s)| Some(Run::of(self.scop, k, memory)?.only(|t| !s.passes_on(t))))
+            .collect();
         all.extend(MemoryFlow::end(self.scop, memory));
         let rests = self.added(memory, |x, access| x.depended_on.contains(&access));
         all.extend(rests.into_iter().map(|r| r.only(|t| !t.is_write)));

@@ -60,8 +60,9 @@ impl<'a> Knowledge<'a> {
         let scop = self.scop;
         let stmts = scop.stmts.iter().enumerate();
         let real = stmts.filter(|(_, s)| !matches!(s.act, Act::Permit));
-        let writes = |(k, _)| Some(Run::of(scop, k, memory)?.only(|t| t.is_write));
-        let mut runs: Vec<Run> = real.filter_map(writes).collect();
+        let mut runs: Vec<Run> = real
+            .filter_map(|(k, _)| Some(Run::of(scop, k, memory)?.only(|t| t.is_write)))
+            .collect();
         let look = Run::new(scop, Who::Added(a.stmt), &a.what, memory);
         runs.extend(look.map(|run| run.looking(&a.what).only(|t| !t.is_write)));
         let memory_flow = MemoryFlow::between(scop, runs).ok().map(Rc::new);
@@ -129,7 +130,6 @@ impl<'a> Knowledge<'a> {
             known.push(read);
         }
         let depends_on = known.iter().map(|r| (r.stmt, Some(r.access))).collect();
-        let finite = |b: &Buffer| look.floats == Floats::Finite && self.scop.has(b);
         let value = value.replace(|e| {
             let ExprKind::Load(buffer, indices) = e.kind() else { return None };
             let outer = self.scop.lifetime(buffer);
@@ -139,7 +139,9 @@ impl<'a> Knowledge<'a> {
             };
             Some(known.iter().find(is_this).map_or_else(|| e.clone(), |r| r.value.clone()))
         });
-        let value = reduced(&value, &points.domain(), &finite);
+        let value = reduced(&value, &points.domain(), &|b| {
+            look.floats == Floats::Finite && self.scop.has(b)
+        });
         Ok((value, Unchanged { points, depends_on }))
     }
 

@@ -171,8 +171,9 @@ impl Simplify<'_> {
         if !names.is_empty() {
             missing.push(format!("no value of {} is known that decides it", list(&names)));
         }
-        let about = |lost: &&Expr| lost.loads_from(|b| reads.contains(b));
-        if let Some(lost) = self.lost.iter().rev().find(about) {
+        if let Some(lost) =
+            self.lost.iter().rev().find(|lost| lost.loads_from(|b| reads.contains(b)))
+        {
             missing.push(format!("`{lost}` was known until something that may change it"));
         }
         let remark = Error::refused("this branch stays, its condition is not decided").at(s.span());

@@ -309,8 +309,7 @@ impl<'a> Simplify<'a> {
             return false;
         }
         let domain = self.domain();
-        let same = |(a, b): (&Expr, &Expr)| equal::same_expr(a, b) || domain.equal(a, b).is_yes();
-        indices.iter().zip(at).all(same)
+        indices.iter().zip(at).all(|(a, b)| equal::same_expr(a, b) || domain.equal(a, b).is_yes())
     }
 
     fn assume(&mut self, s: &Stmt, cond: &Expr) {

@@ -64,7 +64,6 @@ impl Checker<'_> {
         scalar(given.first(), DType::BOOL).map_err(|e| e.context("what the loop gives first"))?;
         let mut types = Vec::with_capacity(given.len() - 1);
         for ((param, first), next) in l.params[1..].iter().zip(&carried).zip(&given[1..]) {
-            let place = |e: Error| e.context(format!("the carried value `{}`", param.name()));
             let params: HashSet<Var> = match param.ty() {
                 GraphType::Tensor(t) => t.shape.iter().filter_map(Expr::as_var).cloned().collect(),
                 _ => HashSet::new(),
@@ -72,7 +71,8 @@ impl Checker<'_> {
             // Sizes that the parameter brings may differ from one iteration to the next.
             let open = loosened(param.ty(), &|v| params.contains(v) && !self.dims.contains(v));
             for value in first.iter().chain([next]) {
-                fits(&open, value).map_err(place)?;
+                fits(&open, value)
+                    .map_err(|e| e.context(format!("the carried value `{}`", param.name())))?;
             }
             types.push(open);
         }

@@ -328,8 +328,11 @@ impl Search<'_> {
                 break;
             }
             for (atom, q) in &form.terms {
-                let same = |t: &&(Expr, i128)| tilewright_ir::equal::same_expr(&t.0, atom);
-                let Some((_, p)) = fact.terms.iter().find(same) else { continue };
+                let Some((_, p)) =
+                    fact.terms.iter().find(|t| tilewright_ir::equal::same_expr(&t.0, atom))
+                else {
+                    continue;
+                };
                 if p.signum() != q.signum() {
                     continue;
                 }
