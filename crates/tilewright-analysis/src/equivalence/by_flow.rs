@@ -39,7 +39,7 @@ use tilewright_ir::visit::{Subst, walk_expr, walk_stmt};
 use tilewright_ir::{
     Buffer, DType, Expr, ExprKind, Fold, Range, Stmt, StmtKind, TensorFunc, Var, Visit,
 };
-use tilewright_polyhedral::{Access, AccessId, Domain, Set, budget};
+use tilewright_polyhedral::{AccessId, Domain, Set, budget};
 
 use super::aligned;
 use tilewright_polyhedral::at_once::keeps_promises;
@@ -558,10 +558,9 @@ fn is_legal(scop: &Scop, stmt: &ScopStmt) -> bool {
         },
         Act::Fact(_) | Act::Permit | Act::Call => false,
     };
-    let in_range = |t: &Access| {
-        let own = t.indices.iter().skip(scop.lifetime(&t.buffer));
-        own.zip(&t.buffer.shape).all(|(i, n)| within(i, &Range::upto(n.clone())))
-    };
     acts && stmt.guards.iter().all(|g| !overflows(&g.cond, &stmt.domain))
-        && stmt.accesses.iter().all(in_range)
+        && stmt.accesses.iter().all(|t| {
+            let own = t.indices.iter().skip(scop.lifetime(&t.buffer));
+            own.zip(&t.buffer.shape).all(|(i, n)| within(i, &Range::upto(n.clone())))
+        })
 }

@@ -28,11 +28,11 @@ pub use by_flow::by_flow;
 /// Whether two functions are the same; no is also the answer where that is not known. The questions
 /// have the budget of one pass together.
 pub fn equivalent(a: &TensorFunc, b: &TensorFunc) -> bool {
-    let same = || {
+    budget::within("equivalence", budget::PER_FUNCTION, || {
         let domain = sizes(a);
         aligned(&domain, a, b).is_some_and(|b| same_on(&domain, &a.body, &b.body))
-    };
-    budget::within("equivalence", budget::PER_FUNCTION, same).0
+    })
+    .0
 }
 
 /// The second function over the parameters and sizes of the first, on whose domain without loops
@@ -294,7 +294,7 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
     }
     let Some(pairs) = operands(a, b) else { return false };
     // Which operand it is decides where it is evaluated, and whether it is data.
-    let same = |(k, (x, y)): (usize, (&Expr, &Expr))| match a.kind() {
+    pairs.into_iter().enumerate().all(|(k, (x, y))| match a.kind() {
         ExprKind::Load(..) => same_value(domain, x, y, false),
         ExprKind::Select(..) | ExprKind::IfThenElse(..) if k == 0 => {
             same_value(domain, x, y, false)
@@ -304,6 +304,5 @@ pub fn same_value(domain: &Domain, a: &Expr, b: &Expr, data: bool) -> bool {
             same_value(&under(domain, &cond), x, y, data)
         }
         _ => same_value(domain, x, y, data),
-    };
-    pairs.into_iter().enumerate().all(same)
+    })
 }

@@ -226,12 +226,14 @@ impl Fact {
         self: &Rc<Fact>,
         changes: impl IntoIterator<Item = Rc<Change>>,
     ) -> Rc<Fact> {
-        let matters = |c: &Rc<Change>| {
-            let later = c.others.iter().find(|o| !o.before);
-            let by_index = later.is_some_and(|o| differ_by(&o.var, &c.write, self));
-            !by_index && !changes_nothing(&c.write, self)
-        };
-        let without: Vec<_> = changes.into_iter().filter(matters).collect();
+        let without: Vec<_> = changes
+            .into_iter()
+            .filter(|c| {
+                let later = c.others.iter().find(|o| !o.before);
+                let by_index = later.is_some_and(|o| differ_by(&o.var, &c.write, self));
+                !by_index && !changes_nothing(&c.write, self)
+            })
+            .collect();
         if without.is_empty() {
             self.clone()
         } else {

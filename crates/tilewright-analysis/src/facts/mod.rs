@@ -213,7 +213,7 @@ impl Facts {
     /// The buffer of an element that an expression reads and that may have changed when all of that
     /// is written. The place of both is this one.
     pub fn may_change(&self, written: &Written, e: &Expr) -> Option<Buffer> {
-        let changed = |load: Expr| {
+        loads(e).into_iter().find_map(|load| {
             let ExprKind::Load(buffer, indices) = load.kind() else { return None };
             let Some(writes) = written.writes.get(self.root(&buffer.data)) else {
                 return written.anything.then(|| buffer.clone());
@@ -222,8 +222,7 @@ impl Facts {
             (written.anything
                 || !writes.iter().all(|w| self.change(w, None, written).leaves(&read)))
             .then(|| buffer.clone())
-        };
-        loads(e).into_iter().find_map(changed)
+        })
     }
 
     /// Lets a whole statement happen.
@@ -508,15 +507,16 @@ impl Facts {
                 {
                     continue;
                 }
-                let neutral = |fact: &Fact| {
-                    let value = &fact.value;
-                    let constant = value.as_int().is_some() || value.as_float().is_some();
-                    fact.buffer == *buffer
-                        && constant
-                        && self.is_current(fact)
-                        && same_expr(&folded(&write.value, &load, value), &own)
-                };
-                let left = log.left(0, neutral).into_iter();
+                let left = log
+                    .left(0, |fact| {
+                        let value = &fact.value;
+                        let constant = value.as_int().is_some() || value.as_float().is_some();
+                        fact.buffer == *buffer
+                            && constant
+                            && self.is_current(fact)
+                            && same_expr(&folded(&write.value, &load, value), &own)
+                    })
+                    .into_iter();
                 except.extend(left.map(|(_, fact)| (indices.clone(), fact)));
             }
         }
