@@ -322,14 +322,15 @@ const OPEN_STEP: i64 = 1 << 40;
 pub fn steps(buffer: &Buffer, indices: &[Expr], axes: &[Axis]) -> Option<Vec<i64>> {
     let offset = Affine::of_access(buffer, indices)?;
     let even = |i: &Expr, v: &Var| Affine::of(i).is_some_and(|i| i.coefficient(v).is_some());
-    let step = |a: &Axis| match offset.coefficient(&a.var) {
-        // It moves indices evenly, along which cells are an open number apart.
-        None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
-            Some(OPEN_STEP)
-        }
-        step => step,
-    };
-    axes.iter().map(step).collect()
+    axes.iter()
+        .map(|a| match offset.coefficient(&a.var) {
+            // It moves indices evenly, along which cells are an open number apart.
+            None if indices.iter().filter(|i| i.mentions(&a.var)).all(|i| even(i, &a.var)) => {
+                Some(OPEN_STEP)
+            }
+            step => step,
+        })
+        .collect()
 }
 
 /// Whether a buffer is an argument whose layout is free.

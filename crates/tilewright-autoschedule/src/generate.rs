@@ -466,12 +466,13 @@ fn digits(
         (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
     let list = [units, list].concat();
     Lambda::over_indices(rank, move |at| {
-        let item = |d: &Digit| match d {
-            Digit::Whole(p) => as_one(at, p),
-            Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
-            Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
-        };
-        list.iter().map(item).collect()
+        list.iter()
+            .map(|d| match d {
+                Digit::Whole(p) => as_one(at, p),
+                Digit::Quotient(p, size) => as_one(at, p).floordiv(*size),
+                Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
+            })
+            .collect()
     })
 }
 

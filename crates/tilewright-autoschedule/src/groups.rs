@@ -109,14 +109,15 @@ impl Groups {
     /// The map that takes one of some indices apart.
     fn split(self, rank: usize, axis: usize) -> Lambda {
         Lambda::over_indices(rank, move |at| {
-            let parts = |d: usize| {
-                if d == axis {
-                    vec![at[d].clone().floordiv(self.size), at[d].clone().floormod(self.size)]
-                } else {
-                    vec![at[d].clone()]
-                }
-            };
-            (0..rank).flat_map(parts).collect()
+            (0..rank)
+                .flat_map(|d| {
+                    if d == axis {
+                        vec![at[d].clone().floordiv(self.size), at[d].clone().floormod(self.size)]
+                    } else {
+                        vec![at[d].clone()]
+                    }
+                })
+                .collect()
         })
     }
 }

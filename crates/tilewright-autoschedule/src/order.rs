@@ -34,12 +34,14 @@ impl Order {
         let broadcast = &c.operands[1 - tile.vector];
         let other = |k: usize| k != tile.vector_axis && Some(k) != tile.row_axis;
         let of = |in_vector: bool, in_broadcast: bool| -> Vec<Outer> {
-            let wanted = |k: usize| {
+            c.axes_where(IterKind::Spatial, |k| {
                 other(k)
                     && (vector.steps[k] != 0) == in_vector
                     && (broadcast.steps[k] != 0) == in_broadcast
-            };
-            c.axes_where(IterKind::Spatial, wanted).into_iter().map(Outer::Axis).collect()
+            })
+            .into_iter()
+            .map(Outer::Axis)
+            .collect()
         };
         let (batch, columns, rows) = (of(true, true), of(true, false), of(false, true));
         let neither = of(false, false);

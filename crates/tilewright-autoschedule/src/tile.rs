@@ -550,16 +550,19 @@ impl<'a> Pricing<'a> {
         let (c, reduce) = (self.c, &self.reduce);
         let step = |k: usize| c.operands[operand].steps[k].abs();
         let moves = |k: &&usize| step(**k) != 0 && c.axes[**k].extent > 1;
-        let run = |k: &usize| {
-            let mut run = c.axes[*k].extent;
-            let goes_on =
-                |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
-            while let Some(next) = goes_on(run) {
-                run *= c.axes[*next].extent;
-            }
-            (step(*k), run)
-        };
-        reduce.iter().filter(moves).map(run).collect()
+        reduce
+            .iter()
+            .filter(moves)
+            .map(|k| {
+                let mut run = c.axes[*k].extent;
+                let goes_on =
+                    |run: i64| reduce.iter().filter(moves).find(|n| step(**n) == step(*k) * run);
+                while let Some(next) = goes_on(run) {
+                    run *= c.axes[*next].extent;
+                }
+                (step(*k), run)
+            })
+            .collect()
     }
 
     /// Which part of the lines of `width` cells is new in a step of the reduction, as the axis of it

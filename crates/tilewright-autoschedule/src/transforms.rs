@@ -87,11 +87,12 @@ fn chain<'a>(
     let places = reads(second, &first.buffer);
     let axes = first.covers_buffer()?;
     // Along which axes all values are read at once.
-    let constant = |d: &usize| {
-        let all: Option<HashSet<i64>> = places.iter().map(|at| at[*d].as_int()).collect();
-        all.is_some_and(|all| all.len() > 1)
-    };
-    let gathered = (0..axes.len()).filter(constant).filter_map(|d| axes[d].clone());
+    let gathered = (0..axes.len())
+        .filter(|d| {
+            let all: Option<HashSet<i64>> = places.iter().map(|at| at[*d].as_int()).collect();
+            all.is_some_and(|all| all.len() > 1)
+        })
+        .filter_map(|d| axes[d].clone());
     let mut small: Vec<Var> = gathered.collect();
     if small.is_empty() || first.is_reduction() || second.is_reduction() {
         return None;

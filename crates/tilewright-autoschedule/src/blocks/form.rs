@@ -219,7 +219,7 @@ struct Weights<'a> {
 impl Weights<'_> {
     fn of(&self, factor: &Expr) -> Option<Expr> {
         let mut found: Option<Expr> = None;
-        factor.any(&mut |e: &Expr| {
+        factor.any(|e: &Expr| {
             let fits = e.dtype().is_int()
                 && e.effects().loads
                 && e.mentions(self.inner)

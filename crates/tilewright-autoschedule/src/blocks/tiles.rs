@@ -87,13 +87,15 @@ impl Tiles {
     /// small, or both as `int16`.
     fn dot(bits: u32, lanes: i64, target: &Target) -> Option<(&'static TensorInstruction, DType)> {
         let of = |a: DType, b: DType| {
-            let fits = |i: &&TensorInstruction| {
-                i.is_dot()
-                    && i.c.columns == lanes
-                    && i.implementation().is_some()
-                    && (i.a.dtype, i.b.dtype) == (a, b)
-            };
-            target.tensor_instructions().find(fits).map(|i| (i, b))
+            target
+                .tensor_instructions()
+                .find(|i| {
+                    i.is_dot()
+                        && i.c.columns == lanes
+                        && i.implementation().is_some()
+                        && (i.a.dtype, i.b.dtype) == (a, b)
+                })
+                .map(|i| (i, b))
         };
         of(DType::I8, DType::U8)
             .or_else(|| of(DType::I8, DType::I8).filter(|_| bits < 8))

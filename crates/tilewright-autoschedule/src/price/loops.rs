@@ -113,10 +113,6 @@ impl<'a> Loops<'a> {
         // A step of a sum waits for the one before, unless vectors run along it.
         let chain =
             if is_product && self.op.is_some() { steps_of_sum * costs.latency } else { 0.0 };
-        let cost = |v: Vectors| {
-            let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
-            (all * v.each * (vector + work)).max(least)
-        };
         let candidates = match self.op {
             Some(_) => &self.axes[..],
             None => self.axes.last().map_or(&[][..], std::slice::from_ref),
@@ -124,7 +120,10 @@ impl<'a> Loops<'a> {
         let (each, kind) = (1.0 / self.lanes as f64, IterKind::Spatial);
         let all_lanes = self.is_shuffled().then_some(Vectors { each, kind });
         let vectors = candidates.iter().filter_map(|axis| self.along(axis));
-        let vectors = vectors.chain(all_lanes).map(cost);
+        let vectors = vectors.chain(all_lanes).map(|v| {
+            let least = if v.kind == IterKind::Reduce { 0.0 } else { chain };
+            (all * v.each * (vector + work)).max(least)
+        });
         let cycles = vectors.fold((all * (element + work)).max(chain), f64::min);
         // What a reduction reads several times comes from far once.
         let cell = self.stage.buffer.dtype().bytes() as f64;

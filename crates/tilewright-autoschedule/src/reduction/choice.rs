@@ -170,12 +170,14 @@ impl Reduction<'_> {
                 by: by / step,
             })
         };
-        let is_free = |u: &usize| {
-            *u != v
-                && self.axes[*u].extent.known().is_none_or(|n| n > 1)
-                && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
-        };
-        let rows: Vec<usize> = self.spatial().filter(is_free).collect();
+        let rows: Vec<usize> = self
+            .spatial()
+            .filter(|u| {
+                *u != v
+                    && self.axes[*u].extent.known().is_none_or(|n| n > 1)
+                    && self.axes[*u].parts.iter().all(|(x, _)| !self.loose.contains(x))
+            })
+            .collect();
         rows.into_iter().find_map(|u| self.reduce().find_map(|k| found(u, k)))
     }
 

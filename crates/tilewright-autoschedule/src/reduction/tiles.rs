@@ -350,15 +350,18 @@ impl Reduction<'_> {
         tiling: &Tiling,
         made: &Made,
     ) -> Result<()> {
-        let extent = |l: &Level| {
-            let axis = self.axes[tiling.axis(l)].extent;
-            match l {
-                Level::Axis(_) => axis,
-                Level::Vectors => axis.ceildiv(tiling.width.dim()),
-                Level::Rows => axis.ceildiv(tiling.rows.dim()),
-            }
-        };
-        let extents: Vec<Dim> = tiling.order.iter().map(extent).collect();
+        let extents: Vec<Dim> = tiling
+            .order
+            .iter()
+            .map(|l| {
+                let axis = self.axes[tiling.axis(l)].extent;
+                match l {
+                    Level::Axis(_) => axis,
+                    Level::Vectors => axis.ceildiv(tiling.width.dim()),
+                    Level::Rows => axis.ceildiv(tiling.rows.dim()),
+                }
+            })
+            .collect();
         let count = shared(&extents, extents.len(), self.work());
         self.share(sch, places, made.units, count, made.parted)
     }

@@ -160,11 +160,13 @@ pub(crate) fn of<'a>(all: &'a Stages, reader: usize, target: &'a Target) -> Opti
 /// does without all of the padded image. Stages after the reduction are not looked at.
 pub(crate) fn ways(func: &TensorFunc, target: &Target) -> HashMap<usize, (usize, Way)> {
     let Some(all) = Stages::of(func) else { return HashMap::new() };
-    let way = |(pad, reader): (usize, usize)| {
-        let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
-        Some((pad, (reader, windows.way()?)))
-    };
-    all.pairs().into_iter().filter_map(way).collect()
+    all.pairs()
+        .into_iter()
+        .filter_map(|(pad, reader)| {
+            let windows = Windows::of(all.get(pad)?, all.get(reader)?, None, target)?;
+            Some((pad, (reader, windows.way()?)))
+        })
+        .collect()
 }
 
 impl<'a> Windows<'a> {
@@ -348,11 +350,12 @@ impl<'a> Windows<'a> {
 
     /// Whether what moves along an axis as the results do is no part of a band.
     pub(super) fn is_shared(&self, axis: &Axis) -> bool {
-        let of = |v: &Var| {
-            let found = self.reader.spatial().find(|(x, _)| *x == v);
-            found.is_some_and(|(_, n)| n == axis.extent)
-        };
-        !axis.is_padded() && (axis.extent == 1 || axis.index.as_var().is_some_and(of))
+        !axis.is_padded()
+            && (axis.extent == 1
+                || axis.index.as_var().is_some_and(|v| {
+                    let found = self.reader.spatial().find(|(x, _)| *x == v);
+                    found.is_some_and(|(_, n)| n == axis.extent)
+                }))
     }
 
     /// How the image is taken in bands, if it is.
