@@ -76,45 +76,51 @@ fn notation(text: &str) -> Result<Notation, String> {
 }
 
 fn shape(text: &str) -> Result<Shape, String> {
-    let extent = |part: &str| match part.trim() {
-        "" => Err("expected extents such as `1,64,56,56`".to_owned()),
-        part if part.starts_with(|c: char| c.is_ascii_digit()) => match part.parse() {
-            Ok(n @ 1..=0xff_ffff_ffff) => Ok(Extent::Number(n)),
-            _ => Err(format!("`{part}` is no extent")),
-        },
-        name if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
-            Ok(Extent::Name(name.to_owned()))
-        }
-        part => Err(format!("`{part}` is no extent")),
-    };
-    text.split(',').map(extent).collect::<Result<_, _>>().map(Shape)
+    text.split(',')
+        .map(|part| match part.trim() {
+            "" => Err("expected extents such as `1,64,56,56`".to_owned()),
+            part if part.starts_with(|c: char| c.is_ascii_digit()) => match part.parse() {
+                Ok(n @ 1..=0xff_ffff_ffff) => Ok(Extent::Number(n)),
+                _ => Err(format!("`{part}` is no extent")),
+            },
+            name if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') => {
+                Ok(Extent::Name(name.to_owned()))
+            }
+            part => Err(format!("`{part}` is no extent")),
+        })
+        .collect::<Result<_, _>>()
+        .map(Shape)
 }
 
 impl Shape {
     /// The extents, where none is open.
     fn known(&self) -> Option<Vec<i64>> {
-        let number = |e: &Extent| match e {
-            Extent::Number(n) => Some(*n),
-            Extent::Name(_) => None,
-        };
-        self.0.iter().map(number).collect()
+        self.0
+            .iter()
+            .map(|e| match e {
+                Extent::Number(n) => Some(*n),
+                Extent::Name(_) => None,
+            })
+            .collect()
     }
 
     /// The extents as expressions; the same name is the same size.
     fn exprs(&self) -> Vec<Expr> {
         let mut open: Vec<Var> = Vec::new();
-        let mut one = |e: &Extent| match e {
-            Extent::Number(n) => Expr::int(*n, DType::I64),
-            Extent::Name(name) => match open.iter().find(|v| **v.name() == **name) {
-                Some(v) => v.expr(),
-                None => {
-                    let v = Var::new(name.as_str(), DType::I64);
-                    open.push(v.clone());
-                    v.expr()
-                }
-            },
-        };
-        self.0.iter().map(&mut one).collect()
+        self.0
+            .iter()
+            .map(|e| match e {
+                Extent::Number(n) => Expr::int(*n, DType::I64),
+                Extent::Name(name) => match open.iter().find(|v| **v.name() == **name) {
+                    Some(v) => v.expr(),
+                    None => {
+                        let v = Var::new(name.as_str(), DType::I64);
+                        open.push(v.clone());
+                        v.expr()
+                    }
+                },
+            })
+            .collect()
     }
 }
 
@@ -319,11 +325,14 @@ fn logical(spec: &Spec, grid: &Grid) -> Cells {
 
 /// `register 1, lane 3` as `r1 l3`.
 fn short(place: &str) -> String {
-    let part = |p: &str| match p.trim().split_once(' ') {
-        Some((name, n)) => format!("{}{n}", name.chars().next().unwrap_or(' ')),
-        None => p.to_owned(),
-    };
-    place.split(',').map(part).collect::<Vec<_>>().join(" ")
+    place
+        .split(',')
+        .map(|p| match p.trim().split_once(' ') {
+            Some((name, n)) => format!("{}{n}", name.chars().next().unwrap_or(' ')),
+            None => p.to_owned(),
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The elements by address, in rows of the last physical axis.

@@ -76,11 +76,10 @@ fn duration(text: &str) -> std::result::Result<Duration, String> {
 impl Arguments {
     /// The file of measurements.
     fn file(&self) -> Result<PathBuf> {
-        let off = || {
+        self.file.clone().or_else(tuning_file).ok_or_else(|| {
             Error::input("there is no file to keep measurements in")
                 .help(format!("--file FILE names one, and so does {TUNING}"))
-        };
-        self.file.clone().or_else(tuning_file).ok_or_else(off)
+        })
     }
 
     /// What measurements are made with, and kept in a file.
@@ -227,14 +226,17 @@ fn answer(arguments: &Arguments, line: &str, model: &mut Option<Module>) -> Resu
     let request: Request =
         serde_json::from_str(line).map_err(|e| Error::input(format!("a request: {e}")))?;
     let tuning = arguments.file().ok();
-    let load = || {
-        let kept: &mut Option<Module> = model;
-        if kept.is_none() {
-            let path = arguments.model.as_ref();
-            let path = path.ok_or_else(|| Error::input("a request without a model"))?;
-            *kept = Some(arguments.given.load(path)?.0);
-        }
-        kept.clone().ok_or_else(|| Error::internal("a model that is not there"))
-    };
-    measuring::answer(&request, load, tuning)
+    measuring::answer(
+        &request,
+        || {
+            let kept: &mut Option<Module> = model;
+            if kept.is_none() {
+                let path = arguments.model.as_ref();
+                let path = path.ok_or_else(|| Error::input("a request without a model"))?;
+                *kept = Some(arguments.given.load(path)?.0);
+            }
+            kept.clone().ok_or_else(|| Error::internal("a model that is not there"))
+        },
+        tuning,
+    )
 }
