@@ -334,12 +334,13 @@ fn files(directory: &Directory, extension: &str) -> Vec<Entry> {
         .names()
         .into_iter()
         .filter(|name| Path::new(name).extension().is_some_and(|found| found == extension));
-    let entry = |name: String| {
-        let metadata = directory.read(&name).ok()?.metadata().ok()?;
-        let used = metadata.modified().ok()?;
-        Some(Entry { name, len: metadata.len(), used })
-    };
-    names.filter_map(entry).collect()
+    names
+        .filter_map(|name| {
+            let metadata = directory.read(&name).ok()?.metadata().ok()?;
+            let used = metadata.modified().ok()?;
+            Some(Entry { name, len: metadata.len(), used })
+        })
+        .collect()
 }
 
 /// Deletes the entries that were not used for longest until the rest is at most `goal` bytes, and

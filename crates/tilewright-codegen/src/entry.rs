@@ -165,13 +165,16 @@ fn calls<'a, A: fmt::Debug + 'a>(
     idle: impl Fn(usize) -> Idle,
     argument: impl Fn(&A) -> Option<Argument>,
 ) -> Result<Vec<Call<'a>>> {
-    let call = |(n, (func, args)): (usize, (&'a Arc<str>, &'a [A]))| {
-        let found =
-            |a: &A| argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")));
-        let idle = idle(n);
-        Ok(Call { func, idle, args: args.iter().map(found).collect::<Result<_>>()? })
-    };
-    steps.enumerate().map(call).collect()
+    steps
+        .enumerate()
+        .map(|(n, (func, args))| {
+            let found = |a: &A| {
+                argument(a).ok_or_else(|| broken(format!("step {n}, `{func}`, uses {a:?}")))
+            };
+            let idle = idle(n);
+            Ok(Call { func, idle, args: args.iter().map(found).collect::<Result<_>>()? })
+        })
+        .collect()
 }
 
 /// A step as code is written for it.

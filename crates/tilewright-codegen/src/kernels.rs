@@ -82,11 +82,14 @@ impl Kernels {
         kernels: Vec<Kernel>,
         owner: Box<dyn std::any::Any + Send + Sync>,
     ) -> Result<Kernels> {
-        let link = |(name, kernel): (&Arc<str>, Kernel)| {
-            let assertions = emit::assertions(module.tensor(name)?);
-            Ok(Linked { name: name.clone(), kernel, assertions })
-        };
-        let list = functions.iter().zip(kernels).map(link).collect::<Result<Vec<Linked>>>()?;
+        let list = functions
+            .iter()
+            .zip(kernels)
+            .map(|(name, kernel)| {
+                let assertions = emit::assertions(module.tensor(name)?);
+                Ok(Linked { name: name.clone(), kernel, assertions })
+            })
+            .collect::<Result<Vec<Linked>>>()?;
         let numbers = functions.iter().enumerate().map(|(k, name)| (name.clone(), k)).collect();
         Ok(Kernels { list, numbers, source: module.source.clone(), _owner: owner })
     }

@@ -18,7 +18,7 @@ use tilewright_ir::{
     Buffer, DType, Dim, Error, Expr, Fold, Param, Result, Stmt, StmtKind, TensorFunc, dim,
 };
 use tilewright_runtime::plan::arena::{self, ALIGN, Block};
-use tilewright_runtime::plan::{OpenStep, Place, Reason, Within};
+use tilewright_runtime::plan::{OpenStep, Place, Within};
 
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
@@ -110,11 +110,13 @@ impl ShapeFunc {
         plan.check()?;
         let mut places = Places::default();
         let mut ports = |ports: &[OpenPort]| -> Vec<PortSizes> {
-            let one = |port: &OpenPort| PortSizes {
-                extents: places.take(port.shape.len()),
-                bytes: places.take(1),
-            };
-            ports.iter().map(one).collect()
+            ports
+                .iter()
+                .map(|port| PortSizes {
+                    extents: places.take(port.shape.len()),
+                    bytes: places.take(1),
+                })
+                .collect()
         };
         let (inputs, outputs) = (ports(&plan.inputs), ports(&plan.outputs));
         let arena_bytes = places.take(1);
@@ -322,18 +324,21 @@ fn number(n: usize) -> Expr {
 /// The values of a plan that have memory of their own, from the lowest to the highest in memory, each
 /// with those that lie below it and are needed at the same time.
 fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
-    let estimate = |value: &tilewright_runtime::plan::Value| Block {
-        bytes: match value.within {
-            Some(_) => 0,
-            None => {
-                let cells = value.cells.estimate().clamp(1, MAX_CELLS as i64);
-                cells as usize * value.dtype.bytes()
-            }
-        },
-        first: value.first,
-        last: value.last,
-    };
-    let blocks: Vec<Block> = plan.values.iter().map(estimate).collect();
+    let blocks: Vec<Block> = plan
+        .values
+        .iter()
+        .map(|value| Block {
+            bytes: match value.within {
+                Some(_) => 0,
+                None => {
+                    let cells = value.cells.estimate().clamp(1, MAX_CELLS as i64);
+                    cells as usize * value.dtype.bytes()
+                }
+            },
+            first: value.first,
+            last: value.last,
+        })
+        .collect();
     let (at, _) = arena::place(&blocks)
         .ok_or_else(|| Error::input("the intermediate results do not fit in memory"))?;
     let mut order: Vec<usize> =

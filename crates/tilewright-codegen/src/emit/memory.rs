@@ -562,11 +562,14 @@ fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
         ExprKind::Binary(op, a, b) if lanes > 1 => {
             let dtype = a.dtype().scalar();
             let of = |v: i64| scalar::Scalar::int(v, dtype);
-            let at = |(a, b): (&i64, &i64)| {
-                let value = scalar::Scalar::binary(*op, of(*a), of(*b));
-                i64::try_from(value.ok()?.as_i128()).ok()
-            };
-            constant_lanes(a)?.iter().zip(&constant_lanes(b)?).map(at).collect()
+            constant_lanes(a)?
+                .iter()
+                .zip(&constant_lanes(b)?)
+                .map(|(a, b)| {
+                    let value = scalar::Scalar::binary(*op, of(*a), of(*b));
+                    i64::try_from(value.ok()?.as_i128()).ok()
+                })
+                .collect()
         }
         _ => None,
     }

@@ -159,17 +159,16 @@ impl Func<'_> {
             let taken = if cond.is_true() { Some(then) } else { otherwise };
             return taken.map_or(Ok(()), |s| self.stmt(s));
         }
-        if let Some(first) = first_lane(cond).filter(|_| cond.dtype().lanes > 1) {
-            let then_masked = |f: &mut Self| {
+        if let Some(first) = first_lane(cond).filter(|_| cond.dtype().lanes > 1)
+            && otherwise.is_none()
+        {
+            return self.only_if(&first, |f| {
                 let c = f.expr(cond)?;
                 f.masked(&c, |f| {
                     f.some_lane = true;
                     f.stmt(then)
                 })
-            };
-            if otherwise.is_none() {
-                return self.only_if(&first, then_masked);
-            }
+            });
         }
         let c = self.expr(cond)?;
         if c.ty.scalar != Scalar::I1 {

@@ -35,12 +35,13 @@ impl Func<'_> {
                 None => self.load_lanes(b, &cells, ty.lanes),
             };
             let here = |lane: usize| (start..start + lanes).contains(&(lane * step));
-            let place = |lane: usize| match &all {
-                None if here(lane) => lane * step,
-                Some(_) if lane >= done && here(lane) => lanes + lane * step - start,
-                _ => lane,
-            };
-            let order: Vec<usize> = (0..lanes).map(place).collect();
+            let order: Vec<usize> = (0..lanes)
+                .map(|lane| match &all {
+                    None if here(lane) => lane * step,
+                    Some(_) if lane >= done && here(lane) => lanes + lane * step - start,
+                    _ => lane,
+                })
+                .collect();
             let new = self.code.shuffle(all.as_ref().unwrap_or(&next), &next, &order);
             done = (0..lanes).take_while(|l| *l < done || here(*l)).count();
             all = Some(new);

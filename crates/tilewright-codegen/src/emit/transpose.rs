@@ -94,12 +94,13 @@ impl Func<'_> {
                 }
             }
         }
-        let column = |j: usize| {
-            from.iter()
-                .position(|l| l.iter().copied().eq((0..lanes).map(|r| (r, j))))
-                .map(|k| columns[k].clone())
-        };
-        let all: Option<Vec<Val>> = (0..lanes).map(column).collect();
+        let all: Option<Vec<Val>> = (0..lanes)
+            .map(|j| {
+                from.iter()
+                    .position(|l| l.iter().copied().eq((0..lanes).map(|r| (r, j))))
+                    .map(|k| columns[k].clone())
+            })
+            .collect();
         all.map(Some)
             .ok_or_else(|| tilewright_ir::Error::internal("shuffles that do not transpose"))
     }
@@ -175,13 +176,14 @@ fn rounds(lanes: usize, bytes: usize) -> Vec<(usize, [Vec<usize>; 2])> {
         // In every 16 bytes, runs of the lower or upper half of one and of the other in turn.
         let half = |upper: usize| -> Vec<usize> {
             let groups = (0..lanes).step_by(within);
-            let runs = |g: usize| {
-                (0..within / 2).step_by(run).flat_map(move |r| {
-                    let at = g + upper * within / 2 + r;
-                    [at, lanes + at].into_iter().flat_map(move |at| at..at + run)
+            groups
+                .flat_map(|g| {
+                    (0..within / 2).step_by(run).flat_map(move |r| {
+                        let at = g + upper * within / 2 + r;
+                        [at, lanes + at].into_iter().flat_map(move |at| at..at + run)
+                    })
                 })
-            };
-            groups.flat_map(runs).collect()
+                .collect()
         };
         rounds.push((pair, [half(0), half(1)]));
         (pair, run) = (2 * pair, 2 * run);

@@ -19,7 +19,7 @@ use tilewright_ir::{
 use tilewright_runtime::plan::program::{self, Block, Operation, Register, What};
 use tilewright_runtime::{MemoryPlan, OpenPort};
 
-use super::given::{Control, Library, Program};
+use super::given::{Control, Library};
 use crate::entry::Planned;
 
 /// Inputs and outputs of a program, for [`Library::program`](super::Library::program). Outputs whose sizes data decide are not

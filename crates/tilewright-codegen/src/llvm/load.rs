@@ -129,14 +129,17 @@ fn examine(
     seen: &mut HashMap<PathBuf, PathBuf>,
     mut status: impl FnMut(&Path) -> Status,
 ) -> SearchedPath {
-    let judge = |file: PathBuf| {
-        let status = match first_name(&file, seen) {
-            Some(first) => Status::SameAs(first),
-            None => status(&file),
-        };
-        (file, status)
-    };
-    let files = looked.found.into_iter().map(judge).collect();
+    let files = looked
+        .found
+        .into_iter()
+        .map(|file| {
+            let status = match first_name(&file, seen) {
+                Some(first) => Status::SameAs(first),
+                None => status(&file),
+            };
+            (file, status)
+        })
+        .collect();
     SearchedPath { origin: looked.origin, place: looked.place, files }
 }
 

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use tilewright_ir::{Dim, Error, Result, Var};
-use tilewright_runtime::OpenPort;
 
 use super::{Writer, array, number, type_of};
 use crate::entry::{self, Planned};
@@ -36,13 +35,16 @@ impl Writer<'_> {
                     if let Some(at) = open.given.iter().position(|g| g == v) {
                         return Ok(format!("told[{at}]"));
                     }
-                    let plain = |(i, port): (usize, &OpenPort)| {
-                        let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
-                        Some(format!("in[{i}]->extents[{axis}]"))
-                    };
-                    open.inputs.iter().enumerate().find_map(plain).ok_or_else(|| {
-                        Error::internal(format!("nothing says how large `{}` is", v.name()))
-                    })
+                    open.inputs
+                        .iter()
+                        .enumerate()
+                        .find_map(|(i, port)| {
+                            let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
+                            Some(format!("in[{i}]->extents[{axis}]"))
+                        })
+                        .ok_or_else(|| {
+                            Error::internal(format!("nothing says how large `{}` is", v.name()))
+                        })
                 };
                 let sizes = open.sizes().iter().map(said).collect::<Result<Vec<_>>>()?;
                 let _ = writeln!(out, "    int64_t *shapes = m->shapes;");
