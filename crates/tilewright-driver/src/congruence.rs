@@ -199,11 +199,13 @@ impl<'m> Graph<'m> {
 
     /// How often its calls store an element.
     fn stores(&self) -> u64 {
-        let of = |n: &Node| match &n.value {
-            Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
-            _ => None,
-        };
-        self.nodes.iter().filter_map(of).fold(0, u64::saturating_add)
+        self.nodes
+            .iter()
+            .filter_map(|n| match &n.value {
+                Value::Call { func, item: 0, .. } => self.callee(func).map(|f| stores(f)),
+                _ => None,
+            })
+            .fold(0, u64::saturating_add)
     }
 
     fn callee(&self, name: &str) -> Option<&'m Arc<TensorFunc>> {
@@ -472,15 +474,17 @@ impl Group {
         let mut members = Vec::new();
         for n in &self.calls {
             let Value::Call { func, args, .. } = &graph.nodes[*n].value else { return None };
-            let source = |a: &usize| match self.calls.binary_search(a) {
-                Ok(member) => Some(Source::Member(member)),
-                Err(_) if self.edge.contains(a) => place(*a).map(Source::Param),
-                Err(_) => match &graph.nodes[*a].value {
-                    Value::Constant(t) => literal(t).map(Source::Literal),
-                    _ => None,
-                },
-            };
-            let sources = args.iter().map(source).collect::<Option<Vec<Source>>>()?;
+            let sources = args
+                .iter()
+                .map(|a| match self.calls.binary_search(a) {
+                    Ok(member) => Some(Source::Member(member)),
+                    Err(_) if self.edge.contains(a) => place(*a).map(Source::Param),
+                    Err(_) => match &graph.nodes[*a].value {
+                        Value::Constant(t) => literal(t).map(Source::Literal),
+                        _ => None,
+                    },
+                })
+                .collect::<Option<Vec<Source>>>()?;
             let func = graph.callee(func)?.clone();
             // Inputs, the result, and nothing else.
             if func.buffers().count() != sources.len() + 1 || func.params.len() != sources.len() + 1

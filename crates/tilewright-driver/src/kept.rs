@@ -237,11 +237,12 @@ fn code_state() -> Option<String> {
 fn library_file() -> Option<PathBuf> {
     let here = library_file as *const () as usize;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let holds = |range: &str| {
-        let (start, end) = range.split_once('-')?;
-        let number = |text: &str| usize::from_str_radix(text, 16).ok();
-        Some((number(start)?..number(end)?).contains(&here))
-    };
-    let line = maps.lines().find(|line| line.split(' ').next().and_then(holds) == Some(true))?;
+    let line = maps.lines().find(|line| {
+        line.split(' ').next().and_then(|range| {
+            let (start, end) = range.split_once('-')?;
+            let number = |text: &str| usize::from_str_radix(text, 16).ok();
+            Some((number(start)?..number(end)?).contains(&here))
+        }) == Some(true)
+    })?;
     line.find('/').map(|at| PathBuf::from(&line[at..]))
 }

@@ -259,11 +259,13 @@ fn parameters(module: &Module) -> Result<Vec<ValueType>> {
         (_, Some(var)) => Dim::Named(var.name().to_string()),
         _ => Dim::Open,
     };
-    let parameter = |i: sizes::Input| ValueType {
-        kind: ValueKind::Tensor,
-        name: i.name.to_string(),
-        dtype: Some(i.dtype),
-        dims: Some(i.shape.iter().map(dim).collect()),
-    };
-    Ok(sizes::inputs(module, module.entry()?).into_iter().map(parameter).collect())
+    Ok(sizes::inputs(module, module.entry()?)
+        .into_iter()
+        .map(|i| ValueType {
+            kind: ValueKind::Tensor,
+            name: i.name.to_string(),
+            dtype: Some(i.dtype),
+            dims: Some(i.shape.iter().map(dim).collect()),
+        })
+        .collect())
 }

@@ -94,17 +94,19 @@ impl Content {
     pub fn new(programs: &[&Lowered], options: &Options, note: Note) -> Result<Content> {
         let target = options.resolve_target()?;
         let mut table = ConstTable::default();
-        let mut code = |lowered: &&Lowered| {
-            let text = print_module_with(lowered, &mut table);
-            // What is read back is compiled: its places are those in the text of the file.
-            let program = read(text.clone(), &table)?;
-            let functions = program.called();
-            let library = options.with_code_options(|code| {
-                options.backend.pack(&program.module, &functions, &target, code)
-            })?;
-            Ok((text, library))
-        };
-        let programs = programs.iter().map(&mut code).collect::<Result<Vec<_>>>()?;
+        let programs = programs
+            .iter()
+            .map(|lowered| {
+                let text = print_module_with(lowered, &mut table);
+                // What is read back is compiled: its places are those in the text of the file.
+                let program = read(text.clone(), &table)?;
+                let functions = program.called();
+                let library = options.with_code_options(|code| {
+                    options.backend.pack(&program.module, &functions, &target, code)
+                })?;
+                Ok((text, library))
+            })
+            .collect::<Result<Vec<_>>>()?;
         Content::of(&programs, &table, &target, options, note)
     }
 

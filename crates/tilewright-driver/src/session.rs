@@ -378,13 +378,16 @@ impl Session {
     fn start_kept(&self, request: &Request<'_>, entry: &Entry) -> Option<Started> {
         let start = Instant::now();
         let (executable, record) = entry.open(&self.options)?;
-        let input = |name: &String| ValueType {
-            name: name.clone(),
-            kind: ValueKind::Tensor,
-            dtype: None,
-            dims: None,
-        };
-        let inputs: Vec<ValueType> = record.inputs.iter().map(input).collect();
+        let inputs: Vec<ValueType> = record
+            .inputs
+            .iter()
+            .map(|name| ValueType {
+                name: name.clone(),
+                kind: ValueKind::Tensor,
+                dtype: None,
+                dims: None,
+            })
+            .collect();
         let mut values = request.inputs.values(&inputs).ok()?;
         let sizes = request.inputs.sizes(&values).ok()?;
         let mut is_same = |(name, known): (&String, &Option<String>)| {

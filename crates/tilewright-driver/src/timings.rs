@@ -10,7 +10,7 @@ use std::path::Path;
 
 use tilewright_autoschedule::price::{self, Beside, Form, Price};
 use tilewright_graph::winograd::Allowed;
-use tilewright_ir::{Module, Result, TensorFunc};
+use tilewright_ir::{Module, Result};
 use tilewright_layout::flow::{Costs, Moved, Priced};
 use tilewright_target::Target;
 use tilewright_tune::{Key, Kind, Measured, Record, Scope, Store};

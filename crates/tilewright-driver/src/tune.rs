@@ -230,11 +230,12 @@ impl<S: Borrow<Store>> Measuring<S> {
         let (target, threads) = (self.options.resolve_target()?, self.options.thread_count()?);
         self.timings = Timings::of(&target, threads, self.store.borrow())?;
         self.want();
-        let is_left = |k: &usize| {
-            let c = &self.candidates[*k];
-            c.is_wanted && !self.timings.is_tried(&c.key)
-        };
-        Ok((0..self.candidates.len()).filter(is_left).collect())
+        Ok((0..self.candidates.len())
+            .filter(|k| {
+                let c = &self.candidates[*k];
+                c.is_wanted && !self.timings.is_tried(&c.key)
+            })
+            .collect())
     }
 
     /// Whether a candidate has been measured since, by another tuner of the same file.

@@ -10,8 +10,8 @@ use tilewright_graph::sizes;
 use tilewright_ir::dim::SizeRange;
 use tilewright_ir::show::{shortened, visible};
 use tilewright_ir::{
-    CallTarget, Error, Expr, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result,
-    Source, Span, TensorFunc,
+    CallTarget, Error, ExprKind, Function, GraphFunc, GraphVar, Intrin, Module, Result, Source,
+    Span, TensorFunc,
 };
 use tilewright_verify::{Difference, Proof, Verdict, VerifyOptions};
 
@@ -139,11 +139,14 @@ fn tries(ranges: &[Option<SizeRange>]) -> impl Iterator<Item = Vec<usize>> {
         }
     };
     let ragged = move |set: usize| {
-        let of = |(i, range): (usize, &Option<SizeRange>)| match *range {
-            Some(range) => inside(range, set + i),
-            None => sample(set + i),
-        };
-        ranges.iter().enumerate().map(of).collect::<Vec<usize>>()
+        ranges
+            .iter()
+            .enumerate()
+            .map(|(i, range)| match *range {
+                Some(range) => inside(range, set + i),
+                None => sample(set + i),
+            })
+            .collect::<Vec<usize>>()
     };
     let ends: Vec<Vec<usize>> = (0..2).map(|set| ranges.iter().map(ends(set)).collect()).collect();
     let ragged: Vec<Vec<usize>> = (0..RAGGED).map(ragged).collect();
@@ -189,11 +192,10 @@ fn read_alone(
         return (module.clone(), Vec::new());
     }
     let read = needed_ids(f.bindings().map(|b| &b.value).chain([&f.ret]));
-    let stays = |p: &GraphVar| {
+    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) = f.params.iter().cloned().partition(|p| {
         let is_fixed = p.ty().as_tensor().is_some_and(|t| t.const_shape().is_some());
         read.contains(&p.id()) || !is_fixed || g.params.iter().any(|q| q.name() == p.name())
-    };
-    let (kept, left): (Vec<GraphVar>, Vec<GraphVar>) = f.params.iter().cloned().partition(stays);
+    });
     let mut module = module.clone();
     module.insert(name.clone(), GraphFunc { params: kept, ..(**f).clone() });
     (module, left.iter().map(|p| p.name().clone()).collect())
@@ -402,13 +404,15 @@ impl Pair {
             _ => None,
         });
         let [Some(f), Some(g)] = funcs else { return false };
-        let of_bits = |e: &Expr| match e.kind() {
-            ExprKind::Call(CallTarget::Intrin(op), _) => {
-                matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor) && e.dtype().is_int()
-            }
-            _ => false,
-        };
-        let has_bits = [f, g].iter().any(|f| f.body.any_expr(of_bits));
+        let has_bits = [f, g].iter().any(|f| {
+            f.body.any_expr(|e| match e.kind() {
+                ExprKind::Call(CallTarget::Intrin(op), _) => {
+                    matches!(op, Intrin::BitAnd | Intrin::BitOr | Intrin::BitXor)
+                        && e.dtype().is_int()
+                }
+                _ => false,
+            })
+        });
         has_bits && congruence::stores(f).saturating_add(congruence::stores(g)) <= FEW
     }
 

@@ -93,14 +93,17 @@ pub fn choice(ways: &str, graph: &str, problem: &Problem) -> Option<Vec<usize>> 
     let graph = hash(graph);
     let line = ways.lines().find_map(|line| line.strip_prefix(&*graph)?.strip_prefix(':'))?;
     let mut said = line.split_whitespace();
-    let one = |call: &Call| match call.alternatives.len() {
-        1 => Some(0),
-        _ => {
-            let wanted = said.next()?;
-            labels(problem, call).iter().position(|label| label == wanted)
-        }
-    };
-    let choice: Vec<usize> = problem.calls.iter().map(one).collect::<Option<_>>()?;
+    let choice: Vec<usize> = problem
+        .calls
+        .iter()
+        .map(|call| match call.alternatives.len() {
+            1 => Some(0),
+            _ => {
+                let wanted = said.next()?;
+                labels(problem, call).iter().position(|label| label == wanted)
+            }
+        })
+        .collect::<Option<_>>()?;
     (said.next().is_none() && !evaluate(problem, &choice).is_forbidden()).then_some(choice)
 }
 
@@ -121,11 +124,12 @@ fn labels(problem: &Problem, call: &Call) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
     let label = |a: &Alternative| {
         let uses = |uses: &[tilewright_layout::solver::Use]| {
-            let one = |u: &tilewright_layout::solver::Use| {
-                let tensor = &problem.tensors[u.tensor];
-                format!("{:?} {:?}", tensor.name, tensor.layouts[u.layout])
-            };
-            uses.iter().map(one).collect::<Vec<_>>()
+            uses.iter()
+                .map(|u| {
+                    let tensor = &problem.tensors[u.tensor];
+                    format!("{:?} {:?}", tensor.name, tensor.layouts[u.layout])
+                })
+                .collect::<Vec<_>>()
         };
         let name = hash(&format!("{:?} {:?} {:?}", a.name, uses(&a.reads), uses(&a.writes)));
         let before = count.entry(name.clone()).or_default();
