@@ -129,13 +129,15 @@ pub fn outside(shape: &[Dim], dtype: DType) -> TensorType {
 
 /// The extents of a tensor that is to have memory.
 pub fn extents(shape: &[Expr], what: impl Fn() -> String) -> Result<Vec<Dim>> {
-    let dim = |e: &Expr| {
-        Dim::of(e).ok_or_else(|| {
-            Error::input(format!("the size of {} is not known: it is `{e}`", what()))
-                .help("give the open sizes with --dim")
+    shape
+        .iter()
+        .map(|e| {
+            Dim::of(e).ok_or_else(|| {
+                Error::input(format!("the size of {} is not known: it is `{e}`", what()))
+                    .help("give the open sizes with --dim")
+            })
         })
-    };
-    shape.iter().map(dim).collect()
+        .collect()
 }
 
 /// Number of elements of a tensor.
@@ -317,13 +319,16 @@ mod tests {
     /// The extent of the function that each binding calls, in order.
     fn called(module: &Module) -> Vec<Dim> {
         let (_, main) = module.graphs().next().expect("there is a graph function");
-        let extent = |b: &Binding| {
-            let GraphExpr::CallTir { func, .. } = &b.value else { panic!("not a call") };
-            let Some(Function::Tensor(f)) = module.functions.get(func) else { panic!("no {func}") };
-            let first = f.buffers().next().expect("there is a parameter");
-            Dim::of(&first.shape[0]).expect("it is a size")
-        };
-        main.bindings().map(extent).collect()
+        main.bindings()
+            .map(|b| {
+                let GraphExpr::CallTir { func, .. } = &b.value else { panic!("not a call") };
+                let Some(Function::Tensor(f)) = module.functions.get(func) else {
+                    panic!("no {func}")
+                };
+                let first = f.buffers().next().expect("there is a parameter");
+                Dim::of(&first.shape[0]).expect("it is a size")
+            })
+            .collect()
     }
 
     #[test]

@@ -105,12 +105,15 @@ impl Kernels {
         let reduced = nodes.iter().filter(is_reduced).map(id).collect();
         let mut kernels = Kernels { results, reduced, further: HashSet::new() };
         let mut begun = HashSet::new();
-        let is_further = |b: &&Binding| {
-            let begins =
-                kernels.results.contains_key(&b.var.id()) && !kernels.joined(b).contains(&true);
-            begins && !begun.insert(kernels.of_call(b))
-        };
-        let further = func.bindings().filter(is_further).map(|b| b.var.id()).collect();
+        let further = func
+            .bindings()
+            .filter(|b| {
+                let begins =
+                    kernels.results.contains_key(&b.var.id()) && !kernels.joined(b).contains(&true);
+                begins && !begun.insert(kernels.of_call(b))
+            })
+            .map(|b| b.var.id())
+            .collect();
         kernels.further = further;
         kernels
     }

@@ -169,11 +169,10 @@ impl Cutter<'_> {
         }
         let mut nodes = Vec::new();
         for (level, (calls, control)) in at.into_iter().enumerate() {
-            let outside = |v: &GraphVar| {
+            nodes.extend(self.piece(calls, |v| {
                 let all = readers.get(&v.id());
                 all.is_some_and(|all| all.iter().any(|reader| *reader != Some(level)))
-            };
-            nodes.extend(self.piece(calls, outside)?);
+            })?);
             for node in control {
                 let kind = self.control(node.kind).map_err(|e| e.at(node.span))?;
                 self.known.extend(found(&kind));

@@ -96,7 +96,7 @@ impl Addend {
             return None;
         }
         let mut found = None;
-        let mut look = |e: &Expr| {
+        next.value.any(|e| {
             if let ExprKind::Binary(BinOp::Add, a, b) = e.kind()
                 && let (ExprKind::Load(x, at), ExprKind::Load(y, list)) = (a.kind(), b.kind())
                 && x == sums
@@ -104,8 +104,7 @@ impl Addend {
                 found = Some((at.clone(), y.clone(), list.clone()));
             }
             false
-        };
-        next.value.any(&mut look);
+        });
         let (at, addend, list) = found?;
         let axes: Vec<Var> = at.iter().map(|i| i.as_var().cloned()).collect::<Option<_>>()?;
         let distinct = (0..axes.len()).all(|k| !axes[..k].contains(&axes[k]));

@@ -304,11 +304,11 @@ fn reaches_inside(stages: &[Stage], stage: &Stage, padded: &Buffer) -> bool {
     let (Some(maker), None) = (makers.next(), makers.next()) else { return false };
     let Some(padding) = padding(maker) else { return false };
     let along = |at: &[Expr], d: usize| {
-        let runs = |(v, n): (&Var, i64)| {
-            let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
-            step == Some(1) && n > padding[d]
-        };
-        padding[d] == 0 || stage.reduce().any(runs)
+        padding[d] == 0
+            || stage.reduce().any(|(v, n)| {
+                let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
+                step == Some(1) && n > padding[d]
+            })
     };
     let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
     reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| along(&at, d)))
@@ -325,7 +325,7 @@ impl Division {
     pub fn of(func: &TensorFunc) -> Option<Division> {
         let stage = map(func)?;
         let mut found = None;
-        let mut look = |e: &Expr| {
+        stage.value.any(|e| {
             if let ExprKind::Binary(BinOp::Div, a, b) = e.kind()
                 && let (Some((x, at)), Some((scale, one))) = (load(a), load(b))
                 && same_all(at, &stage.indices)
@@ -335,8 +335,7 @@ impl Division {
                 found = found.take().or_else(|| Some((x.clone(), scale.clone())));
             }
             false
-        };
-        stage.value.any(&mut look);
+        });
         let (x, scale) = found?;
         let once = |b: &Buffer| stage.loads().iter().filter(|l| l.0 == *b).count() == 1;
         let (once, x, scale) = (once(&x) && once(&scale), param(func, &x)?, param(func, &scale)?);

@@ -80,7 +80,9 @@ pub struct Chosen {
 
 /// The convolutions of a module's graph functions that are computed by transforms.
 pub fn chosen(module: &Module) -> Vec<Chosen> {
-    let of = |a: &Attr| {
+    let lists = module.graphs().filter_map(|(_, g)| g.attrs.get(WINOGRAD));
+    let all = lists.flat_map(|a| if let Attr::List(list) = a { &list[..] } else { &[] });
+    all.filter_map(|a| {
         let Attr::List(list) = a else { return None };
         let [Attr::Str(value), Attr::Int(tile), Attr::Float(error), Attr::Float(limit)] = &list[..]
         else {
@@ -88,10 +90,8 @@ pub fn chosen(module: &Module) -> Vec<Chosen> {
         };
         let (value, tile) = (value.clone(), usize::try_from(*tile).ok()?);
         Some(Chosen { value, tile, error: *error, limit: *limit })
-    };
-    let lists = module.graphs().filter_map(|(_, g)| g.attrs.get(WINOGRAD));
-    let all = lists.flat_map(|a| if let Attr::List(list) = a { &list[..] } else { &[] });
-    all.filter_map(of).collect()
+    })
+    .collect()
 }
 
 /// Computes convolutions by transforms in every graph function of a module. What stays is said in

@@ -107,13 +107,12 @@ impl Convolution {
             return because("its data are made in more than one step");
         }
         let read = |s: &Stage, b: &Buffer| s.value.loads_from(|from| from == b);
-        let shared = |s: &Stage| {
-            let before = self.stages[..self.sum].iter().map(|o| &o.buffer);
-            before.chain([&self.weights.0]).any(|b| read(s, b))
-        };
         let others = self.stages.iter().enumerate().filter(|(k, _)| *k != self.sum);
         if others.clone().any(|(_, s)| read(s, &self.weights.0))
-            || self.stages[self.sum + 1..].iter().any(shared)
+            || self.stages[self.sum + 1..].iter().any(|s| {
+                let before = self.stages[..self.sum].iter().map(|o| &o.buffer);
+                before.chain([&self.weights.0]).any(|b| read(s, b))
+            })
         {
             return because("what it reads is read again after it");
         }
