@@ -204,14 +204,15 @@ impl<'m> Interpreter<'m> {
 /// Why extents of a parameter must be what its type says.
 fn size_reasons(func: &GraphFunc, param: &str) -> Vec<Arc<str>> {
     let Some(Attr::List(all)) = func.attrs.get(SIZE_REASONS) else { return Vec::new() };
-    let reason = |attr: &Attr| match attr {
-        Attr::List(parts) => match parts.as_slice() {
-            [Attr::Str(name), _, Attr::Str(why)] if **name == *param => Some(why.clone()),
+    all.iter()
+        .filter_map(|attr| match attr {
+            Attr::List(parts) => match parts.as_slice() {
+                [Attr::Str(name), _, Attr::Str(why)] if **name == *param => Some(why.clone()),
+                _ => None,
+            },
             _ => None,
-        },
-        _ => None,
-    };
-    all.iter().filter_map(reason).collect()
+        })
+        .collect()
 }
 
 /// One run of a graph function.
@@ -428,26 +429,30 @@ pub fn bind_extents(shape: &[Expr], given: &[usize], dims: &mut HashMap<Var, i64
 
 /// The extents of a shape, given its variables.
 pub fn extents(shape: &[Expr], dims: &HashMap<Var, i64>) -> Result<Vec<usize>> {
-    let extent = |e: &Expr| {
-        let value = match e.as_int() {
-            Some(v) => i128::from(v),
-            None => evaluate(e, dims)?.as_i128(),
-        };
-        usize::try_from(value)
-            .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
-    };
-    shape.iter().map(extent).collect()
+    shape
+        .iter()
+        .map(|e| {
+            let value = match e.as_int() {
+                Some(v) => i128::from(v),
+                None => evaluate(e, dims)?.as_i128(),
+            };
+            usize::try_from(value)
+                .map_err(|_| Error::input(format!("extent `{e}` is {value}, which is negative")))
+        })
+        .collect()
 }
 
 /// The value of an expression over variables.
 pub fn evaluate(e: &Expr, vars: &HashMap<Var, i64>) -> Result<Scalar> {
     let options = RunOptions::default();
     let mut c = Compiler::new(&options, Memories::default());
-    let define = |v: &Var| {
-        let (lo, hi) = range_of(v.dtype());
-        c.define(v, lo, hi)
-    };
-    let slots: Vec<usize> = vars.keys().map(define).collect();
+    let slots: Vec<usize> = vars
+        .keys()
+        .map(|v| {
+            let (lo, hi) = range_of(v.dtype());
+            c.define(v, lo, hi)
+        })
+        .collect();
     let code = c.value(e)?.cell();
     let mut m = Machine::new(c.slots, 0, 0, &options);
     slots.iter().zip(vars.values()).for_each(|(slot, value)| m.frame[*slot] = *value as u64);
