@@ -59,12 +59,12 @@ fn need(kind: &ExprKind, dtype: DType) -> Option<(&Expr, Need)> {
         ExprKind::Call(CallTarget::Intrin(op), args) => (args.get(1)?, op.need(dtype)?),
         _ => return None,
     };
-    let in_range = |k: i64| match need {
+    (!scalar(operand).as_int().is_some_and(|k| match need {
         Need::Divisor => k != 0,
         Need::Shift => (0..i64::from(dtype.bits)).contains(&k),
         Need::Exponent => k >= 0,
-    };
-    (!scalar(operand).as_int().is_some_and(in_range)).then_some((operand, need))
+    }))
+    .then_some((operand, need))
 }
 
 /// Whether a node, apart from its parts, is not defined for all operands.

@@ -298,12 +298,14 @@ pub fn join(parts: &[Tensor], along: i64, new: bool) -> Result<Tensor> {
     let axis = axis(along, rank)?;
     let widened: Vec<Tensor>;
     let parts = if new {
-        let widen = |t: &Tensor| {
-            let mut shape = t.shape().to_vec();
-            shape.insert(axis.min(shape.len()), 1);
-            t.reshape(&shape)
-        };
-        widened = parts.iter().map(widen).collect::<Result<_>>()?;
+        widened = parts
+            .iter()
+            .map(|t| {
+                let mut shape = t.shape().to_vec();
+                shape.insert(axis.min(shape.len()), 1);
+                t.reshape(&shape)
+            })
+            .collect::<Result<_>>()?;
         &widened
     } else {
         parts

@@ -60,11 +60,10 @@ fn search(
     may: impl Fn(&Expr) -> bool,
     mut test: impl FnMut(&Expr) -> bool,
 ) -> bool {
-    let mut look = |e: &Expr| match may(e) {
+    walk(start, &mut |e| match may(e) {
         true if test(e) => ControlFlow::Break(()),
         inside => ControlFlow::Continue(inside),
-    };
-    walk(start, &mut look)
+    })
 }
 
 /// Whether the walk was ended.

@@ -140,11 +140,10 @@ impl Linear {
             return Some(one_by_one);
         }
         // A dividend that wraps is another number.
-        let fits = |x: &Linear| {
+        let together = together(self, &|atom| Some(ranges.of(atom)), &|x| {
             let of_type = Interval::of_type(x.dtype);
             x.one_by_one(ranges).zip(of_type).is_some_and(|(i, all)| i.within(all))
-        };
-        let together = together(self, &|atom| Some(ranges.of(atom)), &fits);
+        });
         Some(together.map_or(one_by_one, |i| i.meet(one_by_one)))
     }
 
@@ -159,12 +158,15 @@ impl Linear {
     /// where only their types bound some. Index arithmetic is taken to stay in its type, so that what is divided
     /// is an integer.
     pub fn span(&self, ranges: &Ranges) -> Option<Interval> {
-        let known = |e: &Expr| {
-            ranges
-                .exact(e)
-                .or_else(|| Some(ranges.of(e)).filter(|i| i.hi - i.lo < i128::from(i16::MAX)))
-        };
-        together(self, &known, &|_| true)
+        together(
+            self,
+            &|e| {
+                ranges
+                    .exact(e)
+                    .or_else(|| Some(ranges.of(e)).filter(|i| i.hi - i.lo < i128::from(i16::MAX)))
+            },
+            &|_| true,
+        )
     }
 
     /// The same, where the bounds of every atom are known, and not only by its type.

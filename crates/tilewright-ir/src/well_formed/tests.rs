@@ -153,21 +153,22 @@ fn variables_are_defined_once() {
         },
         expect!["function `f`: variable `k` is defined twice (in loop `k`)"],
     );
-    let nested = |n: &Names| {
-        let inner = Expr::let_in(k.clone(), n.i.expr(), k.expr());
-        Expr::let_in(k.clone(), n.j.expr(), inner)
-    };
     check_expr(
-        nested,
+        |n| {
+            let inner = Expr::let_in(k.clone(), n.i.expr(), k.expr());
+            Expr::let_in(k.clone(), n.j.expr(), inner)
+        },
         expect![
             "function `f`: variable `k` is defined twice (in `T.evaluate(T.Let(T.Let(k, where={k: i}), where={k: j}))`)"
         ],
     );
-    let beside = |n: &Names| {
-        let term = Expr::let_in(k.clone(), n.i.expr(), &k + 1);
-        &term + &term
-    };
-    check_expr(beside, expect!["ok"]);
+    check_expr(
+        |n| {
+            let term = Expr::let_in(k.clone(), n.i.expr(), &k + 1);
+            &term + &term
+        },
+        expect!["ok"],
+    );
     check_expr(
         |n| Expr::let_in(k.clone(), n.i.expr(), &k + 1) + &k,
         expect![
@@ -608,12 +609,14 @@ fn trees_are_not_too_deep() {
     check_expr(deep(EXPR_DEPTH - 1), expect!["ok"]);
     let e = text(check_tensor("f", &func(|n| Stmt::new(StmtKind::Evaluate(deep(EXPR_DEPTH)(n))))));
     assert!(e.starts_with("function `f`: an expression is nested deeper than 1500 levels"), "{e}");
-    let nested = |n: &Names| {
-        (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), |s| {
-            Stmt::guard(n.i.expr().less(2), s)
-        })
-    };
-    let e = text(check_tensor("f", &func(nested)));
+    let e = text(check_tensor(
+        "f",
+        &func(|n| {
+            (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), |s| {
+                Stmt::guard(n.i.expr().less(2), s)
+            })
+        }),
+    ));
     assert!(e.starts_with("function `f`: statements are nested deeper than 500 levels"), "{e}");
 }
 

@@ -107,14 +107,17 @@ fn scalar(ty: Option<&GraphType>, dtype: DType) -> Result<()> {
 fn loosened(ty: &GraphType, open: &dyn Fn(&Var) -> bool) -> GraphType {
     match ty {
         GraphType::Tensor(t) => {
-            let extent = |e: &Expr| {
-                if free_vars(e).iter().any(open) {
-                    Var::new("size", DType::I64).expr()
-                } else {
-                    e.clone()
-                }
-            };
-            let shape = t.shape.iter().map(extent).collect();
+            let shape = t
+                .shape
+                .iter()
+                .map(|e| {
+                    if free_vars(e).iter().any(open) {
+                        Var::new("size", DType::I64).expr()
+                    } else {
+                        e.clone()
+                    }
+                })
+                .collect();
             GraphType::Tensor(TensorType { shape, dtype: t.dtype })
         }
         GraphType::Tuple(items) => {
