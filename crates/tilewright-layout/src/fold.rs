@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use tilewright_graph::fold::{self, DEFAULT_GROWTH, Evaluate, interpret};
 use tilewright_ir::{Module, Remarks, Result, Stmt, Tensor, TensorFunc};

@@ -268,11 +268,11 @@ fn bounded_by(r: &Range) -> HashSet<Var> {
 
 /// Whether a value has no effect and reads the buffer at nothing but one cell.
 fn reads_only(value: &Expr, buffer: &Buffer, at: &[Expr]) -> bool {
-    let elsewhere = |e: &Expr| match e.kind() {
-        ExprKind::Load(b, indices) => b == buffer && !same_all(indices, at),
-        _ => false,
-    };
-    !value.effects().calls && !value.any(elsewhere)
+    !value.effects().calls
+        && !value.any(|e| match e.kind() {
+            ExprKind::Load(b, indices) => b == buffer && !same_all(indices, at),
+            _ => false,
+        })
 }
 
 /// Gives every store of a nest its place in the box, and the pad value in the padding.

@@ -550,13 +550,15 @@ fn has_bits(e: &Expr) -> bool {
 
 /// The map that expressions are of the digits of variables, and how many digits each variable has.
 fn bit_map(ranges: &[(Var, Range)], indices: &[Expr]) -> Option<(BitMap, Vec<u32>)> {
-    let width = |(v, r): &(Var, Range)| match (r.min.as_int(), r.extent.as_int()) {
-        (Some(0), Some(n @ 1..)) => Some(64 - (n - 1).leading_zeros()),
-        // An index of an open axis is any that its type holds.
-        (Some(0), None) => Some(u32::from(v.dtype().bits).saturating_sub(1)),
-        _ => None,
-    };
-    let widths: Vec<u32> = ranges.iter().map(width).collect::<Option<_>>()?;
+    let widths: Vec<u32> = ranges
+        .iter()
+        .map(|(v, r)| match (r.min.as_int(), r.extent.as_int()) {
+            (Some(0), Some(n @ 1..)) => Some(64 - (n - 1).leading_zeros()),
+            // An index of an open axis is any that its type holds.
+            (Some(0), None) => Some(u32::from(v.dtype().bits).saturating_sub(1)),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
     let params: Vec<(Var, u32)> =
         ranges.iter().zip(&widths).map(|((v, _), w)| (v.clone(), *w)).collect();
     Some((BitMap::of(&params, indices)?, widths))
@@ -740,13 +742,12 @@ mod tests {
         let m = n.clone();
         let long = |v| Expr::int(v, DType::I64);
         let shape = [long(1), long(32), long(1), n.expr()];
-        let fuse = move |i: &[Var]| {
-            let n = &m;
-            vec![i[0].expr() * 32 * n + i[1].expr() * n + i[2].expr() * n + &i[3]]
-        };
         check(
             &shape,
-            fuse,
+            move |i| {
+                let n = &m;
+                vec![i[0].expr() * 32 * n + i[1].expr() * n + i[2].expr() * n + &i[3]]
+            },
             expect![[r#"
             box (n * T.int64(32))
             padding T.bool(False)

@@ -316,11 +316,13 @@ impl Function<'_> {
         let argument = self.argument(buffer);
         match (stored, argument.is_some()) {
             (false, _) => {
-                let ask = || match argument {
-                    Some(arg) => self.values.ask(arg, region, self.depth),
-                    None => Err(format!("`{}` is not followed", buffer.name)),
-                };
-                return self.assumed(writes, buffer, region, 0).map_or_else(ask, Ok);
+                return self.assumed(writes, buffer, region, 0).map_or_else(
+                    || match argument {
+                        Some(arg) => self.values.ask(arg, region, self.depth),
+                        None => Err(format!("`{}` is not followed", buffer.name)),
+                    },
+                    Ok,
+                );
             }
             (true, true) => return Err(format!("`{}` is changed in place", buffer.name)),
             (true, false) => {}
@@ -444,12 +446,11 @@ impl Evaluation<'_> {
 /// What a condition `... or buffer[at] == constant` tells: the cells, and the constant.
 fn fact(engine: &Engine, place: &Around, cond: &Expr, buffer: &Buffer) -> Option<(Region, Expr)> {
     let constant = |e: &Expr| e.as_int().is_some() || e.as_float().is_some();
-    let usable = |f: &CellFact| {
+    let fact = CellFact::all(cond).into_iter().find(|f| {
         f.buffer == *buffer
             && constant(&f.value)
             && f.unless.iter().chain(&f.indices).all(|e| e.effects().constant())
-    };
-    let fact = CellFact::all(cond).into_iter().find(usable)?;
+    })?;
     let domain = fact.unless.into_iter().fold(place.domain(engine), |d, e| d.with_guard(&!e));
     let shape = dim::of_shape(&buffer.shape)?;
     let cells = cell_names(&shape);

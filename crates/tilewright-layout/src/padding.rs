@@ -248,17 +248,16 @@ pub fn is_written(func: &TensorFunc, buffer: &Buffer) -> bool {
 
 /// The part of the function in which the buffer exists.
 pub fn scope_of(func: &TensorFunc, buffer: &Buffer) -> Stmt {
-    let defines = |s: &Stmt| match s.kind() {
-        StmtKind::Block { block, .. } => block.allocs.contains(buffer),
-        StmtKind::Allocate { buffer: b, .. } | StmtKind::Constant { buffer: b, .. } => b == buffer,
-        _ => false,
-    };
     let inside = |s: &Stmt| match s.kind() {
         StmtKind::Block { block, .. } => Some(block.body.clone()),
         StmtKind::Allocate { body, .. } | StmtKind::Constant { body, .. } => Some(body.clone()),
         _ => None,
     };
-    let found = find(&func.body, defines);
+    let found = find(&func.body, |s| match s.kind() {
+        StmtKind::Block { block, .. } => block.allocs.contains(buffer),
+        StmtKind::Allocate { buffer: b, .. } | StmtKind::Constant { buffer: b, .. } => b == buffer,
+        _ => false,
+    });
     found.first().and_then(|s| inside(&s.stmt)).unwrap_or_else(|| func.body.clone())
 }
 

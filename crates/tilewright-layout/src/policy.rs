@@ -75,14 +75,16 @@ impl ConvLayout {
     pub fn layouts(self, func: &TensorFunc) -> Option<Vec<(Buffer, TiledLayout)>> {
         let stages = open_stages(func)?;
         let conv = stages.iter().find_map(Convolution::of)?;
-        let layout = |(b, axes): &(Buffer, Axes)| {
-            let shape = dim::of_shape(&b.shape)?;
-            Some((b.clone(), self.layout(&shape, axes)?))
-        };
         if self.undivided(&conv).is_some() {
             return None;
         }
-        conv.0.iter().map(layout).collect()
+        conv.0
+            .iter()
+            .map(|(b, axes)| {
+                let shape = dim::of_shape(&b.shape)?;
+                Some((b.clone(), self.layout(&shape, axes)?))
+            })
+            .collect()
     }
 
     /// Why a convolution has no layout by this policy; `None` where it has one, and for other

@@ -131,12 +131,14 @@ impl Propagation {
             check(stage, &splits, vars).map_err(|e| e.at(stage.stmt.span().or(func.span)))?;
         }
         let orders = orders(&stages, &splits, given);
-        let layout = |(b, splits): (Buffer, Vec<Split>)| {
-            let order = orders.get(&b).cloned().unwrap_or_else(|| default_order(&splits));
-            let logical = shape(&b);
-            (b, TiledLayout { logical, splits, order })
-        };
-        let layouts = splits.into_iter().map(layout).collect();
+        let layouts = splits
+            .into_iter()
+            .map(|(b, splits)| {
+                let order = orders.get(&b).cloned().unwrap_or_else(|| default_order(&splits));
+                let logical = shape(&b);
+                (b, TiledLayout { logical, splits, order })
+            })
+            .collect();
         Ok(Propagation { func: func.clone(), stages, layouts, vars })
     }
 
@@ -324,15 +326,14 @@ fn orders(
                 let (false, Some(splits)) = (orders.contains_key(b), splits.get(b)) else {
                     continue;
                 };
-                let rank = |&(d, k): &(usize, usize)| {
+                let mut own = default_order(splits);
+                own.sort_by_key(|&(d, k)| {
                     let found = free_vars(&at[d]).into_iter();
                     let found = found.filter_map(|v| ranks.get(&(v, k)).copied()).min();
                     found
                         .or_else(|| same_axis(d).filter(|_| at.len() == reference.len()))
                         .unwrap_or(d)
-                };
-                let mut own = default_order(splits);
-                own.sort_by_key(rank);
+                });
                 orders.insert(b.clone(), own);
             }
         }
@@ -530,7 +531,7 @@ impl Write<'_> {
     /// The value of an expression where `v` is padding.
     fn at_padding(&self, value: &Expr, v: &Var, known: &HashMap<Buffer, Written>) -> Option<Expr> {
         let extent = extent_of(self.stage, v)?;
-        let load = |b: &Buffer, at: &[Expr]| {
+        evaluate(value, &|b, at| {
             let layout = self.propagation.layouts.get(b)?;
             // Where `v` ends there the axis must end too.
             let ends = at.iter().enumerate().any(|(d, index)| match Movement::of(index) {
@@ -540,8 +541,7 @@ impl Write<'_> {
                 _ => false,
             });
             if ends { known.get(b).and_then(Written::value) } else { None }
-        };
-        evaluate(value, &load)
+        })
     }
 
     /// What the padding of the result holds, if it is one value.

@@ -80,11 +80,14 @@ impl Split {
     pub fn split(&self, index: &Expr) -> Vec<Expr> {
         let from = index.clone() + self.offset;
         let number = |d: Dim| d.typed(index.dtype());
-        let digit = |(k, w): (usize, Dim)| match k {
-            0 => from.clone().floordiv(number(w)),
-            _ => from.clone().floordiv(number(w)).floormod(number(self.digits[k])),
-        };
-        self.weights().into_iter().enumerate().map(digit).collect()
+        self.weights()
+            .into_iter()
+            .enumerate()
+            .map(|(k, w)| match k {
+                0 => from.clone().floordiv(number(w)),
+                _ => from.clone().floordiv(number(w)).floormod(number(self.digits[k])),
+            })
+            .collect()
     }
 
     /// The index that has these digits.
@@ -279,14 +282,17 @@ impl TiledLayout {
 
     /// The logical indices of physical ones.
     pub fn join(&self, cells: &[Var]) -> Vec<Expr> {
-        let index = |(d, s): (usize, &Split)| {
-            let digits: Vec<Expr> = (0..s.digits.len())
-                .filter_map(|k| self.order.iter().position(|at| *at == (d, k)))
-                .map(|p| cells[p].expr())
-                .collect();
-            s.join(&digits)
-        };
-        self.splits.iter().enumerate().map(index).collect()
+        self.splits
+            .iter()
+            .enumerate()
+            .map(|(d, s)| {
+                let digits: Vec<Expr> = (0..s.digits.len())
+                    .filter_map(|k| self.order.iter().position(|at| *at == (d, k)))
+                    .map(|p| cells[p].expr())
+                    .collect();
+                s.join(&digits)
+            })
+            .collect()
     }
 
     /// Where logical indices, as expressions of physical ones, are those of an element.

@@ -96,11 +96,13 @@ fn value(cursor: &mut Cursor<'_>, depth: usize) -> Result<Value> {
 impl Value {
     fn numbers(&self) -> Option<Vec<i64>> {
         let Value::List(items) = self else { return None };
-        let one = |v: &Value| match v {
-            Value::Number(n) => Some(*n),
-            _ => None,
-        };
-        items.iter().map(one).collect()
+        items
+            .iter()
+            .map(|v| match v {
+                Value::Number(n) => Some(*n),
+                _ => None,
+            })
+            .collect()
     }
 }
 
@@ -139,12 +141,13 @@ fn linear(entries: &[Entry], cursor: &Cursor<'_>, head: usize) -> Result<Spec> {
 
 /// The extents of the elements that bases reach.
 fn extents(places: &[(String, Vec<Vec<i64>>)], rank: usize) -> Vec<i64> {
-    let extent = |axis: usize| {
-        let all = places.iter().flat_map(|(_, b)| b).map(|b| b[axis]);
-        let digits = all.fold(0i64, |d, b| d | b);
-        1i64 << (64 - digits.leading_zeros())
-    };
-    (0..rank).map(extent).collect()
+    (0..rank)
+        .map(|axis| {
+            let all = places.iter().flat_map(|(_, b)| b).map(|b| b[axis]);
+            let digits = all.fold(0i64, |d, b| d | b);
+            1i64 << (64 - digits.leading_zeros())
+        })
+        .collect()
 }
 
 /// The index map from elements to places.

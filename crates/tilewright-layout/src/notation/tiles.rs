@@ -61,11 +61,14 @@ impl Tiles {
                 None => value,
             }
         };
-        let joined = |group: &Vec<Digit>| {
-            let sum = group.iter().map(|d| (digit(d), d.extent.unwrap_or(1)));
-            sum.reduce(|(sum, _), (e, n)| (sum * n + e, n)).map(|(e, _)| e)
-        };
-        let indices = self.axes.iter().filter_map(joined).collect();
+        let indices = self
+            .axes
+            .iter()
+            .filter_map(|group| {
+                let sum = group.iter().map(|d| (digit(d), d.extent.unwrap_or(1)));
+                sum.reduce(|(sum, _), (e, n)| (sum * n + e, n)).map(|(e, _)| e)
+            })
+            .collect();
         IndexMap { params, indices, separators: Vec::new() }
     }
 

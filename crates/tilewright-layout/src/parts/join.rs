@@ -89,14 +89,6 @@ fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bo
     {
         return false;
     }
-    let inside = |(part, corner): (&Vec<Dim>, &Vec<usize>)| {
-        let mut axes = part.iter().zip(corner).zip(shape);
-        axes.all(|((extent, at), all)| {
-            let ends = (extent.known(), all.known());
-            let open = *at == 0 && extent == all;
-            open || matches!(ends, (Some(n), Some(all)) if at.checked_add(n).is_some_and(|e| e <= all))
-        })
-    };
     // Along some axis one ends before the other begins.
     let apart = |a: usize, b: usize| {
         let ends = |a: usize, b: usize, axis: usize| {
@@ -106,7 +98,14 @@ fn is_partition(shape: &[Dim], parts: &[Vec<Dim>], corners: &[Vec<usize>]) -> bo
     };
     let cells = |shape: &[Dim]| dim::product(shape.iter().copied());
     let sum = parts.iter().fold(Dim::from(0), |sum, p| sum + cells(p));
-    parts.iter().zip(corners).all(inside)
+    parts.iter().zip(corners).all(|(part, corner)| {
+        let mut axes = part.iter().zip(corner).zip(shape);
+        axes.all(|((extent, at), all)| {
+            let ends = (extent.known(), all.known());
+            let open = *at == 0 && extent == all;
+            open || matches!(ends, (Some(n), Some(all)) if at.checked_add(n).is_some_and(|e| e <= all))
+        })
+    })
         && (0..parts.len()).all(|a| (0..a).all(|b| apart(a, b)))
         && sum == cells(shape)
 }

@@ -64,7 +64,7 @@ mod users;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tilewright_ir::{Buffer, GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
+use tilewright_ir::{GraphExpr, GraphFunc, Module, Remarks, Result, TensorFunc};
 use tilewright_transform::pass::{Flag, Pass, Run};
 
 use tilewright_graph::functions::{Functions, rewritten};
@@ -123,12 +123,11 @@ pub(crate) fn moved(func: &GraphFunc, functions: &Functions<'_>) -> HashSet<u64>
 
 /// Whether all tensors of a function have the same extents, in some order.
 fn only_turns(func: &TensorFunc) -> bool {
-    let extents = |b: &Buffer| -> Vec<String> {
+    let mut all = func.buffers().map(|b| {
         let mut all: Vec<String> = b.shape.iter().map(ToString::to_string).collect();
         all.sort_unstable();
         all
-    };
-    let mut all = func.buffers().map(extents);
+    });
     all.next().is_some_and(|first| all.all(|other| other == first))
 }
 

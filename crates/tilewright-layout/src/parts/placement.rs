@@ -211,12 +211,15 @@ impl Placing<'_> {
 
     /// The parts of a join. Boxes that are slices of one value, and together are it, are that value.
     fn parts(&self, placed: &Placement, join: &Join, args: &[GraphExpr]) -> Vec<JoinOperand> {
-        let part = |(value, corner): (&GraphExpr, &Vec<usize>)| JoinOperand {
-            value: value.clone(),
-            corner: corner.clone(),
-            placed: false,
-        };
-        let mut parts: Vec<JoinOperand> = args.iter().zip(&join.corners).map(part).collect();
+        let mut parts: Vec<JoinOperand> = args
+            .iter()
+            .zip(&join.corners)
+            .map(|(value, corner)| JoinOperand {
+                value: value.clone(),
+                corner: corner.clone(),
+                placed: false,
+            })
+            .collect();
         // By the value and its corner, the parts that lie in it there.
         let mut whole: Vec<(GraphVar, Vec<usize>, Vec<usize>)> = Vec::new();
         for (k, JoinOperand { value, corner, .. }) in parts.iter().enumerate() {

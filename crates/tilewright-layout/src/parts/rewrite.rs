@@ -194,11 +194,14 @@ fn join_func(
         let from = buffer(format!("part{k}"), own, dtype);
         let iters = cells("v", own);
         let at = at(&iters);
-        let moved = |(i, c): (&Expr, &usize)| match *c {
-            0 => i.clone(),
-            c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
-        };
-        let to = at.iter().zip(&part.corner).map(moved).collect();
+        let to = at
+            .iter()
+            .zip(&part.corner)
+            .map(|(i, c)| match *c {
+                0 => i.clone(),
+                c => i.clone() + Expr::i32(i32::try_from(c).unwrap_or(i32::MAX)),
+            })
+            .collect();
         stages.push(Stage::build(format!("part{k}"), &iters, &whole, to, from.load(at), None).stmt);
         params.push(Param::tensor(&from));
     }

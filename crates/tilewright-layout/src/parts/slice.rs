@@ -112,11 +112,14 @@ impl Slice {
 
     /// The corner of the result, where it is a box of the input: its axes are those of the input.
     pub(super) fn corner(&self) -> Option<&[usize]> {
-        let plain = |(i, steps): (usize, &Vec<usize>)| {
-            steps.len() == self.steps.len()
-                && steps.iter().enumerate().all(|(j, n)| *n == usize::from(i == j))
-        };
-        self.steps.iter().enumerate().all(plain).then_some(&self.start)
+        self.steps
+            .iter()
+            .enumerate()
+            .all(|(i, steps)| {
+                steps.len() == self.steps.len()
+                    && steps.iter().enumerate().all(|(j, n)| *n == usize::from(i == j))
+            })
+            .then_some(&self.start)
     }
 
     /// As the attribute [`SLICE`].
@@ -158,11 +161,10 @@ impl Slice {
         {
             return Some(false);
         }
-        let inside = |(j, extent): (usize, &Dim)| {
+        Some(shape.iter().enumerate().all(|(j, extent)| {
             let steps = self.steps.iter().zip(&own).map(|(s, n)| (*n - 1) * s[j]);
             let last = steps.fold(Dim::from(self.start[j]), |sum, d| sum + d);
             extent.at_least(last + 1)
-        };
-        Some(shape.iter().enumerate().all(inside))
+        }))
     }
 }

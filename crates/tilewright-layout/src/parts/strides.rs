@@ -154,13 +154,16 @@ pub(crate) fn without_strides(func: &TensorFunc) -> Option<TensorFunc> {
 /// A function with others in the place of its buffers.
 fn with_buffers(func: &TensorFunc, pairs: Vec<(Buffer, Buffer)>) -> TensorFunc {
     let mut subst = Subst::buffers(pairs);
-    let param = |p: &Param| match p {
-        Param::Buffer { handle, buffer } => {
-            let buffer = subst.buffers.get(buffer).unwrap_or(buffer).clone();
-            Param::Buffer { handle: handle.clone(), buffer }
-        }
-        Param::Scalar(_) => p.clone(),
-    };
-    let params = func.params.iter().map(param).collect();
+    let params = func
+        .params
+        .iter()
+        .map(|p| match p {
+            Param::Buffer { handle, buffer } => {
+                let buffer = subst.buffers.get(buffer).unwrap_or(buffer).clone();
+                Param::Buffer { handle: handle.clone(), buffer }
+            }
+            Param::Scalar(_) => p.clone(),
+        })
+        .collect();
     TensorFunc { params, body: subst.stmt(&func.body), ..func.clone() }
 }

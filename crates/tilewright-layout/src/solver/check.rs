@@ -383,13 +383,16 @@ impl Machine {
                     strides.iter().zip(at).map(|(stride, value)| stride * value).sum()
                 };
                 let places: Vec<usize> = strides.iter().map(|(other, _)| base(other)).collect();
-                let cost = |&value: &usize| {
-                    let terms = group.iter().zip(&strides).zip(&places);
-                    terms.fold(0, |sum, (((_, table), (_, own)), place)| {
-                        plus(sum, table[place + own * value])
+                entries[self.place(&scope, at)] = values
+                    .iter()
+                    .map(|&value| {
+                        let terms = group.iter().zip(&strides).zip(&places);
+                        terms.fold(0, |sum, (((_, table), (_, own)), place)| {
+                            plus(sum, table[place + own * value])
+                        })
                     })
-                };
-                entries[self.place(&scope, at)] = values.iter().map(cost).min().unwrap_or(0);
+                    .min()
+                    .unwrap_or(0);
             });
             self.put(scope, entries);
         }

@@ -324,12 +324,14 @@ impl Node {
     /// The variable to branch on: one with the most tables, and among these one whose values differ
     /// most.
     fn widest(&self) -> usize {
-        let score = |&v: &usize| {
-            let Variable { own, tables, .. } = &self.net.variables[v];
-            let least = own.iter().copied().min().unwrap_or(0);
-            let more = own.iter().map(|&entry| entry - least).fold(0, i64::saturating_add);
-            (tables.len(), more)
-        };
-        self.net.live().max_by_key(score).expect("something is left")
+        self.net
+            .live()
+            .max_by_key(|&v| {
+                let Variable { own, tables, .. } = &self.net.variables[v];
+                let least = own.iter().copied().min().unwrap_or(0);
+                let more = own.iter().map(|&entry| entry - least).fold(0, i64::saturating_add);
+                (tables.len(), more)
+            })
+            .expect("something is left")
     }
 }
