@@ -419,11 +419,13 @@ impl Builder {
         let bindings = emit.bindings(&steps, &returned)?;
         let mut module = emit.module;
         let values = returned.iter().map(expr).collect::<Result<Vec<_>>>()?;
-        let type_of = |v: &Imported| match v {
-            Imported::Item { var, .. } => var.ty().clone(),
-            tensor => GraphType::Tensor(tensor_type(&operand(tensor))),
-        };
-        let types: Vec<GraphType> = returned.iter().map(type_of).collect();
+        let types: Vec<GraphType> = returned
+            .iter()
+            .map(|v| match v {
+                Imported::Item { var, .. } => var.ty().clone(),
+                tensor => GraphType::Tensor(tensor_type(&operand(tensor))),
+            })
+            .collect();
         let (ret, ret_ty) = match (values.as_slice(), types.as_slice()) {
             ([value], [ty]) => (value.clone(), ty.clone()),
             _ => (GraphExpr::Tuple(values), GraphType::Tuple(types)),

@@ -135,17 +135,16 @@ impl Inliner {
             }
             names.insert(name, given.clone());
         }
-        let renamed = |name: &String| match names.get(name.as_str()) {
-            Some(own) => own.clone(),
-            None if name.is_empty() => String::new(),
-            None => format!("{prefix}{name}"),
-        };
         let label = match node.name.as_str() {
             "" => &function.name,
             name => name,
         };
         for inner in &function.node {
-            let mut copy = in_call(inner, node, function, &renamed);
+            let mut copy = in_call(inner, node, function, &|name| match names.get(name.as_str()) {
+                Some(own) => own.clone(),
+                None if name.is_empty() => String::new(),
+                None => format!("{prefix}{name}"),
+            });
             copy.name = format!("{label}/{}", inner.name);
             self.node(copy, depth + 1, out)?;
         }

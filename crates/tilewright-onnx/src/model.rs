@@ -249,11 +249,12 @@ impl Model {
             let end = external.offset.checked_add(bytes)?;
             files.entry(external.location).or_default().push(external.offset..end);
         }
-        let file = |(name, parts): (&str, _)| DataFile {
-            name: name.to_owned(),
-            parts: data::merged(parts),
-        };
-        Some(files.into_iter().map(file).collect())
+        Some(
+            files
+                .into_iter()
+                .map(|(name, parts)| DataFile { name: name.to_owned(), parts: data::merged(parts) })
+                .collect(),
+        )
     }
 
     fn new(name: String, bytes: Bytes, folder: Option<Folder>) -> Result<Model> {

@@ -101,12 +101,13 @@ impl Texts {
             )));
         };
         let count: usize = shape.iter().product();
-        let text = |k: usize| {
-            let bytes = &tensor.bytes()[k * width..(k + 1) * width];
-            let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
-            String::from_utf8(bytes[..end].to_vec()).map_err(|_| Error::input(NOT_UTF8))
-        };
-        let values: Vec<String> = (0..count).map(text).collect::<Result<_>>()?;
+        let values: Vec<String> = (0..count)
+            .map(|k| {
+                let bytes = &tensor.bytes()[k * width..(k + 1) * width];
+                let end = bytes.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+                String::from_utf8(bytes[..end].to_vec()).map_err(|_| Error::input(NOT_UTF8))
+            })
+            .collect::<Result<_>>()?;
         Texts::new(shape, values)
     }
 }

@@ -21,7 +21,7 @@ use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
-use crate::proto::{DimensionProto, DimensionValue, GraphProto, TypeValue, ValueInfoProto};
+use crate::proto::{DimensionValue, GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
 /// The operators that are imported here.
@@ -133,15 +133,16 @@ fn declared(
         _ => None,
     };
     let results = results.into_iter().zip(&graph.output);
-    let one = |(value, info): (Imported, &ValueInfoProto)| match (&value, rank(info)) {
-        (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
-            if value.shape().iter().all(|d| *d == 1) =>
-        {
-            value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
-        }
-        _ => Ok(value),
-    };
-    results.map(one).collect()
+    results
+        .map(|(value, info)| match (&value, rank(info)) {
+            (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
+                if value.shape().iter().all(|d| *d == 1) =>
+            {
+                value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
+            }
+            _ => Ok(value),
+        })
+        .collect()
 }
 
 /// A branch; or why its operators cannot take what they are given, at sizes at which a run may never
@@ -331,11 +332,13 @@ fn without_iterations(
             return Err(Error::model(error).into());
         };
         let dims = ty.shape.iter().flat_map(|shape| &shape.dim);
-        let extent = |d: &DimensionProto| match d.value {
-            Some(DimensionValue::Value(n)) => n,
-            _ => 0,
-        };
-        let shape: Vec<i64> = [0].into_iter().chain(dims.map(extent)).collect();
+        let shape: Vec<i64> = [0]
+            .into_iter()
+            .chain(dims.map(|d| match d.value {
+                Some(DimensionValue::Value(n)) => n,
+                _ => 0,
+            }))
+            .collect();
         let shape = checked_shape(&shape)?;
         let empty = Tensor::zeros(data::element_type(ty.elem_type)?, &shape)?;
         results.push(Imported::Const(empty));

@@ -1,6 +1,6 @@
 //! Operators that compute on quantised integers, exact in `int32`.
 
-use tilewright_ir::{DType, Dim, Error, Result, Tensor, dim};
+use tilewright_ir::{DType, Dim, Error, Result, dim};
 use tilewright_ops::contraction::{ConvInteger, conv_integer as conv_integer_of};
 
 use super::compose::Compose;

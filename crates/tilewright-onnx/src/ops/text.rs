@@ -129,11 +129,13 @@ pub(crate) fn split(node: &Node, _: &mut Builder) -> Result<Vec<Imported>> {
     let width = all.iter().map(Vec::len).max().unwrap_or(0);
     limited(all.len().checked_mul(width), 0)?;
     let counts: Vec<i64> = all.iter().map(|p| p.len() as i64).collect();
-    let padded = |mut p: Vec<String>| {
-        p.resize(width, String::new());
-        p
-    };
-    let values = all.into_iter().flat_map(padded).collect();
+    let values = all
+        .into_iter()
+        .flat_map(|mut p| {
+            p.resize(width, String::new());
+            p
+        })
+        .collect();
     let shape = [x.shape(), &[width]].concat();
     let counts = Imported::Const(Tensor::from_slice(x.shape(), &counts)?);
     Ok(vec![Imported::Text(Texts::new(&shape, values)?), counts])
