@@ -61,11 +61,12 @@ fn reshaped_index(from: &[Dim], to: &[Dim], i: &[Expr]) -> Vec<Expr> {
         // The shortest group: prefixes of both sides of one size. The whole is one.
         let sizes = |axes: &[usize], shape: &[Dim]| -> Vec<Dim> {
             let mut size = Dim::from(1);
-            let next = |&a: &usize| {
-                size = size * shape[a];
-                size
-            };
-            axes.iter().map(next).collect()
+            axes.iter()
+                .map(|&a| {
+                    size = size * shape[a];
+                    size
+                })
+                .collect()
         };
         let (fs, ts) = (sizes(&from_axes[f..], from), sizes(&to_axes[t..], to));
         let pairs = (0..fs.len()).flat_map(|f| (0..ts.len()).map(move |t| (f, t)));
@@ -230,12 +231,15 @@ pub fn slice<I: Into<Integer> + Copy>(
     }
     injective(name, x, &shape, |i| {
         // A single element needs no step; that of a long step would not fit the index type.
-        let at = |((e, &(start, step)), &count): ((&Expr, &(Integer, i64)), &Dim)| match step {
-            _ if count == 0 || count == 1 => e + start.expr(),
-            1.. => e * step + start.expr(),
-            _ => Expr::i32(0) + start.expr() - e * -step,
-        };
-        i.iter().zip(&from).zip(&shape).map(at).collect()
+        i.iter()
+            .zip(&from)
+            .zip(&shape)
+            .map(|((e, &(start, step)), &count)| match step {
+                _ if count == 0 || count == 1 => e + start.expr(),
+                1.. => e * step + start.expr(),
+                _ => Expr::i32(0) + start.expr() - e * -step,
+            })
+            .collect()
     })
 }
 
@@ -324,12 +328,15 @@ pub fn tile<D: Into<Dim> + Copy>(x: &Operand, repeats: &[D]) -> Result<TensorFun
         return Err(Error::input(format!("tile: the repeats {repeats:?} do not fit {x}")));
     }
     injective("tile", x, &shape, |i| {
-        let at = |((e, &d), &r): ((&Expr, &Dim), &Dim)| match d {
-            _ if d == 0 || d == 1 => Expr::i32(0),
-            _ if r == 1 => e.clone(),
-            _ => e.clone().floormod(d.expr()),
-        };
-        i.iter().zip(&x.shape).zip(repeats).map(at).collect()
+        i.iter()
+            .zip(&x.shape)
+            .zip(repeats)
+            .map(|((e, &d), &r)| match d {
+                _ if d == 0 || d == 1 => Expr::i32(0),
+                _ if r == 1 => e.clone(),
+                _ => e.clone().floormod(d.expr()),
+            })
+            .collect()
     })
 }
 

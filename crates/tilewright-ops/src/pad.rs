@@ -76,15 +76,16 @@ fn paddings<I: Into<Integer> + Copy>(
             after.len()
         )));
     }
-    let along = |a: usize| {
-        let (before, after) = (before[a].into(), after[a].into());
-        Padding::new(x.shape[a], before, after).ok_or_else(|| {
-            Error::input(format!(
-                "pad: {before} and {after} cells do not fit around axis {a} of {x}"
-            ))
+    (0..x.rank())
+        .map(|a| {
+            let (before, after) = (before[a].into(), after[a].into());
+            Padding::new(x.shape[a], before, after).ok_or_else(|| {
+                Error::input(format!(
+                    "pad: {before} and {after} cells do not fit around axis {a} of {x}"
+                ))
+            })
         })
-    };
-    (0..x.rank()).map(along).collect()
+        .collect()
 }
 
 /// The tensor with `fill` around it.

@@ -105,13 +105,14 @@ pub(crate) fn reduced(
             }
         }
         Reduction::SumSquare => rounded(name, run(acc_name(), Reducer::Sum, &square), dtype),
-        Reduction::L1 => {
-            let magnitude = |i: &[Expr]| match dtype.min_int() {
+        Reduction::L1 => rounded(
+            name,
+            run(acc_name(), Reducer::Sum, &|i| match dtype.min_int() {
                 Some(0) => value(i),
                 _ => call(Intrin::Abs, value(i)),
-            };
-            rounded(name, run(acc_name(), Reducer::Sum, &magnitude), dtype)
-        }
+            }),
+            dtype,
+        ),
         Reduction::L2 => {
             let root = if dtype.is_float() { work } else { DType::F64 };
             let acc = run(with_suffix(), Reducer::Sum, &square);
@@ -171,12 +172,14 @@ pub(crate) fn fold(
 
 /// The index, in what [`fold`] gives, of the element for the full index `i`.
 pub(crate) fn kept_index(i: &[Expr], axes: &[usize], keepdims: bool) -> Vec<Expr> {
-    let at = |(a, e): (usize, &Expr)| match (axes.contains(&a), keepdims) {
-        (false, _) => Some(e.clone()),
-        (true, true) => Some(Expr::i32(0)),
-        (true, false) => None,
-    };
-    i.iter().enumerate().filter_map(at).collect()
+    i.iter()
+        .enumerate()
+        .filter_map(|(a, e)| match (axes.contains(&a), keepdims) {
+            (false, _) => Some(e.clone()),
+            (true, true) => Some(Expr::i32(0)),
+            (true, false) => None,
+        })
+        .collect()
 }
 
 /// Which position [`arg_reduce`] looks for.

@@ -206,11 +206,14 @@ impl Resize {
         let taps: Vec<Vec<Tap>> =
             (0..size).map(|o| self.taps(coordinate(o), extent, squeeze, reach)).collect();
         // Where interpolation meets elements only, nothing needs to be weighed.
-        let whole = |taps: &Vec<Tap>| {
-            let mut heavy = taps.iter().filter(|t| t.1 != 0.0);
-            heavy.next().filter(|t| t.1 == 1.0 && heavy.next().is_none()).map(|t| t.0)
-        };
-        match taps.iter().map(whole).collect::<Option<Vec<usize>>>() {
+        match taps
+            .iter()
+            .map(|taps| {
+                let mut heavy = taps.iter().filter(|t| t.1 != 0.0);
+                heavy.next().filter(|t| t.1 == 1.0 && heavy.next().is_none()).map(|t| t.0)
+            })
+            .collect::<Option<Vec<usize>>>()
+        {
             Some(picks) => Ok(Along::from_picks(picks, extent, coordinate(1) - coordinate(0))),
             None => Ok(Along::Weigh(taps)),
         }

@@ -153,20 +153,19 @@ impl Heap {
         let found = &self.found;
         let chunks = (extent - self.k).floordiv(CHUNK);
         let left = extent - self.k - chunks * CHUNK;
-        let whole = |chunk: &Expr| {
-            let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
-            let all = each("taken", CHUNK, |taken| take(&at(taken)));
-            Stmt::seq([
-                set(found, Expr::i32(0)),
-                each("ahead", CHUNK, |ahead| {
-                    set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)))
-                }),
-                Stmt::guard(get(found).greater(Expr::i32(0)), all),
-            ])
-        };
         let rest = self.k.expr() + (chunks * CHUNK).expr();
         Stmt::seq([
-            runs("chunk", chunks, whole),
+            runs("chunk", chunks, |chunk| {
+                let at = |step: &Expr| self.k.expr() + chunk.clone() * CHUNK as i64 + step;
+                let all = each("taken", CHUNK, |taken| take(&at(taken)));
+                Stmt::seq([
+                    set(found, Expr::i32(0)),
+                    each("ahead", CHUNK, |ahead| {
+                        set(found, get(found).max(comes(&at(ahead)).cast(DType::I32)))
+                    }),
+                    Stmt::guard(get(found).greater(Expr::i32(0)), all),
+                ])
+            }),
             runs("more", left, |more| take(&(rest.clone() + more))),
         ])
     }
