@@ -102,16 +102,17 @@ impl BitMap {
         if total > MAX_DIGITS || bases.len() != total as usize {
             return None;
         }
-        let digits = |result: usize| {
-            let values = bases.iter().map(|b| b.get(result).copied().unwrap_or(0));
-            let length = values.clone().map(|v| 64 - v.leading_zeros()).max().unwrap_or(0);
-            let digit = |j: u32| {
-                let ones = values.clone().enumerate().filter(|(_, v)| v >> j & 1 == 1);
-                Digit { of: ones.map(|(at, _)| 1u128 << at).sum(), constant: false }
-            };
-            (0..length).map(digit).collect()
-        };
-        let results: Vec<Vec<Digit>> = (0..results).map(digits).collect();
+        let results: Vec<Vec<Digit>> = (0..results)
+            .map(|result| {
+                let values = bases.iter().map(|b| b.get(result).copied().unwrap_or(0));
+                let length = values.clone().map(|v| 64 - v.leading_zeros()).max().unwrap_or(0);
+                let digit = |j: u32| {
+                    let ones = values.clone().enumerate().filter(|(_, v)| v >> j & 1 == 1);
+                    Digit { of: ones.map(|(at, _)| 1u128 << at).sum(), constant: false }
+                };
+                (0..length).map(digit).collect()
+            })
+            .collect();
         let map = BitMap { params: Numbers(params.to_vec()), results };
         (map.results.iter().map(Vec::len).sum::<usize>() <= MAX_DIGITS as usize).then_some(map)
     }
@@ -160,11 +161,14 @@ impl BitMap {
                 bits |= u128::from(point % extent) << first;
                 point /= extent;
             }
-            let digit = |(j, d): (usize, &Digit)| {
-                let odd = (d.of & bits).count_ones() % 2 == 1;
-                i64::from(odd != d.constant) << j
-            };
-            digits.iter().enumerate().map(digit).sum::<i64>()
+            digits
+                .iter()
+                .enumerate()
+                .map(|(j, d)| {
+                    let odd = (d.of & bits).count_ones() % 2 == 1;
+                    i64::from(odd != d.constant) << j
+                })
+                .sum::<i64>()
         };
         (digits.len() < 63).then(|| (0..count).map(value).max())?
     }
@@ -187,12 +191,15 @@ impl BitMap {
     /// Arguments by their digits.
     fn numbers(&self, bits: u128) -> Option<Vec<i64>> {
         let mut at = 0;
-        let number = |(_, width): &(Var, u32)| {
-            let value = bits.checked_shr(at).unwrap_or(0) & ones(*width);
-            at += width;
-            i64::try_from(value).ok()
-        };
-        self.params.0.iter().map(number).collect()
+        self.params
+            .0
+            .iter()
+            .map(|(_, width)| {
+                let value = bits.checked_shr(at).unwrap_or(0) & ones(*width);
+                at += width;
+                i64::try_from(value).ok()
+            })
+            .collect()
     }
 
     /// The rows of the matrix, reduced: each with the digits of the results that it is the sum of.
@@ -242,11 +249,12 @@ impl BitMap {
         let mut values = Vec::new();
         let mut at = 0;
         for (v, width) in &self.params.0 {
-            let digit = |j: u32| {
-                let row = rows.iter().find(|r| r.left.of == 1u128 << (at + j))?;
-                Some(Digit { of: row.of, constant: row.left.constant })
-            };
-            let digits = (0..*width).map(digit).collect::<Option<Vec<Digit>>>()?;
+            let digits = (0..*width)
+                .map(|j| {
+                    let row = rows.iter().find(|r| r.left.of == 1u128 << (at + j))?;
+                    Some(Digit { of: row.of, constant: row.left.constant })
+                })
+                .collect::<Option<Vec<Digit>>>()?;
             values.push(write(&numbers, &digits, v.dtype()));
             at += width;
         }

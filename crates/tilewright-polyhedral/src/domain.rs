@@ -491,12 +491,11 @@ impl Domain {
 
     /// Why the domain is only known from outside, if it is.
     pub(crate) fn vague(&self) -> Option<Unknown> {
-        let of_guards = || match (&self.points, self.set()) {
+        self.vague.clone().or_else(|| match (&self.points, self.set()) {
             (_, Err(e)) => Some(e),
             (Points::Guarded(made), _) => made.get().and_then(|made| made.vague.clone()),
             (Points::Made(_), _) => None,
-        };
-        self.vague.clone().or_else(of_guards)
+        })
     }
 
     /// Whether a condition holds at every point.

@@ -302,14 +302,15 @@ impl Unwritten {
     /// What the engine could not decide.
     pub fn found(&self) -> Known<Vec<Run>> {
         let certain = self.reads().filter(|(_, u)| u.certain);
-        let write = |(run, u): (&Run, &Uninitialised)| {
-            let mut found = run.clone().only_access(u.reader.access);
-            found.statement.domain = u.instances.domain();
-            found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
-            found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
-            Ok(found)
-        };
-        certain.map(write).collect()
+        certain
+            .map(|(run, u)| {
+                let mut found = run.clone().only_access(u.reader.access);
+                found.statement.domain = u.instances.domain();
+                found.statement.schedule = vec![ScheduleDim::Sequence(-1)];
+                found.statement.accesses.iter_mut().for_each(|t| t.is_write = true);
+                Ok(found)
+            })
+            .collect()
     }
 
     /// The reader, and where it reads.
@@ -321,11 +322,12 @@ impl Unwritten {
 /// The cell of an access at a point, as text: `B[3, 2]`.
 pub fn cell(scop: &Scop, access: &Access, at: &Witness) -> String {
     let indices = access.indices.iter().skip(scop.lifetime(&access.buffer));
-    let index = |e: &Expr| match evaluate(e, &|v| at.get(v)) {
-        Some(value) => value.to_string(),
-        None => e.to_string(),
-    };
-    let indices: Vec<String> = indices.map(index).collect();
+    let indices: Vec<String> = indices
+        .map(|e| match evaluate(e, &|v| at.get(v)) {
+            Some(value) => value.to_string(),
+            None => e.to_string(),
+        })
+        .collect();
     format!("{}[{}]", access.buffer.name, indices.join(", "))
 }
 

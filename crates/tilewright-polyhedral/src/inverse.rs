@@ -22,7 +22,6 @@ use tilewright_ir::visit::{Fold, Subst};
 use tilewright_ir::{BinOp, Expr, ExprKind, Var};
 
 use crate::answer::{Known, Reason};
-use crate::charged::Set as Raw;
 use crate::domain::Domain;
 use crate::form::{Atom, Pred, Sum, Term, gcd, too_large};
 use crate::normalizer::canonical;

@@ -233,14 +233,14 @@ impl Set {
     /// Whether it is certain that every point is one of the other: [`Set::is_subset`] without the
     /// witness.
     pub fn is_within(&self, other: &Set) -> bool {
-        let inside = |points: &Domain| {
-            if !self.vars().eq(other.vars()) {
-                return Err(Reason::Mismatch("sets over different variables".into()).into());
-            }
-            let (both, set) = points.side_by_side(&other.points)?;
-            both.set()?.is_subset(&set)
-        };
-        other.is_exact() && self.ask(inside) == Ok(true)
+        other.is_exact()
+            && self.ask(|points| {
+                if !self.vars().eq(other.vars()) {
+                    return Err(Reason::Mismatch("sets over different variables".into()).into());
+                }
+                let (both, set) = points.side_by_side(&other.points)?;
+                both.set()?.is_subset(&set)
+            }) == Ok(true)
     }
 
     /// Whether every point is one of the other, which must be exact for a yes.

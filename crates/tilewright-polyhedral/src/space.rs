@@ -274,10 +274,11 @@ fn between(all: &[Atom], some: &[Atom]) -> Option<Vec<usize>> {
 /// A key that puts smaller values first: `i == 0 or i == 3`.
 pub(crate) fn reading_order(part: &[Pred]) -> impl Ord + use<> {
     let of = |s: &Sum| (s.terms.clone(), s.constant.saturating_neg());
-    let key = |p: &Pred| match p {
-        Pred::Eq(s) => (0, of(s)),
-        Pred::Ge(s) => (1, of(s)),
-        _ => (2, Default::default()),
-    };
-    part.iter().map(key).collect::<Vec<_>>()
+    part.iter()
+        .map(|p| match p {
+            Pred::Eq(s) => (0, of(s)),
+            Pred::Ge(s) => (1, of(s)),
+            _ => (2, Default::default()),
+        })
+        .collect::<Vec<_>>()
 }

@@ -204,11 +204,14 @@ impl Set {
     /// The constraints of each conjunction, without those that only define divisions. All divisions
     /// must be known ([`Set::compute_divs`]).
     pub fn constraints(&self) -> Vec<Vec<Constraint>> {
-        let part = |part: Vec<_>| {
-            part.into_iter()
-                .map(|(function, is_equality)| Constraint { function, is_equality })
-                .collect()
-        };
-        self.raw.constraints().into_iter().map(part).collect()
+        self.raw
+            .constraints()
+            .into_iter()
+            .map(|part| {
+                part.into_iter()
+                    .map(|(function, is_equality)| Constraint { function, is_equality })
+                    .collect()
+            })
+            .collect()
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{Expr, Var};
 
-use super::statement::{Access, AccessId, ScheduleDim, Statement};
+use super::statement::{AccessId, ScheduleDim, Statement};
 use crate::answer::{Known, Reason, Unknown};
 use crate::charged::{Ends, Map, Set as Raw, Source, last_writers};
 use crate::domain::Domain;
@@ -124,11 +124,13 @@ impl Entry {
     }
 
     fn hull(&self) -> Known<&Hull> {
-        let hull = || {
-            let cells = self.relation.range()?;
-            (0..cells.dims()).map(|k| cells.ends(k)).collect()
-        };
-        self.hull.get_or_init(hull).as_ref().map_err(Clone::clone)
+        self.hull
+            .get_or_init(|| {
+                let cells = self.relation.range()?;
+                (0..cells.dims()).map(|k| cells.ends(k)).collect()
+            })
+            .as_ref()
+            .map_err(Clone::clone)
     }
 }
 
@@ -141,7 +143,7 @@ impl Accesses {
             let places: Vec<Vec<Sum>> = s
                 .accesses
                 .iter()
-                .map(&mut |t| t.indices.iter().map(|e| normalizer.sum(e)).collect())
+                .map(|t| t.indices.iter().map(|e| normalizer.sum(e)).collect())
                 .collect::<Known<_>>()?;
             let d = s.domain.reach(|f| places.iter().flatten().for_each(|p| p.atoms(f)))?;
             let hidden = d.hidden();
@@ -191,11 +193,10 @@ impl Accesses {
     pub fn last_writes(&self, sink: usize, wanted: &Map, sources: &[usize]) -> Known<LastWrites> {
         let takes_part: Vec<usize> = [sink].into_iter().chain(sources.iter().copied()).collect();
         let times = self.times(&takes_part)?;
-        let source = |(k, time)| {
+        let writes = sources.iter().copied().zip(&times[1..]).map(|(k, time)| {
             let entry: &Entry = &self.entries[k];
             Source { cells: &entry.relation, time, is_certain: entry.vague.is_none() }
-        };
-        let writes = sources.iter().copied().zip(&times[1..]).map(source);
+        });
         let last = last_writers(wanted, &times[0], &writes.collect::<Vec<_>>())?;
         Ok(LastWrites {
             certain: by_writer(sources, last.certain)?,
@@ -209,17 +210,18 @@ impl Accesses {
     fn times(&self, accesses: &[usize]) -> Known<Vec<Map>> {
         let entries = || accesses.iter().map(|k| &self.entries[*k]);
         let length = entries().map(|e| e.schedule.len()).max().unwrap_or(0);
-        let time = |entry: &Entry| {
-            let times = entry.schedule.iter().map(|step| match step {
-                ScheduleDim::Sequence(k) => Sum::constant(i128::from(*k)),
-                ScheduleDim::Loop(v) => Sum::var(v),
-            });
-            let mut times: Vec<Sum> = times.collect();
-            times.resize(length, Sum::default());
-            times.push(Sum::constant(i128::from(entry.is_write)));
-            self.relation(&entry.domain, &times, entry.domain.space.universe())
-        };
-        entries().map(time).collect()
+        entries()
+            .map(|entry| {
+                let times = entry.schedule.iter().map(|step| match step {
+                    ScheduleDim::Sequence(k) => Sum::constant(i128::from(*k)),
+                    ScheduleDim::Loop(v) => Sum::var(v),
+                });
+                let mut times: Vec<Sum> = times.collect();
+                times.resize(length, Sum::default());
+                times.push(Sum::constant(i128::from(entry.is_write)));
+                self.relation(&entry.domain, &times, entry.domain.space.universe())
+            })
+            .collect()
     }
 
     /// The relation from some points of a domain's space to sums, with the symbolic sizes as parameters

@@ -233,12 +233,15 @@ impl<'a> Search<'a> {
         }
         let with_reader = groups.iter().position(|g| g.contains(&self.reader));
         groups.truncate(with_reader.map_or(0, |n| n + 1));
-        let group = |mut writers: Vec<usize>| {
-            let n = writers.len();
-            writers.retain(|w| *w != self.reader);
-            Group { in_turns: n > writers.len(), writers }
-        };
-        Ok(groups.into_iter().map(group).filter(|g| !g.writers.is_empty()).collect())
+        Ok(groups
+            .into_iter()
+            .map(|mut writers| {
+                let n = writers.len();
+                writers.retain(|w| *w != self.reader);
+                Group { in_turns: n > writers.len(), writers }
+            })
+            .filter(|g| !g.writers.is_empty())
+            .collect())
     }
 
     /// What the writers of one group give.

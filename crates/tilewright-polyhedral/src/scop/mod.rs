@@ -130,11 +130,13 @@ mod tests {
         let all: Vec<Statement> = list.iter().map(|(_, s)| s.clone()).collect();
         let flow = Flow::compute(p.engine(), &all).expect("decided");
         let name = |k: usize| list[k].0.map_or("end".to_owned(), |p| p.to_string());
-        let text = |e: &crate::Edge| {
-            let sure = if e.certain { "" } else { "?" };
-            format!("{}<-{}{sure}", name(e.reader.statement), name(e.writer.statement))
-        };
-        flow.edges.iter().map(text).collect()
+        flow.edges
+            .iter()
+            .map(|e| {
+                let sure = if e.certain { "" } else { "?" };
+                format!("{}<-{}{sure}", name(e.reader.statement), name(e.writer.statement))
+            })
+            .collect()
     }
 
     #[test]
@@ -188,13 +190,15 @@ mod tests {
             let stmts = p.stmts.iter().filter_map(|s| p.restricted(s, &l).map(|(s, _)| s));
             let stmts: Vec<Statement> = stmts.collect();
             let flow = Flow::compute(p.engine(), &stmts).expect("decided");
-            let ends = |u: &Uninitialised| {
-                let first = u.instances.vars().next().expect("a loop").expr();
-                let points = u.instances.domain();
-                let ends = points.tight_bounds(&first, &[]).expect("decided");
-                format!("{}..={}", ends.min, ends.max)
-            };
-            flow.uninitialised.iter().map(ends).collect::<Vec<_>>()
+            flow.uninitialised
+                .iter()
+                .map(|u| {
+                    let first = u.instances.vars().next().expect("a loop").expr();
+                    let points = u.instances.domain();
+                    let ends = points.tight_bounds(&first, &[]).expect("decided");
+                    format!("{}..={}", ends.min, ends.max)
+                })
+                .collect::<Vec<_>>()
         };
         assert_eq!(flow(&p), ["1..=3"]);
         let p = scop(&[&b], Stmt::allocate(&l, Stmt::serial(&i, Expr::i32(4), inner)));
