@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tilewright_driver::layout::Port;
-use tilewright_driver::pricing::{Change, Prices};
+use tilewright_driver::pricing::Prices;
 use tilewright_driver::{Error, Result};
 use tilewright_layout::Left;
 use tilewright_layout::flow::Planned;
@@ -111,27 +111,29 @@ pub fn add_ports(object: &mut Value, [inputs, outputs]: &[Vec<Port>; 2]) {
 
 /// Adds what changes of sizes would save.
 pub fn add_prices(object: &mut Value, prices: &Prices) {
-    let one = |c: &Change| {
-        let saved = i64::try_from(c.saved()).unwrap_or(i64::MIN);
-        let ends: Vec<&str> = c.ends.iter().map(|name| &**name).collect();
-        json!({
-            "value": *c.value, "axis": c.axis, "role": c.role, "from": c.from, "to": c.to,
-            "cost": c.cost, "saved": saved, "changes": ends,
-        })
-    };
     let refused = prices
         .refused
         .iter()
         .map(|(value, axis, why)| json!({"value": **value, "axis": axis, "why": why}));
-    object["price"] = prices.changes.iter().map(one).collect();
+    object["price"] = prices
+        .changes
+        .iter()
+        .map(|c| {
+            let saved = i64::try_from(c.saved()).unwrap_or(i64::MIN);
+            let ends: Vec<&str> = c.ends.iter().map(|name| &**name).collect();
+            json!({
+                "value": *c.value, "axis": c.axis, "role": c.role, "from": c.from, "to": c.to,
+                "cost": c.cost, "saved": saved, "changes": ends,
+            })
+        })
+        .collect();
     object["price_refused"] = refused.collect();
 }
 
 /// The conversions that are left, for tools.
 pub fn list(left: &[Left]) -> Value {
-    let one = |l: &Left| {
+    left.iter().map(|l| {
         let (from, to) = (l.from.to_string(), l.to.to_string());
         json!({"value": *l.value, "from": from, "to": to, "bytes": l.bytes(), "reason": l.reason})
-    };
-    left.iter().map(one).collect()
+    }).collect()
 }

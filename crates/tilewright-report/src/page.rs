@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use tilewright_graph::normal::name_outputs;
+use tilewright_layout::TiledLayout;
 use tilewright_layout::solver::{Conversion, Cost, Use};
-use tilewright_layout::{Left, TiledLayout};
 
 use crate::cells;
 use crate::function::{Bindings, FunctionReport, Kinds, Report};
