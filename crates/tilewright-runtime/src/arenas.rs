@@ -174,16 +174,17 @@ impl Memory {
         let staged =
             |places: &[usize], i: usize| if home.is_host() { 0 } else { start + places[i] as u64 };
         let slots = plan.steps.iter().flat_map(|step| &step.args);
-        let address = |slot: &Slot| match *slot {
-            Slot::Arena(at) => start + at as u64,
-            Slot::Constant(i) => home.constant(&plan.constants, i),
-            Slot::Number(n) => n as u64,
-            Slot::Input(i) => staged(&staging.inputs, i),
-            Slot::Output(i) => staged(&staging.outputs, i),
-            Slot::InputAt(i, at) => staged(&staging.inputs, i) + at as u64,
-            Slot::OutputAt(i, at) => staged(&staging.outputs, i) + at as u64,
-        };
-        let args = slots.map(address).collect();
+        let args = slots
+            .map(|slot| match *slot {
+                Slot::Arena(at) => start + at as u64,
+                Slot::Constant(i) => home.constant(&plan.constants, i),
+                Slot::Number(n) => n as u64,
+                Slot::Input(i) => staged(&staging.inputs, i),
+                Slot::Output(i) => staged(&staging.outputs, i),
+                Slot::InputAt(i, at) => staged(&staging.inputs, i) + at as u64,
+                Slot::OutputAt(i, at) => staged(&staging.outputs, i) + at as u64,
+            })
+            .collect();
         Ok(Memory { of: fixed.clone(), arena, args })
     }
 }

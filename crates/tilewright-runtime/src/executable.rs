@@ -98,14 +98,13 @@ impl Executable {
 
     /// A version for the sizes of these inputs.
     fn other_version(&self, inputs: &[Tensor]) -> Option<&Executable> {
-        let fits = |version: &&Executable| {
+        self.versions.iter().find(|version| {
             let ports = version.calls.plan.inputs.iter().zip(inputs);
             ports
                 .flat_map(|(port, tensor)| port.shape.iter().zip(tensor.shape()))
                 .all(|(dim, given)| dim.known().is_none_or(|n| n == *given))
                 && check("input", &version.calls.plan.inputs, inputs).is_ok()
-        };
-        self.versions.iter().find(fits)
+        })
     }
 
     /// How many runs may go on at the same time: one a core, and at least two.
@@ -144,17 +143,18 @@ impl Executable {
         }
         if self.machine.is_some() {
             let outputs = self.run_items(inputs)?.into_iter().zip(&self.calls.plan.outputs);
-            let tensor = |(item, port): (Item, &OpenPort)| {
-                if port.is_item() {
-                    Err(Error::unsupported(format!(
-                        "the output `{}` is a sequence or optional, and a tensor is asked for",
-                        port.name
-                    )))
-                } else {
-                    item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
-                }
-            };
-            return outputs.map(tensor).collect();
+            return outputs
+                .map(|(item, port)| {
+                    if port.is_item() {
+                        Err(Error::unsupported(format!(
+                            "the output `{}` is a sequence or optional, and a tensor is asked for",
+                            port.name
+                        )))
+                    } else {
+                        item.tensor().map_err(|e| e.context(format!("output `{}`", port.name)))
+                    }
+                })
+                .collect();
         }
         self.calls.run(&self.calls.fixed_of(inputs)?, inputs)
     }

@@ -24,12 +24,14 @@ impl Home {
     /// That of some code; constants are copied to it.
     pub(crate) fn of(code: &dyn Code, constants: &[Tensor]) -> Result<Home> {
         let Some(device) = code.device() else { return Ok(Home::Host) };
-        let copy = |constant: &Tensor| {
-            let memory = DeviceMemory::new(&device, constant.bytes().len())?;
-            memory.write(0, constant.bytes())?;
-            Ok(memory)
-        };
-        let copies = constants.iter().map(copy).collect::<Result<_>>();
+        let copies = constants
+            .iter()
+            .map(|constant| {
+                let memory = DeviceMemory::new(&device, constant.bytes().len())?;
+                memory.write(0, constant.bytes())?;
+                Ok(memory)
+            })
+            .collect::<Result<_>>();
         let constants = copies.map_err(|e: Error| e.context("memory for constants"))?;
         Ok(Home::Device { device, constants })
     }

@@ -182,11 +182,13 @@ fn row_major(tensor: &Tensor) -> Result<Tensor> {
     let (shape, size) = (tensor.shape(), tensor.dtype().bytes());
     let mut result = Tensor::zeros(tensor.dtype(), shape)?;
     let mut stride = 1;
-    let axis = |&extent: &usize| {
-        stride *= extent as i64;
-        (extent, stride / extent.max(1) as i64)
-    };
-    let axes: Vec<(usize, i64)> = shape.iter().map(axis).collect();
+    let axes: Vec<(usize, i64)> = shape
+        .iter()
+        .map(|&extent| {
+            stride *= extent as i64;
+            (extent, stride / extent.max(1) as i64)
+        })
+        .collect();
     let elements = result.bytes_mut().chunks_exact_mut(size);
     for (to, from) in elements.zip(positions(axes.into_iter(), 0)) {
         to.copy_from_slice(&tensor.bytes()[from as usize * size..][..size]);

@@ -147,15 +147,16 @@ impl Reason {
     /// The reasons among the attributes of a graph function ([`SIZE_REASONS`]) with these inputs.
     pub fn list(attrs: &Attrs, inputs: &[OpenPort]) -> Vec<Reason> {
         let Some(Attr::List(all)) = attrs.get(SIZE_REASONS) else { return Vec::new() };
-        let one = |attr: &Attr| {
-            let Attr::List(parts) = attr else { return None };
-            let [Attr::Str(name), Attr::Int(axis), Attr::Str(why)] = parts.as_slice() else {
-                return None;
-            };
-            let input = inputs.iter().position(|port| port.name == *name)?;
-            Some(Reason { input, axis: usize::try_from(*axis).ok()?, why: why.clone() })
-        };
-        all.iter().filter_map(one).collect()
+        all.iter()
+            .filter_map(|attr| {
+                let Attr::List(parts) = attr else { return None };
+                let [Attr::Str(name), Attr::Int(axis), Attr::Str(why)] = parts.as_slice() else {
+                    return None;
+                };
+                let input = inputs.iter().position(|port| port.name == *name)?;
+                Some(Reason { input, axis: usize::try_from(*axis).ok()?, why: why.clone() })
+            })
+            .collect()
     }
 }
 
@@ -265,13 +266,12 @@ impl MemoryPlan {
                 values[at] = Some((given, from));
             }
         }
-        let of = |v: &Var| {
-            let at = sizes.iter().position(|s| s == v)?;
-            values[at].as_ref().map(|(value, _)| *value)
-        };
         for (input, (port, shape)) in fitting() {
             for (axis, (dim, &given)) in port.shape.iter().zip(*shape).enumerate() {
-                let needed = dim.value(&of);
+                let needed = dim.value(&|v| {
+                    let at = sizes.iter().position(|s| s == v)?;
+                    values[at].as_ref().map(|(value, _)| *value)
+                });
                 if needed == Some(given) {
                     continue;
                 }

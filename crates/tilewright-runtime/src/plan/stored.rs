@@ -219,22 +219,26 @@ impl Stored {
         if items.len() != count {
             return Err(broken());
         }
-        let one = |item: &Attr| match item {
-            Attr::None => Ok(None),
-            item => Stored::of_attr(item).map(|s| Some(Arc::new(s))).ok_or_else(broken),
-        };
-        items.iter().map(one).collect()
+        items
+            .iter()
+            .map(|item| match item {
+                Attr::None => Ok(None),
+                item => Stored::of_attr(item).map(|s| Some(Arc::new(s))).ok_or_else(broken),
+            })
+            .collect()
     }
 }
 
 /// A list of numbers that are not negative.
 fn numbers(attr: &Attr) -> Option<Vec<usize>> {
     let Attr::List(items) = attr else { return None };
-    let number = |item: &Attr| match item {
-        Attr::Int(n) => usize::try_from(*n).ok(),
-        _ => None,
-    };
-    items.iter().map(number).collect()
+    items
+        .iter()
+        .map(|item| match item {
+            Attr::Int(n) => usize::try_from(*n).ok(),
+            _ => None,
+        })
+        .collect()
 }
 
 impl fmt::Display for Stored {
