@@ -183,13 +183,15 @@ impl Schedule {
     /// [`Error::Input`] where there is no such function.
     pub fn blocks_of(&self, func: &str, buffer: &str) -> Result<Vec<Arc<str>>> {
         let func = self.func(func)?;
-        let uses = |block: &Arc<Block>| {
-            let (reads, writes) = declared_or_inferred(block);
-            let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);
-            let leaf = find(&block.body, |s| as_block(s).is_some()).is_empty();
-            (named && leaf).then(|| block.name.clone())
-        };
-        Ok(blocks(func).iter().filter_map(uses).collect())
+        Ok(blocks(func)
+            .iter()
+            .filter_map(|block| {
+                let (reads, writes) = declared_or_inferred(block);
+                let named = reads.iter().chain(&writes).any(|r| &*r.buffer.name == buffer);
+                let leaf = find(&block.body, |s| as_block(s).is_some()).is_empty();
+                (named && leaf).then(|| block.name.clone())
+            })
+            .collect())
     }
 }
 

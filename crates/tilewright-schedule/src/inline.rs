@@ -168,14 +168,17 @@ fn loads_as_text(s: &Stmt, buffer: &Buffer) -> u64 {
 
 /// A part of a value that cannot be computed again.
 pub(crate) fn not_repeatable(e: &Expr) -> Option<Expr> {
-    let own = |part: &Expr| match part.kind() {
-        ExprKind::Undef => true,
-        ExprKind::Call(target, _) => {
-            !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_))
-        }
-        _ => false,
-    };
-    if !e.effects().impure() { None } else { e.find(own) }
+    if !e.effects().impure() {
+        None
+    } else {
+        e.find(|part| match part.kind() {
+            ExprKind::Undef => true,
+            ExprKind::Call(target, _) => {
+                !matches!(target, CallTarget::Intrin(_) | CallTarget::Reinterpret(_))
+            }
+            _ => false,
+        })
+    }
 }
 
 /// The expression that each iteration variable has where the indices are `at`: the indices must

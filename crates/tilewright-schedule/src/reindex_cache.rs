@@ -125,13 +125,12 @@ fn one_cell(cursor: &BlockCursor, buffer: &Buffer, side: Side) -> Result<Vec<Exp
     let region = list.into_iter().find(|r| r.buffer == *buffer);
     let region = region.filter(|r| r.ranges.iter().all(Range::is_point));
     let at: Option<Vec<Expr>> = region.map(|r| r.ranges.into_iter().map(|r| r.min).collect());
-    let alone = |at: &Vec<Expr>| {
+    at.filter(|at| {
         let mut seen = Seen { buffer, at, other: false };
         walk_block(&mut seen, &cursor.block);
         !seen.other
-    };
-    at.filter(alone)
-        .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{buffer}`")))
+    })
+    .ok_or_else(|| cursor.refuse(format!("does not access a single cell of `{buffer}`")))
 }
 
 /// Checks that the copy, which runs for each instance of the block, may access the buffer for each:

@@ -87,19 +87,18 @@ impl Schedule {
             return Err(Error::refused(format!("`{name}` needs at least one loop")));
         };
         let old = self.func(func)?;
-        let checked = || -> Result<Edited<T>> {
+        let (new, out) = about(old, || -> Result<Edited<T>> {
             let out = edit(old)?;
             stays_small(old, &out.0)?;
             crate::widths::check(old, &out.0)?;
             keeps_promises(old, &out.0)?;
             Ok(out)
-        };
-        let (new, out) = about(old, checked)
-            .map_err(|e| match at.cursor(old) {
-                Ok(cursor) => e.at(cursor.stmt.span()),
-                Err(_) => e,
-            })
-            .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
+        })
+        .map_err(|e| match at.cursor(old) {
+            Ok(cursor) => e.at(cursor.stmt.span()),
+            Err(_) => e,
+        })
+        .map_err(|e| self.placed(e).context(format!("`{name}`")))?;
         if cfg!(debug_assertions) {
             let mut alone = Module::new();
             alone.insert(func.clone(), new.clone());
