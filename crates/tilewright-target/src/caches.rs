@@ -1,6 +1,5 @@
 //! Caches, by processor or as the system describes them.
 
-use crate::cpus::Cpu;
 use crate::features::{Arch, Features};
 
 /// Sizes of the data caches that one core sees, in bytes.
