@@ -98,19 +98,21 @@ impl BlockCursor {
     /// # Errors
     /// `Refused` where there is none.
     pub fn own_loop(&self, i: &IterVar, value: &Expr, loops: &[(Var, Range)]) -> Result<usize> {
-        let is_own = |(v, r): &(Var, Range)| {
-            let cast = |e: &Expr| e.clone().cast(v.dtype());
-            let same = |a: &Expr, b: &Expr| same_expr(&cast(a), &cast(b));
-            value.as_var() == Some(v)
-                && same(&r.min, &i.domain.min)
-                && same(&r.extent, &i.domain.extent)
-        };
-        loops.iter().position(is_own).ok_or_else(|| {
-            Error::refused(format!(
-                "`{}` of `{}` is bound to `{value}`, not to a loop of its own",
-                i.var, self.block.name
-            ))
-        })
+        loops
+            .iter()
+            .position(|(v, r)| {
+                let cast = |e: &Expr| e.clone().cast(v.dtype());
+                let same = |a: &Expr, b: &Expr| same_expr(&cast(a), &cast(b));
+                value.as_var() == Some(v)
+                    && same(&r.min, &i.domain.min)
+                    && same(&r.extent, &i.domain.extent)
+            })
+            .ok_or_else(|| {
+                Error::refused(format!(
+                    "`{}` of `{}` is bound to `{value}`, not to a loop of its own",
+                    i.var, self.block.name
+                ))
+            })
     }
 
     /// Refuses a block with an opaque variable.

@@ -17,9 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tilewright_ir::{
-    Buffer, Error, Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Var,
-};
+use tilewright_ir::{Buffer, Error, ExprKind, Remarks, Result, StmtKind, TensorFunc, Var};
 use tilewright_polyhedral::{AccessId, Edge, Set};
 
 use crate::pass::{Flag, Number, Pass, Run};
@@ -67,13 +65,12 @@ pub fn remove_no_op(func: &TensorFunc, by_flow: bool, why: &mut Remarks) -> Resu
             return Ok(func);
         }
         stale = Some(idle.touched);
-        let mut edit = |place: usize, s: &Stmt| match s.kind() {
+        let body = prune(&rewrite(&func.body, &mut |place, s| match s.kind() {
             StmtKind::Store { indices, value, .. } if idle.places.contains(&place) => {
                 Some(only_effects(indices.iter().chain([value])))
             }
             _ => None,
-        };
-        let body = prune(&rewrite(&func.body, &mut edit));
+        }));
         func = TensorFunc { body, ..func };
     }
 }

@@ -32,11 +32,13 @@ pub(crate) const STORE: Pass = Pass {
 
 /// Drops assumptions, and what was only there for them.
 pub fn remove_assume(func: &TensorFunc) -> TensorFunc {
-    let mut edit = |_: usize, s: &Stmt| match s.kind() {
-        StmtKind::Assume(cond) => Some(only_effects([cond])),
-        _ => None,
-    };
-    TensorFunc { body: prune(&rewrite(&func.body, &mut edit)), ..func.clone() }
+    TensorFunc {
+        body: prune(&rewrite(&func.body, &mut |_, s| match s.kind() {
+            StmtKind::Assume(cond) => Some(only_effects([cond])),
+            _ => None,
+        })),
+        ..func.clone()
+    }
 }
 
 /// Drops stores of arbitrary values and assumptions about them, and makes all other arbitrary values

@@ -40,13 +40,16 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
     let (allocs, _) = func.root_parts();
     let extents = func.buffers().chain(allocs).flat_map(|b| &b.shape).filter_map(Dim::of);
     let extents: Vec<Dim> = extents.filter(|d| d.known().is_none()).collect();
-    let is_product = |d: &Dim| {
-        let times = d.substitute(&|_| Some(Dim::from(1)));
-        let product = dim::product(d.vars().iter().map(Dim::open));
-        product != *d && times.known().is_some() && product * times == *d
-            || d.vars().len() > 1 && product == *d
-    };
-    let mut found: Vec<Dim> = extents.iter().copied().filter(is_product).collect();
+    let mut found: Vec<Dim> = extents
+        .iter()
+        .copied()
+        .filter(|d| {
+            let times = d.substitute(&|_| Some(Dim::from(1)));
+            let product = dim::product(d.vars().iter().map(Dim::open));
+            product != *d && times.known().is_some() && product * times == *d
+                || d.vars().len() > 1 && product == *d
+        })
+        .collect();
     found.sort();
     found.dedup();
     let all = found.clone();

@@ -256,14 +256,16 @@ fn settled(
 
 /// The function with a guard around the statement at a place.
 fn guarded(func: &TensorFunc, place: usize, guard: &Expr) -> TensorFunc {
-    let mut edit = |p: usize, s: &Stmt| match s.kind() {
-        _ if p != place => None,
-        StmtKind::Block { bindings, block, .. } => {
-            let (bindings, predicate) = (bindings.clone(), guard.clone());
-            let kind = StmtKind::Block { bindings, predicate, block: block.clone() };
-            Some(Stmt::spanned(kind, s.span()))
-        }
-        _ => Some(Stmt::guard(guard.clone(), s.clone())),
-    };
-    TensorFunc { body: rewrite(&func.body, &mut edit), ..func.clone() }
+    TensorFunc {
+        body: rewrite(&func.body, &mut |p, s| match s.kind() {
+            _ if p != place => None,
+            StmtKind::Block { bindings, block, .. } => {
+                let (bindings, predicate) = (bindings.clone(), guard.clone());
+                let kind = StmtKind::Block { bindings, predicate, block: block.clone() };
+                Some(Stmt::spanned(kind, s.span()))
+            }
+            _ => Some(Stmt::guard(guard.clone(), s.clone())),
+        }),
+        ..func.clone()
+    }
 }
