@@ -84,14 +84,15 @@ impl Worker {
         let (sender, answers) = channel();
         let (requests, lines) = channel::<String>();
         if let Some(mut stdin) = child.stdin.take() {
-            let write = move || {
-                for line in lines {
-                    if writeln!(stdin, "{line}").and_then(|()| stdin.flush()).is_err() {
-                        break;
+            std::thread::Builder::new()
+                .spawn(move || {
+                    for line in lines {
+                        if writeln!(stdin, "{line}").and_then(|()| stdin.flush()).is_err() {
+                            break;
+                        }
                     }
-                }
-            };
-            std::thread::Builder::new().spawn(write).map_err(failed)?;
+                })
+                .map_err(failed)?;
         }
         if let Some(stdout) = child.stdout.take() {
             std::thread::Builder::new()
