@@ -122,15 +122,14 @@ fn head(x: &ExprParser, def: &ast::StmtFunctionDef) -> Result<FuncHead> {
             return Err(x.error(d, "a function has one decorator"));
         }
     }
-    let missing = || {
-        Error::syntax(format!("the function `{}` has no decorator", def.name))
-            .at(at)
-            .help("write `@T.prim_func` or `@R.function` above it")
-    };
     if def.is_async {
         return Err(Error::syntax("functions are not `async`").at(at));
     }
-    head.ok_or_else(missing)
+    head.ok_or_else(|| {
+        Error::syntax(format!("the function `{}` has no decorator", def.name))
+            .at(at)
+            .help("write `@T.prim_func` or `@R.function` above it")
+    })
 }
 
 fn decorator_args(x: &ExprParser, c: &ast::ExprCall, head: &mut FuncHead) -> Result<()> {

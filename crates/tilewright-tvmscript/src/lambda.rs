@@ -62,13 +62,12 @@ impl LambdaText {
     /// that may stand for all.
     pub fn rank(&self) -> Option<usize> {
         let whole = |name: &Arc<str>| {
-            let indexed = |e: &ast::Expr| match e {
+            any_over_expr(&self.body, &|e: &ast::Expr| match e {
                 ast::Expr::Subscript(s) => {
                     s.value.as_name_expr().is_some_and(|n| *n.id.as_str() == **name)
                 }
                 _ => false,
-            };
-            any_over_expr(&self.body, &indexed)
+            })
         };
         match (&self.params[..], &self.star) {
             ([one], None) if whole(one) => None,

@@ -67,11 +67,13 @@ fn constants(json: &ast::Expr) -> Option<Vec<&str>> {
     };
     let array = entries.chunks_exact(2).find(|pair| is_constants(&pair[0]))?;
     let array = list(get(node(&array[1])?, "data")?)?;
-    let constant = |e: &ast::Expr| {
-        let constant = get(node(e)?, "data")?;
-        string(get(node(get(constant, "data")?)?, "data")?).ok()
-    };
-    array.iter().map(constant).collect()
+    array
+        .iter()
+        .map(|e| {
+            let constant = get(node(e)?, "data")?;
+            string(get(node(get(constant, "data")?)?, "data")?).ok()
+        })
+        .collect()
 }
 
 /// Reads fixed numbers of bytes from the front.

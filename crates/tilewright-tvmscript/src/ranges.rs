@@ -28,15 +28,16 @@ fn take(attrs: &mut Attrs) -> Result<HashMap<String, SizeRange>> {
             ends.entry(name).or_insert(all)[at] = usize::try_from(size).unwrap_or(0);
         }
     }
-    let range = |(name, [least, most]): (Arc<str>, [usize; 2])| {
-        let range = SizeRange::new(least, most).map_err(|e| {
-            let notes = e.diagnostic().notes.clone();
-            let error = Error::syntax(format!("{e}, which is given to `{name}`"));
-            notes.into_iter().fold(error, Error::note)
-        })?;
-        Ok((name.to_string(), range))
-    };
-    ends.into_iter().map(range).collect()
+    ends.into_iter()
+        .map(|(name, [least, most])| {
+            let range = SizeRange::new(least, most).map_err(|e| {
+                let notes = e.diagnostic().notes.clone();
+                let error = Error::syntax(format!("{e}, which is given to `{name}`"));
+                notes.into_iter().fold(error, Error::note)
+            })?;
+            Ok((name.to_string(), range))
+        })
+        .collect()
 }
 
 /// Adds the ranges of variables, each with its name in the text, to attributes.

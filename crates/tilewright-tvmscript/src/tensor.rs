@@ -120,12 +120,13 @@ pub(crate) fn tensor_func(
 fn named_offsets(text: &str, f: &ast::StmtFunctionDef) -> HashSet<String> {
     let span = crate::syntax::span(f);
     let body = text.get(span.start as usize..span.end as usize).unwrap_or("");
-    let owner = |(at, _): (usize, &str)| {
-        let before = body.get(..at).unwrap_or("");
-        let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
-        name.unwrap_or("").to_owned()
-    };
-    body.match_indices(".elem_offset").map(owner).collect()
+    body.match_indices(".elem_offset")
+        .map(|(at, _)| {
+            let before = body.get(..at).unwrap_or("");
+            let name = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+            name.unwrap_or("").to_owned()
+        })
+        .collect()
 }
 
 /// Statements one after the other, nothing dropped.

@@ -437,14 +437,16 @@ mod tests {
 
     /// The calls that are statements, or values of one.
     fn calls(s: &Script) -> Vec<Call> {
-        let call = |step: &ScriptStmt| match &step.kind {
-            ScriptStmtKind::Call(c) => Some(c.clone()),
-            ScriptStmtKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
-                Some((**c).clone())
-            }
-            _ => None,
-        };
-        s.steps.iter().filter_map(call).collect()
+        s.steps
+            .iter()
+            .filter_map(|step| match &step.kind {
+                ScriptStmtKind::Call(c) => Some(c.clone()),
+                ScriptStmtKind::Assign(_, Argument { kind: ArgumentKind::Call(c), .. }) => {
+                    Some((**c).clone())
+                }
+                _ => None,
+            })
+            .collect()
     }
 
     fn the_lambda(s: &Script) -> LambdaText {
@@ -457,14 +459,16 @@ mod tests {
     }
 
     fn shown(b: &LambdaBody) -> Vec<String> {
-        let one = |i: &LambdaItem| match i {
-            LambdaItem::Expr(e) => e.to_string(),
-            LambdaItem::Number(v) => format!("number {v}"),
-            LambdaItem::None => "None".into(),
-            LambdaItem::Separator => "|".into(),
-            other => panic!("an item that no script writes: {other}"),
-        };
-        b.items.iter().map(one).collect()
+        b.items
+            .iter()
+            .map(|i| match i {
+                LambdaItem::Expr(e) => e.to_string(),
+                LambdaItem::Number(v) => format!("number {v}"),
+                LambdaItem::None => "None".into(),
+                LambdaItem::Separator => "|".into(),
+                other => panic!("an item that no script writes: {other}"),
+            })
+            .collect()
     }
 
     #[test]

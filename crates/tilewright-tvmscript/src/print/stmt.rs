@@ -226,17 +226,19 @@ impl Printer<'_> {
         if r.ranges.is_empty() {
             return format!("{buffer}[()]");
         }
-        let range = |r: &Range| {
-            if r.is_point() {
-                self.expr(&r.min)
-            } else {
-                match self.bounds(r) {
-                    (None, end) => format!("0:{end}"),
-                    (Some(min), end) => format!("{min}:{end}"),
+        format!(
+            "{buffer}[{}]",
+            commas(r.ranges.iter().map(|r| {
+                if r.is_point() {
+                    self.expr(&r.min)
+                } else {
+                    match self.bounds(r) {
+                        (None, end) => format!("0:{end}"),
+                        (Some(min), end) => format!("{min}:{end}"),
+                    }
                 }
-            }
-        };
-        format!("{buffer}[{}]", commas(r.ranges.iter().map(range)))
+            }))
+        )
     }
 
     fn regions(&mut self, name: &str, regions: Option<&Vec<Region>>) {
