@@ -193,7 +193,6 @@ impl Relation {
     /// # Errors
     /// [`Stop`], as of every operation.
     pub fn intersect(&self, other: &Relation, budget: &Budget) -> Res<Relation> {
-        let is_universe = |r: &Relation| matches!(&r.parts[..], [p] if p.is_universe());
         if is_universe(other) || self.parts == other.parts {
             return Ok(self.clone());
         }
@@ -269,9 +268,8 @@ impl Relation {
                 let mut frame = p.clone();
                 frame.eqs.clear();
                 frame.ineqs.clear();
-                let aff = |r: &[Int]| Aff::of_parts(frame.clone(), r.to_vec(), 1);
-                let eqs = p.eqs.rows().map(|r| (aff(r), true));
-                eqs.chain(p.ineqs.rows().map(|r| (aff(r), false))).collect()
+                let eqs = p.eqs.rows().map(|r| (aff_of(r, &frame), true));
+                eqs.chain(p.ineqs.rows().map(|r| (aff_of(r, &frame), false))).collect()
             })
             .collect()
     }
@@ -670,6 +668,14 @@ impl Relation {
         let parts = subtract::subtract(&self.parts, &worse, budget)?;
         Ok(Relation::new(self.space.clone(), parts))
     }
+}
+
+fn is_universe(r: &Relation) -> bool {
+    matches!(&r.parts[..], [p] if p.is_universe())
+}
+
+fn aff_of(r: &[Int], frame: &Basic) -> Aff {
+    Aff::of_parts(frame.clone(), r.to_vec(), 1)
 }
 
 /// Makes dimensions divisions that exist, and eliminates what is cheap to eliminate.
