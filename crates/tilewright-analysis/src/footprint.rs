@@ -301,10 +301,6 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
     if Footprint::of(s, buffer).reads.is_empty() {
         return Ok(());
     }
-    let first = || {
-        let what = format!("`{}` is read before all that is read is written", buffer.name);
-        Err(Error::refused(what).at(s.span()))
-    };
     // What a statement evaluates before the statements inside of it.
     let evaluated: Vec<&Expr> = match s.kind() {
         StmtKind::For { range, .. } => vec![&range.min, &range.extent],
@@ -314,10 +310,9 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
         _ => Vec::new(),
     };
     if evaluated.iter().any(|e| e.loads_from(|b| b.data == buffer.data)) {
-        return first();
+        return read_before_written(buffer, s);
     }
     let deeper = |inside: &Stmt, known: &[Expr]| reads_own_writes(inside, buffer, known);
-    let with = |more: &Stmt| [known, &known_around(std::slice::from_ref(more))].concat();
     match s.kind() {
         StmtKind::Seq(list) => {
             let mut written: Vec<Cells> = Vec::new();
@@ -330,18 +325,27 @@ pub fn reads_own_writes(s: &Stmt, buffer: &Buffer, known: &[Expr]) -> Result<()>
             }
             Ok(())
         }
-        StmtKind::For { body, .. } => deeper(body, &with(s)),
+        StmtKind::For { body, .. } => deeper(body, &known_with(s, known)),
         StmtKind::Block { block, .. }
             if block.matches.iter().all(|m| m.source.buffer != *buffer) =>
         {
-            deeper(&block.body, &with(s))
+            deeper(&block.body, &known_with(s, known))
         }
         StmtKind::If { then, otherwise, .. } => {
             deeper(then, known)?;
             otherwise.iter().try_for_each(|o| deeper(o, known))
         }
-        _ => s.body().map_or_else(first, |body| deeper(body, known)),
+        _ => s.body().map_or_else(|| read_before_written(buffer, s), |body| deeper(body, known)),
     }
+}
+
+fn read_before_written(buffer: &Buffer, s: &Stmt) -> Result<()> {
+    let what = format!("`{}` is read before all that is read is written", buffer.name);
+    Err(Error::refused(what).at(s.span()))
+}
+
+fn known_with(more: &Stmt, known: &[Expr]) -> Vec<Expr> {
+    [known, &known_around(std::slice::from_ref(more))].concat()
 }
 
 /// Whether all that is read was written; what is not known counts as a no.
@@ -391,18 +395,19 @@ fn plainly_covers(c: &Cells, region: &Region) -> bool {
             let Some(v) = i.as_var() else { return false };
             let fresh = !used.contains(&v);
             used.push(v);
-            let equal = |a: &Expr, b: &Expr| {
-                same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
-            };
             fresh
                 && c.vars.iter().any(|(x, range)| {
-                    x == v && equal(&range.min, &r.min) && equal(&range.extent, &r.extent)
+                    x == v && plainly_equal(&range.min, &r.min) && plainly_equal(&range.extent, &r.extent)
                 })
         })
         // A loop that does not run touches nothing.
         && c.vars.iter().all(|(v, r)| {
             used.contains(&v) || r.extent.as_int().is_some_and(|n| n > 0)
         })
+}
+
+fn plainly_equal(a: &Expr, b: &Expr) -> bool {
+    same_expr(a, b) || (a.as_int().is_some() && a.as_int() == b.as_int())
 }
 
 #[cfg(test)]

@@ -145,18 +145,21 @@ impl Visit for Hidden {
 
 /// Whether two buffers lie alike in memory; then the second one is called as the first.
 fn pair_buffers(domain: &Domain, a: &Buffer, b: &Buffer, names: &mut Subst) -> bool {
-    let plain = |b: &Buffer| b.strides.is_empty() && b.elem_offset.is_none();
     let alike = a.dtype() == b.dtype()
         && a.rank() == b.rank()
         && a.scope == b.scope
         && a.axis_separators == b.axis_separators
-        && plain(a)
-        && plain(b)
+        && is_compact(a)
+        && is_compact(b)
         && a.shape.iter().zip(&b.shape).all(|(x, y)| same_value(domain, x, &names.expr(y), false));
     if alike {
         names.buffers.insert(b.clone(), a.clone());
     }
     alike
+}
+
+fn is_compact(b: &Buffer) -> bool {
+    b.strides.is_empty() && b.elem_offset.is_none()
 }
 
 /// Whether two statements over the same outer variables and buffers do the same at every point of
@@ -197,8 +200,9 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
             StmtKind::Let { var: v, value: x, body: a },
             StmtKind::Let { var: w, value: y, body: b },
         ) => {
-            let b = || Subst::vars([(w.clone(), v.expr())]).stmt(b);
-            v.dtype() == w.dtype() && same_value(domain, x, y, true) && same_on(domain, a, &b())
+            v.dtype() == w.dtype()
+                && same_value(domain, x, y, true)
+                && same_on(domain, a, &Subst::vars([(w.clone(), v.expr())]).stmt(b))
         }
         (
             StmtKind::Allocate { buffer: p, annotations: m, body: a },
@@ -233,10 +237,9 @@ fn same_blocks(
     (m, c, a): (&[Expr], &Expr, &Block),
     (n, d, b): (&[Expr], &Expr, &Block),
 ) -> bool {
-    let plain = |b: &Block| b.annotations.is_empty() && b.matches.is_empty();
     let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
-    let alike = plain(a)
-        && plain(b)
+    let alike = is_plain(a)
+        && is_plain(b)
         && a.iters.len() == b.iters.len()
         && a.allocs.len() == b.allocs.len()
         && a.init.is_some() == b.init.is_some()
@@ -266,6 +269,10 @@ fn same_blocks(
             (Some(x), Some(y)) => same_inside(x, y),
             _ => true,
         }
+}
+
+fn is_plain(b: &Block) -> bool {
+    b.annotations.is_empty() && b.matches.is_empty()
 }
 
 /// The part of a domain where a condition holds, if that is the same from beginning to end.

@@ -408,10 +408,11 @@ impl Change {
         read: &Read<'_>,
         points: impl FnOnce() -> &'r AccessRelation,
     ) -> bool {
-        let constants = |a: &Expr, b: &Expr| a.as_int().zip(b.as_int());
         self.write.buffer == *read.buffer
             && (self.write.indices.iter().any(|at| {
-                at.iter().zip(&read.at).any(|(a, b)| constants(a, b).is_some_and(|(a, b)| a != b))
+                at.iter()
+                    .zip(&read.at)
+                    .any(|(a, b)| a.as_int().zip(b.as_int()).is_some_and(|(a, b)| a != b))
             }) || self.access().is_some_and(|there| points().is_apart(there, &[])))
     }
 }
