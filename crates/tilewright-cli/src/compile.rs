@@ -230,12 +230,11 @@ fn binary(
 
 /// The file for `pkg-config` beside a library, and its text.
 fn package(name: &str, arguments: &Arguments, form: Form, library: &Path) -> (PathBuf, String) {
-    let text = |file: &OsStr| file.to_string_lossy().replace(char::is_control, " ");
-    let file = text(library.file_name().unwrap_or_default());
-    let model = text(arguments.model.file_name().unwrap_or_default());
+    let file = without_controls(library.file_name().unwrap_or_default());
+    let model = without_controls(arguments.model.file_name().unwrap_or_default());
     // What a static library uses itself.
     let further = if form == Form::Archive { " -lm" } else { "" };
-    let stem = text(library.file_stem().unwrap_or_default());
+    let stem = without_controls(library.file_stem().unwrap_or_default());
     let stem = stem.strip_prefix("lib").filter(|rest| !rest.is_empty()).unwrap_or(&stem);
     let content = format!(
         "Name: {name}\nDescription: {model}, compiled by Tilewright\nVersion: {}\n\
@@ -243,6 +242,10 @@ fn package(name: &str, arguments: &Arguments, form: Form, library: &Path) -> (Pa
         env!("CARGO_PKG_VERSION")
     );
     (library.with_file_name(format!("{stem}.pc")), content)
+}
+
+fn without_controls(file: &OsStr) -> String {
+    file.to_string_lossy().replace(char::is_control, " ")
 }
 
 #[cfg(test)]

@@ -194,11 +194,12 @@ fn check(arguments: &Arguments, named: bool) -> Result<()> {
 /// Writes what the solver was asked for a graph, and what it answered.
 fn write_problem(folder: &Path, planned: &Planned) -> Result<()> {
     let plan = Solution { certificate: Certificate::default(), ..planned.plan.clone() };
-    let write = |what: &str, text: String| {
-        file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
-    };
-    write("problem", planned.problem.to_json())?;
-    write("plan", plan.to_json())
+    write_json("problem", planned.problem.to_json(), folder, planned)?;
+    write_json("plan", plan.to_json(), folder, planned)
+}
+
+fn write_json(what: &str, text: String, folder: &Path, planned: &Planned) -> Result<()> {
+    file::write(folder.join(format!("{}.{what}.json", planned.graph)), text.as_bytes())
 }
 
 /// What a profile measured of the calls of plans, of which some are computed by transforms.
@@ -269,13 +270,15 @@ impl Found {
         object
     }
 
+    /// The other sizes that were looked at for a plan.
+    fn others_of(&self, p: &Planned) -> Vec<&WhatIf> {
+        self.others.iter().filter(|o| o.graph == p.graph).collect()
+    }
+
     /// The objects of several plans, or of none.
     fn all_as_json(&self) -> Value {
-        let own = |p: &Planned| -> Vec<&WhatIf> {
-            self.others.iter().filter(|o| o.graph == p.graph).collect()
-        };
         let mut all: Vec<Value> =
-            self.plans.iter().map(|p| object(p, self.unit, &[], &own(p))).collect();
+            self.plans.iter().map(|p| object(p, self.unit, &[], &self.others_of(p))).collect();
         for ((object, planned), times) in all.iter_mut().zip(&self.plans).zip(&self.times) {
             add_times(object, planned, times);
         }

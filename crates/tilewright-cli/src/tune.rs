@@ -209,16 +209,17 @@ const MISBEHAVE: &str = "TILEWRIGHT_TEST_MISBEHAVE";
 /// Crashes, or does not return, where a test says so.
 fn misbehave(request: &str) {
     let told = std::env::var(MISBEHAVE).unwrap_or_default();
-    let of = |what: &str| {
-        let texts = told.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
-        texts.into_iter().any(|text| request.contains(text))
-    };
-    if of("crash") {
+    if has_any("crash", &told, request) {
         std::process::abort();
     }
-    while of("hang") {
+    while has_any("hang", &told, request) {
         std::thread::sleep(Duration::from_secs(1));
     }
+}
+
+fn has_any(what: &str, told: &str, request: &str) -> bool {
+    let texts = told.lines().filter_map(|line| line.strip_prefix(what)?.strip_prefix('='));
+    texts.into_iter().any(|text| request.contains(text))
 }
 
 /// The time that a request asks for.
