@@ -137,12 +137,7 @@ pub(crate) fn objects(
     let mut order: Vec<usize> = (0..modules.len()).collect();
     order.sort_by_key(|i| Reverse(modules[*i].len()));
     let (failed, done) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let tell = |done: usize| {
-        if let Some(watch) = options.watch {
-            watch(done, modules.len());
-        }
-    };
-    tell(0);
+    tell_done(0, options, &modules);
     let objects = parallel::map(order.len(), |k| {
         // Where one has failed, the others are not needed.
         if failed.load(Ordering::Relaxed) {
@@ -150,11 +145,17 @@ pub(crate) fn objects(
         }
         let object = cache.compile(llvm, &modules[order[k]], target, options.level);
         failed.fetch_or(object.is_err(), Ordering::Relaxed);
-        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+        tell_done(done.fetch_add(1, Ordering::Relaxed) + 1, options, &modules);
         Some(object.map(|object| object.bytes))
     });
     cache.tell_warnings(options);
     let mut objects: Vec<_> = order.into_iter().zip(objects).collect();
     objects.sort_by_key(|(i, _)| *i);
     objects.into_iter().filter_map(|(_, object)| object).collect()
+}
+
+fn tell_done(done: usize, options: &CodeOptions<'_>, modules: &[String]) {
+    if let Some(watch) = options.watch {
+        watch(done, modules.len());
+    }
 }

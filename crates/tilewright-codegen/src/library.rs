@@ -22,7 +22,6 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, Tensor, tensor};
 use tilewright_target::Target;
@@ -224,8 +223,9 @@ SYMBOL:
             }
             tables += "0};\n";
             let (called, shapes) = (plan.called(), plan.shapes());
-            let of = |name: &Arc<str>| funcs.iter().find(|(n, _)| n == name).map(|(_, f)| *f);
-            let steps = called.iter().map(|name| (format!("{name}: "), of(name)));
+            let steps = called.iter().map(|name| {
+                (format!("{name}: "), funcs.iter().find(|(n, _)| n == *name).map(|(_, f)| *f))
+            });
             let shape_func = shapes.map(|s| (String::new(), Some(&s.func)));
             for (n, (prefix, func)) in steps.chain(shape_func).enumerate() {
                 for (k, assertion) in func.into_iter().flat_map(assertions).enumerate() {
@@ -263,19 +263,10 @@ SYMBOL:
     /// version, for these sizes.
     fn choice(&self, bases: &[usize], versions: &[Version]) -> (String, String) {
         let name = self.name;
-        // A result of one of the programs as one of the library.
-        let result = |k: usize| match bases[k] {
-            0 => String::new(),
-            base => format!("    if (result > 0) result += {base};\n"),
-        };
-        let run = |k: usize, heap: &str| {
-            let inner = entry::symbol(&self.inner(k));
-            format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
-        };
         let shapes = self.program.plan.shapes();
         let passed = if shapes.is_some() { "shapes, " } else { "" };
         let mut shape_func = String::new();
-        let mut chosen = format!("    int result = {};\n", run(0, passed));
+        let mut chosen = format!("    int result = {};\n", self.run_call(0, passed));
         if let Some(shapes) = shapes {
             let general = entry::shapes_symbol(&self.inner(0));
             if !versions.is_empty() {
@@ -310,8 +301,8 @@ static int version(const int64_t *shapes) {\n";
                 let _ = write!(
                     chosen,
                     "    case {k}:\n    result = {};\n{}    break;\n",
-                    run(k, own),
-                    result(k)
+                    self.run_call(k, own),
+                    result_base(k, bases)
                 );
                 let bytes = match (program.plan, program.plan.shapes()) {
                     (Planned::Fixed(plan), _) => plan.arena_bytes.to_string(),
@@ -328,7 +319,7 @@ static int version(const int64_t *shapes) {\n";
                         sizes.collect::<String>(),
                         entry::shapes_symbol(&self.inner(k)),
                         shapes.count,
-                        result(k)
+                        result_base(k, bases)
                     );
                 }
                 let _ = writeln!(shape_func, "    shapes[{}] = {bytes};", shapes.arena_bytes);
@@ -336,11 +327,20 @@ static int version(const int64_t *shapes) {\n";
             }
             if !versions.is_empty() {
                 shape_func += "    }\n";
-                let _ = write!(chosen, "    default:\n    result = {};\n    }}\n", run(0, passed));
+                let _ = write!(
+                    chosen,
+                    "    default:\n    result = {};\n    }}\n",
+                    self.run_call(0, passed)
+                );
             }
             shape_func += "    return result;\n}\n\n";
         }
         (shape_func, chosen)
+    }
+
+    fn run_call(&self, k: usize, heap: &str) -> String {
+        let inner = entry::symbol(&self.inner(k));
+        format!("{inner}(&context, {heap}inputs, outputs, constants_{k}, arena)")
     }
 
     /// The C file.
@@ -405,6 +405,14 @@ PUBLIC void {name}_set_parallel({name}_parallel_for parallel_for, void *user) {{
 }}
 "
         ))
+    }
+}
+
+/// A result of one of the programs as one of the library.
+fn result_base(k: usize, bases: &[usize]) -> String {
+    match bases[k] {
+        0 => String::new(),
+        base => format!("    if (result > 0) result += {base};\n"),
     }
 }
 
@@ -636,10 +644,13 @@ mod tests {
 
     #[test]
     fn another_machine_has_a_compiler_of_its_own() {
-        let of = |triple: &str| cross_compiler(triple).unwrap_or_default();
-        assert_eq!(of("riscv64-unknown-linux-gnu"), "riscv64-linux-gnu-gcc");
+        assert_eq!(compiler_for("riscv64-unknown-linux-gnu"), "riscv64-linux-gnu-gcc");
         let own = Llvm::get().expect("an LLVM").host().triple;
-        assert_eq!(of(&own), "", "{own}");
+        assert_eq!(compiler_for(&own), "", "{own}");
+    }
+
+    fn compiler_for(triple: &str) -> String {
+        cross_compiler(triple).unwrap_or_default()
     }
 
     #[test]

@@ -79,14 +79,17 @@ struct Body {
 
 /// The elements of a place in memory; a size is itself.
 fn size(plan: &MemoryPlan, place: &Place) -> Option<Dim> {
-    let of = |port: &OpenPort| dim::product(port.shape.iter().copied());
     match *place {
-        Place::Input(k) => plan.inputs.get(k).map(of),
-        Place::Output(k) => plan.outputs.get(k).map(of),
+        Place::Input(k) => plan.inputs.get(k).map(cell_count),
+        Place::Output(k) => plan.outputs.get(k).map(cell_count),
         Place::Value(k) => plan.values.get(k).map(|value| value.cells),
         Place::Size(d) => Some(d),
         Place::Constant(_) => None,
     }
+}
+
+fn cell_count(port: &OpenPort) -> Dim {
+    dim::product(port.shape.iter().copied())
 }
 
 /// Why an extent of an input is this size, where that is known.
@@ -143,8 +146,7 @@ impl ShapeFunc {
         let vars = plan.sizes();
         let sizes = Buffer::with_extents("sizes", &[vars.len().max(1) as i64], DType::I64);
         let heap = Buffer::with_extents("heap", &[count.max(1) as i64], DType::I64);
-        let load = |k: usize| sizes.load([Expr::i32(k as i32)]);
-        let loads = vars.iter().enumerate().map(|(k, v)| (v.clone(), load(k)));
+        let loads = vars.iter().enumerate().map(|(k, v)| (v.clone(), size_at(k, &sizes)));
         let mut body = Body {
             stmts: Vec::new(),
             heap: heap.clone(),
@@ -158,7 +160,9 @@ impl ShapeFunc {
                 range => range.least(),
             };
             let most = v.range().most();
-            let fits = load(k).greater_equal(number(least)).and(load(k).less_equal(number(most)));
+            let fits = size_at(k, &sizes)
+                .greater_equal(number(least))
+                .and(size_at(k, &sizes).less_equal(number(most)));
             let limits = match v.range() {
                 SizeRange::ALL => format!("at least {least} and at most 2^31 - 2^16"),
                 range => range.limits(),
@@ -167,7 +171,7 @@ impl ShapeFunc {
             if let Some(why) = why(plan, Dim::open(v)) {
                 text = format!("{text}: {}", why.replace("{}", "{ }"));
             }
-            body.assert(fits, text, vec![load(k)]);
+            body.assert(fits, text, vec![size_at(k, &sizes)]);
         }
         for (ports, at) in [(&plan.inputs, &inputs), (&plan.outputs, &outputs)] {
             for (port, at) in ports.iter().zip(at) {
@@ -243,6 +247,10 @@ impl ShapeFunc {
     pub(crate) fn offset(&self, value: usize) -> Option<usize> {
         self.offsets.get(value).copied()
     }
+}
+
+fn size_at(k: usize, sizes: &Buffer) -> Expr {
+    sizes.load([Expr::i32(k as i32)])
 }
 
 impl Body {
@@ -364,41 +372,44 @@ mod tests {
     /// are needed.
     fn plan() -> MemoryPlan {
         let [n, m] = ["n", "m"].map(|name| Dim::open(&Var::new(name, DType::I64)));
-        let port = |name: &str, shape: &[Dim]| OpenPort {
-            name: name.into(),
-            dtype: DType::F32,
-            shape: shape.to_vec(),
-            stored: None,
-        };
-        let value =
-            |cells, first, last| Value { cells, dtype: DType::F32, first, last, within: None };
-        let step = |args: &[Place]| OpenStep {
+        MemoryPlan {
+            inputs: vec![tensor_port("x", &[n, m])],
+            outputs: vec![tensor_port("y", &[n.ceildiv(2), m - 1])],
+            constants: Vec::new(),
+            steps: vec![
+                shape_step(&[Place::Input(0), Place::Value(0), Place::Size(n * m)]),
+                shape_step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
+                shape_step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
+            ],
+            // The last one is a part of the second.
+            values: vec![
+                f32_value(n * m, 0, 1),
+                f32_value(m * 100, 1, 2),
+                f32_value(n * n, 1, 2),
+                Value {
+                    within: Some(Within { whole: Place::Value(1), byte: Dim::from(12) }),
+                    ..f32_value(m, 1, 2)
+                },
+            ],
+            ..MemoryPlan::default()
+        }
+    }
+
+    fn tensor_port(name: &str, shape: &[Dim]) -> tilewright_runtime::Port<Dim> {
+        OpenPort { name: name.into(), dtype: DType::F32, shape: shape.to_vec(), stored: None }
+    }
+
+    fn f32_value(cells: Dim, first: usize, last: usize) -> Value {
+        Value { cells, dtype: DType::F32, first, last, within: None }
+    }
+
+    fn shape_step(args: &[Place]) -> OpenStep {
+        OpenStep {
             func: "shapes".into(),
             value: "".into(),
             args: args.to_vec(),
             results: 0..0,
             takes_empty: false,
-        };
-        MemoryPlan {
-            inputs: vec![port("x", &[n, m])],
-            outputs: vec![port("y", &[n.ceildiv(2), m - 1])],
-            constants: Vec::new(),
-            steps: vec![
-                step(&[Place::Input(0), Place::Value(0), Place::Size(n * m)]),
-                step(&[Place::Value(0), Place::Value(1), Place::Value(2)]),
-                step(&[Place::Value(1), Place::Value(2), Place::Output(0)]),
-            ],
-            // The last one is a part of the second.
-            values: vec![
-                value(n * m, 0, 1),
-                value(m * 100, 1, 2),
-                value(n * n, 1, 2),
-                Value {
-                    within: Some(Within { whole: Place::Value(1), byte: Dim::from(12) }),
-                    ..value(m, 1, 2)
-                },
-            ],
-            ..MemoryPlan::default()
         }
     }
 

@@ -561,12 +561,15 @@ fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
         }
         ExprKind::Binary(op, a, b) if lanes > 1 => {
             let dtype = a.dtype().scalar();
-            let of = |v: i64| scalar::Scalar::int(v, dtype);
             constant_lanes(a)?
                 .iter()
                 .zip(&constant_lanes(b)?)
                 .map(|(a, b)| {
-                    let value = scalar::Scalar::binary(*op, of(*a), of(*b));
+                    let value = scalar::Scalar::binary(
+                        *op,
+                        scalar::Scalar::int(*a, dtype),
+                        scalar::Scalar::int(*b, dtype),
+                    );
                     i64::try_from(value.ok()?.as_i128()).ok()
                 })
                 .collect()
@@ -577,8 +580,11 @@ fn constant_lanes(e: &Expr) -> Option<Vec<i64>> {
 
 /// Whether all lanes lie as far apart as the first two.
 fn is_progression(lanes: &[i64]) -> bool {
-    let step = |w: &[i64]| w[1].wrapping_sub(w[0]);
-    lanes.windows(2).all(|w| step(w) == step(lanes))
+    lanes.windows(2).all(|w| step_of(w) == step_of(lanes))
+}
+
+fn step_of(w: &[i64]) -> i64 {
+    w[1].wrapping_sub(w[0])
 }
 
 /// The first place, and how far the lanes lie from it, where that is constant.

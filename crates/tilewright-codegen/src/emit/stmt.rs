@@ -423,22 +423,25 @@ const ROW: i64 = 8;
 /// The condition that holds where one of lanes does that holds for the first lanes alone: the value of the first lane.
 /// `None` where it may hold for others.
 fn first_lane(cond: &Expr) -> Option<Expr> {
-    let upwards = |e: &Expr| match e.kind() {
-        ExprKind::Ramp(base, step) if step.as_int().is_some_and(|k| k >= 0) => Some(base.clone()),
-        ExprKind::Broadcast(value) => Some(value.clone()),
-        _ => None,
-    };
     match cond.kind() {
         ExprKind::Broadcast(value) => Some(value.clone()),
         ExprKind::Binary(BinOp::And, a, b) => Some(first_lane(a)?.and(first_lane(b)?)),
         ExprKind::Binary(op @ (BinOp::Lt | BinOp::Le), a, b) => match b.kind() {
-            ExprKind::Broadcast(b) => Some(Expr::binary(*op, upwards(a)?, b.clone())),
+            ExprKind::Broadcast(b) => Some(Expr::binary(*op, lowest_lane(a)?, b.clone())),
             _ => None,
         },
         ExprKind::Binary(op @ (BinOp::Gt | BinOp::Ge), a, b) => match a.kind() {
-            ExprKind::Broadcast(a) => Some(Expr::binary(*op, a.clone(), upwards(b)?)),
+            ExprKind::Broadcast(a) => Some(Expr::binary(*op, a.clone(), lowest_lane(b)?)),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+fn lowest_lane(e: &Expr) -> Option<Expr> {
+    match e.kind() {
+        ExprKind::Ramp(base, step) if step.as_int().is_some_and(|k| k >= 0) => Some(base.clone()),
+        ExprKind::Broadcast(value) => Some(value.clone()),
         _ => None,
     }
 }

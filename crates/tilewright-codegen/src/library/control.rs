@@ -275,9 +275,6 @@ impl<'a> Writer<'a> {
             }
             What::Copy(from, to) => Self::copy(&[*from], &[*to], out),
             What::Piece { piece, args, sizes, outs } => {
-                let list = |all: Vec<String>| -> String {
-                    all.into_iter().chain(["0".to_owned()]).collect::<Vec<_>>().join(", ")
-                };
                 let given = args.iter().map(|r| format!("m->r[{r}]")).collect();
                 let told = sizes.iter().map(|s| format!("m->s[{s}]")).collect();
                 let _ = write!(
@@ -288,9 +285,9 @@ impl<'a> Writer<'a> {
         int failed = piece_{piece}(m, in, told, made);
         if (failed != 0) return failed;
 ",
-                    list(given),
+                    initialiser(given),
                     outs.len().max(1),
-                    list(told),
+                    initialiser(told),
                 );
                 for (k, r) in outs.iter().enumerate() {
                     let _ = writeln!(out, "        set(&m->r[{r}], made[{k}]);");
@@ -372,10 +369,11 @@ impl<'a> Writer<'a> {
 
     /// A size as an expression of slots.
     fn size(&self, e: &Expr) -> Result<String> {
-        let unfit = || Error::unsupported(format!("the size `{e}` in a shared library"));
         Ok(match e.kind() {
             ExprKind::Int(n) => format!("INT64_C({n})"),
-            ExprKind::Var(v) => format!("m->s[{}]", self.program.slot(v).ok_or_else(unfit)?),
+            ExprKind::Var(v) => {
+                format!("m->s[{}]", self.program.slot(v).ok_or_else(|| no_size(e))?)
+            }
             ExprKind::Cast(a) => self.size(a)?,
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.size(a)?, self.size(b)?);
@@ -387,10 +385,10 @@ impl<'a> Writer<'a> {
                     BinOp::FloorMod => format!("rest({a}, {b})"),
                     BinOp::Min => format!("smaller({a}, {b})"),
                     BinOp::Max => format!("larger({a}, {b})"),
-                    _ => return Err(unfit()),
+                    _ => return Err(no_size(e)),
                 }
             }
-            _ => return Err(unfit()),
+            _ => return Err(no_size(e)),
         })
     }
 
@@ -402,13 +400,17 @@ impl<'a> Writer<'a> {
         to: Register,
         out: &mut String,
     ) {
-        let arg = |k: usize| args.get(k).map_or("NULL".to_owned(), |r| format!("m->r[{r}]"));
         let given = |k: usize| usize::from(args.len() > k);
-        let (a, b, c, axis) = (arg(0), arg(1), arg(2), attr(attrs, "axis", 0));
+        let (a, b, c, axis) = (
+            register_of(0, args),
+            register_of(1, args),
+            register_of(2, args),
+            attr(attrs, "axis", 0),
+        );
         let position = "there is no such position in the list";
         let (call, reason) = match op {
             ListOp::Of => {
-                let items: Vec<String> = (0..args.len()).map(arg).collect();
+                let items: Vec<String> = (0..args.len()).map(|k| register_of(k, args)).collect();
                 let items = if items.is_empty() {
                     "NULL".to_owned()
                 } else {
@@ -517,4 +519,16 @@ impl<'a> Writer<'a> {
         *out += "    }\n";
         Ok(())
     }
+}
+
+fn initialiser(all: Vec<String>) -> String {
+    all.into_iter().chain(["0".to_owned()]).collect::<Vec<_>>().join(", ")
+}
+
+fn no_size(e: &Expr) -> Error {
+    Error::unsupported(format!("the size `{e}` in a shared library"))
+}
+
+fn register_of(k: usize, args: &[usize]) -> String {
+    args.get(k).map_or("NULL".to_owned(), |r| format!("m->r[{r}]"))
 }

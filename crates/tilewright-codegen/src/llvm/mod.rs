@@ -204,21 +204,22 @@ impl Llvm {
         self.check_target(target)?;
         let host = self.host();
         let (have, need) = (host.known_features(), target.known_features());
-        let refused = |why: String| {
-            Err(Error::unsupported(why)
-                .note(format!("this is {} ({})", host.cpu, host.triple))
-                .help("compile to a file (.so, .o) for that machine, or run for `native`"))
-        };
         if have.arch() != need.arch() {
-            return refused(format!("this machine cannot run code for {}", target.triple));
+            return refused_host(
+                format!("this machine cannot run code for {}", target.triple),
+                &host,
+            );
         }
         match need.missing_in(have) {
             missing if missing.is_empty() => Ok(()),
-            missing => refused(format!(
-                "this machine cannot run code for {}: it lacks {}",
-                if target.cpu.is_empty() { "these features" } else { &target.cpu },
-                missing.join(", ")
-            )),
+            missing => refused_host(
+                format!(
+                    "this machine cannot run code for {}: it lacks {}",
+                    if target.cpu.is_empty() { "these features" } else { &target.cpu },
+                    missing.join(", ")
+                ),
+                &host,
+            ),
         }
     }
 
@@ -258,6 +259,12 @@ impl Llvm {
             Err(text)
         }
     }
+}
+
+fn refused_host(why: String, host: &Target) -> Result<()> {
+    Err(Error::unsupported(why)
+        .note(format!("this is {} ({})", host.cpu, host.triple))
+        .help("compile to a file (.so, .o) for that machine, or run for `native`"))
 }
 
 /// A list of features in a fixed order: LLVM gives that of a hash table. What the CPU lacks comes

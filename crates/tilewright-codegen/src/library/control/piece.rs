@@ -16,7 +16,6 @@ impl Writer<'_> {
         let mut out = format!(
             "static int piece_{k}(run_state *m, value *const *in, const int64_t *told, value **out) {{\n"
         );
-        let heap = |places: &[PortSizes], i: usize| places.get(i).map(|at| at.extents);
         let none: &[PortSizes] = &[];
         let (ins, outs) = plan.shapes().map_or((none, none), |s| (&s.inputs[..], &s.outputs[..]));
         let misfit = self.site("a value has another type or shape than it is used as");
@@ -58,23 +57,20 @@ impl Writer<'_> {
             }
         };
         for (i, port) in inputs.iter().enumerate().filter(|(_, port)| !port.shape.is_empty()) {
-            let extents = Self::extents(port, heap(ins, i));
+            let extents = Self::extents(port, extents_at(ins, i));
             let _ = writeln!(out, "    if (!has_extents(in[{i}], {extents})) return {misfit};");
         }
         let _ = writeln!(out, "    TRY(make_arena(m, {arena}), 0);");
         let _ = writeln!(out, "    value *made[{}] = {{0}};", outputs.len().max(1));
         let _ = writeln!(out, "    int failed = 0;");
         for (i, port) in outputs.iter().enumerate() {
-            let extents = Self::extents(port, heap(outs, i));
+            let extents = Self::extents(port, extents_at(outs, i));
             let (ty, rank) = (type_of(port.dtype), port.shape.len());
             let _ = writeln!(
                 out,
                 "    if (failed == 0) failed = tensor({ty}, {rank}, {extents}, NULL, &made[{i}]);"
             );
         }
-        let list = |count: usize, one: &dyn Fn(usize) -> String| -> String {
-            (0..count).map(one).chain(["NULL".to_owned()]).collect::<Vec<_>>().join(", ")
-        };
         let declared = if plan.shapes().is_some() { "result" } else { "int result" };
         let _ = write!(
             out,
@@ -96,12 +92,20 @@ impl Writer<'_> {
 
 ",
             count = outputs.len(),
-            given = list(inputs.len(), &|i| format!("in[{i}]->data")),
-            results = list(outputs.len(), &|i| format!("elements(made[{i}])")),
+            given = pointers(inputs.len(), &|i| format!("in[{i}]->data")),
+            results = pointers(outputs.len(), &|i| format!("elements(made[{i}])")),
             run = entry::symbol(&inner),
             program = k + 1,
         );
         self.functions += &out;
         Ok(())
     }
+}
+
+fn extents_at(places: &[PortSizes], i: usize) -> Option<usize> {
+    places.get(i).map(|at| at.extents)
+}
+
+fn pointers(count: usize, one: &dyn Fn(usize) -> String) -> String {
+    (0..count).map(one).chain(["NULL".to_owned()]).collect::<Vec<_>>().join(", ")
 }
