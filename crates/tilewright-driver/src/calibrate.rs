@@ -91,10 +91,11 @@ fn near(kernels: &[Kernel]) -> [usize; 2] {
 /// logarithms of all nearer on the whole.
 fn is_better(kernels: &[Kernel]) -> bool {
     let [before, after] = near(kernels);
-    let distance = |k: usize| -> f64 {
-        kernels.iter().map(|kernel| (kernel.predicted[k] / kernel.measured).ln().abs()).sum()
-    };
-    after > before || after == before && distance(1) < distance(0)
+    after > before || after == before && distance_of(1, kernels) < distance_of(0, kernels)
+}
+
+fn distance_of(k: usize, kernels: &[Kernel]) -> f64 {
+    kernels.iter().map(|kernel| (kernel.predicted[k] / kernel.measured).ln().abs()).sum()
 }
 
 /// A kernel with its time, and the calls that it computes.
@@ -146,10 +147,11 @@ pub fn calibrate(options: &Options, before: Option<&Costs>) -> Result<Calibrated
     };
     let again: Vec<Vec<f64>> = all.iter_mut().map(shortest).collect::<Result<_>>()?;
     target.costs = fitted;
-    let predicted =
-        |p: &Probe, target: &Target| p.cycles(target) * target.costs.cycle.unwrap_or(by_written);
     let kernels = probes.into_iter().map(|p| Kernel {
-        predicted: [predicted(&p, &replaced), predicted(&p, &target)],
+        predicted: [
+            predicted_time(&p, &replaced, by_written),
+            predicted_time(&p, &target, by_written),
+        ],
         measured: again[p.at[0]][p.at[1]],
         what: p.what,
     });
@@ -158,6 +160,10 @@ pub fn calibrate(options: &Options, before: Option<&Costs>) -> Result<Calibrated
     let costs = if is_fitted { target.costs } else { replaced.costs };
     let states = [state, State::now()];
     Ok(Calibrated { costs, is_fitted, kernels, time: start.elapsed(), states })
+}
+
+fn predicted_time(p: &Probe, target: &Target, by_written: f64) -> f64 {
+    p.cycles(target) * target.costs.cycle.unwrap_or(by_written)
 }
 
 /// The shortest time of each kernel of a model, in nanoseconds.
@@ -238,8 +244,7 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
     };
     let residuals = |at: &[f64]| -> Vec<f64> {
         let target = of(at);
-        let log = |p: &Probe| p.cycles(&target).ln();
-        probes.iter().map(|p| log(p) + at[count] - p.nanoseconds.ln()).collect()
+        probes.iter().map(|p| p.cycles(&target).ln() + at[count] - p.nanoseconds.ln()).collect()
     };
     for _ in 0..STEPS {
         let now = residuals(&at);
@@ -252,13 +257,11 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
             })
             .collect();
         let weights: Vec<f64> = now.iter().map(|r| (OUTLIER / r.abs()).min(1.0)).collect();
-        let dot = |a: &[f64], b: &[f64]| -> f64 {
-            a.iter().zip(b).zip(&weights).map(|((a, b), w)| a * b * w).sum()
-        };
         let mut rows: Vec<Vec<f64>> = (0..=count)
             .map(|i| {
-                let mut row: Vec<f64> = columns.iter().map(|c| dot(&columns[i], c)).collect();
-                row.push(-dot(&columns[i], &now));
+                let mut row: Vec<f64> =
+                    columns.iter().map(|c| weighted_product(&columns[i], c, &weights)).collect();
+                row.push(-weighted_product(&columns[i], &now, &weights));
                 row
             })
             .collect();
@@ -281,15 +284,17 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
     }
     let mut costs = of(&at).costs;
     let cycle = at[count].exp();
-    // What comes from memory is measured by itself.
-    let bounded = |value: f64, of: f64, most: f64| value.clamp(of / most.exp(), of * most.exp());
-    let place = |name: &str| Costs::NAMES.iter().position(|n| *n == name).unwrap_or(0);
     let ratio = far / cycle / written.costs.weight_far;
     for (name, constant) in [("weight_far", &mut costs.weight_far), ("wait", &mut costs.wait)] {
-        let k = place(name);
-        *constant = bounded(start[k] * ratio, start[k], most[k]);
+        let k = Costs::NAMES.iter().position(|n| *n == name).unwrap_or(0);
+        // What comes from memory is measured by itself.
+        *constant = (start[k] * ratio).clamp(start[k] / most[k].exp(), start[k] * most[k].exp());
     }
     written.costs.with(cycle, Costs::NAMES.iter().copied().zip(costs.values()))
+}
+
+fn weighted_product(a: &[f64], b: &[f64], weights: &[f64]) -> f64 {
+    a.iter().zip(b).zip(weights).map(|((a, b), w)| a * b * w).sum()
 }
 
 /// The solution of linear equations, each with its right side last, by elimination.

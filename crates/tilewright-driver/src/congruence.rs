@@ -59,11 +59,7 @@ pub(crate) fn compare(
     let (Some(first), Some(second)) = (Graph::of(a.0, a.1), Graph::of(b.0, b.1)) else {
         return Ok(None);
     };
-    let types = |g: &Graph<'_>| {
-        let params = g.nodes.iter().filter(|n| matches!(n.value, Value::Param(_)));
-        params.map(|n| n.ty.clone()).collect::<Vec<_>>()
-    };
-    if types(&first) != types(&second) || first.results.len() != second.results.len() {
+    if param_types(&first) != param_types(&second) || first.results.len() != second.results.len() {
         return Ok(None);
     }
     let mut classes = Classes::new(options);
@@ -80,6 +76,11 @@ pub(crate) fn compare(
         let stores = first.stores().saturating_add(second.stores());
         Congruence::Open { results: open, stores }
     }))
+}
+
+fn param_types(g: &Graph<'_>) -> Vec<String> {
+    let params = g.nodes.iter().filter(|n| matches!(n.value, Value::Param(_)));
+    params.map(|n| n.ty.clone()).collect::<Vec<_>>()
 }
 
 /// A value of a graph.
@@ -354,8 +355,11 @@ impl<'o> Classes<'o> {
             return Ok(None);
         }
         let classes = self.of[1].clone();
-        let is_edge = |n: usize| n != at && classes.get(n).is_some_and(|c| *c < of_first);
-        let Some(group) = Group::of(graph, at, &is_edge) else { return Ok(None) };
+        let Some(group) =
+            Group::of(graph, at, &|n| n != at && classes.get(n).is_some_and(|c| *c < of_first))
+        else {
+            return Ok(None);
+        };
         // The values at the edge, by their classes, in an order for both sides.
         let edge: BTreeSet<usize> = group.edge.iter().map(|n| classes[*n]).collect();
         let order: Vec<usize> = edge.iter().copied().collect();
@@ -398,12 +402,12 @@ impl<'o> Classes<'o> {
     /// Whether two functions are proved equal; asked once for each pair.
     fn is_same(&mut self, a: &TensorFunc, b: &TensorFunc) -> bool {
         let loose = Equality::loose();
-        let alike = |x: &TensorFunc, y: &TensorFunc| equal::tensor_funcs(x, y, &loose).is_ok();
-        if alike(a, b) {
+        if equal::tensor_funcs(a, b, &loose).is_ok() {
             return true;
         }
-        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| alike(x, a) && alike(y, b))
-        {
+        if let Some((.., same)) = self.compared.iter().find(|(x, y, _)| {
+            equal::tensor_funcs(x, a, &loose).is_ok() && equal::tensor_funcs(y, b, &loose).is_ok()
+        }) {
             return *same;
         }
         let same = equivalent(a, b) || by_flow(a, b) || self.by_elements(a, b);
@@ -413,22 +417,23 @@ impl<'o> Classes<'o> {
 
     /// Whether small functions are equal element by element.
     fn by_elements(&self, a: &TensorFunc, b: &TensorFunc) -> bool {
-        let alone = |f: &TensorFunc| {
-            let mut module = Module::new();
-            module.insert("group", f.clone());
-            module
-        };
         let options = VerifyOptions {
             steps: STEPS.min(self.options.steps),
             terms: TERMS.min(self.options.terms),
             samples: false,
             ..self.options.clone()
         };
-        let (a, b) = (alone(a), alone(b));
+        let (a, b) = (module_of(a), module_of(b));
         let verdict = tilewright_verify::functions(&a, "group", &b, "group", &options);
         // A proof that uses assumptions of one side does not count here.
         matches!(verdict, Ok(Verdict::Equal(p)) if p.relied.iter().all(Vec::is_empty))
     }
+}
+
+fn module_of(f: &TensorFunc) -> Module {
+    let mut module = Module::new();
+    module.insert("group", f.clone());
+    module
 }
 
 /// Calls that lead from values at an edge to one value.

@@ -122,8 +122,7 @@ impl Entry {
 
     /// A file beside the model with the hash of what is used of it.
     fn hash_parts(&self, name: &str, parts: &[Range<u64>]) -> Option<Hashed> {
-        let inside = |c| matches!(c, Component::Normal(_) | Component::CurDir);
-        if !Path::new(name).components().all(inside) {
+        if !Path::new(name).components().all(is_inside) {
             return None;
         }
         let file = file::open(self.model.parent()?.join(name)).ok()?;
@@ -216,6 +215,10 @@ impl Entry {
     }
 }
 
+fn is_inside(c: Component<'_>) -> bool {
+    matches!(c, Component::Normal(_) | Component::CurDir)
+}
+
 /// The hash of type, shape and bytes of a tensor, in hexadecimal digits.
 pub fn hash(tensor: &Tensor) -> String {
     let mut hasher = blake3::Hasher::new();
@@ -240,9 +243,12 @@ fn library_file() -> Option<PathBuf> {
     let line = maps.lines().find(|line| {
         line.split(' ').next().and_then(|range| {
             let (start, end) = range.split_once('-')?;
-            let number = |text: &str| usize::from_str_radix(text, 16).ok();
-            Some((number(start)?..number(end)?).contains(&here))
+            Some((hex_number(start)?..hex_number(end)?).contains(&here))
         }) == Some(true)
     })?;
     line.find('/').map(|at| PathBuf::from(&line[at..]))
+}
+
+fn hex_number(text: &str) -> Option<usize> {
+    usize::from_str_radix(text, 16).ok()
 }

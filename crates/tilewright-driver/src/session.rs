@@ -60,8 +60,7 @@ impl Inputs for Sizes {
     }
 
     fn values(&self, inputs: &[ValueType]) -> Result<BTreeMap<String, Tensor>> {
-        let is_known = |name: &str| inputs.iter().any(|input| input.takes(name));
-        match self.values.keys().find(|name| !is_known(name)) {
+        match self.values.keys().find(|name| !inputs.iter().any(|input| input.takes(name))) {
             Some(name) => Err(not_an_input(name, inputs.iter().map(|input| &*input.name))),
             None => Ok(self.values.clone()),
         }
@@ -365,13 +364,13 @@ impl Session {
             },
         };
         // The hash has to be that of the file which was opened.
-        let is_current = || file.is_none_or(|file| file.is_current());
-        if !is_current() {
+        if !file.is_none_or(|file| file.is_current()) {
             return Ok(None);
         }
         let Request { inputs, open, .. } = request;
         let given = format!("{open:?} {}", inputs.cache_key(*open)?);
-        Ok(Entry::new(path, form, &given, &self.options).filter(|_| is_current()))
+        Ok(Entry::new(path, form, &given, &self.options)
+            .filter(|_| file.is_none_or(|file| file.is_current())))
     }
 
     /// The program that is kept of a model, if it was made for the values that are given and compiled in.
@@ -437,11 +436,12 @@ impl Session {
         let free = executable.inputs().iter().map(|port| port.name.to_string());
         let inputs: Vec<String> = free.chain(fixed.keys().cloned()).collect();
         let names = fixed.keys().cloned().collect();
-        let record = |files| Record { files, notes, inputs, fixed, left: count(&left) };
         let unkept = match (entry, program, files) {
-            (Some(entry), Some(program), Some(files)) => {
-                Some(Unkept { entry, program, record: record(files) })
-            }
+            (Some(entry), Some(program), Some(files)) => Some(Unkept {
+                entry,
+                program,
+                record: Record { files, notes, inputs, fixed, left: count(&left) },
+            }),
             _ => None,
         };
         let left = match request.open {
