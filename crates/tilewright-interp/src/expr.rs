@@ -502,14 +502,14 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
         }
     }
     let (least, most) = range_of(dtype);
-    // The exact result's range; it is also that of the wrapped one if it fits the type.
-    let wide = |v: i64| i128::from(v);
     let corners = |f: fn(i128, i128) -> i128| {
-        let (al, ah, bl, bh) = (wide(a.lo), wide(a.hi), wide(b.lo), wide(b.hi));
+        // The exact result's range; it is also that of the wrapped one if it fits the type.
+        let (al, ah, bl, bh) =
+            (i128::from(a.lo), i128::from(a.hi), i128::from(b.lo), i128::from(b.hi));
         let all = [f(al, bl), f(al, bh), f(ah, bl), f(ah, bh)];
         let lo = all.iter().copied().min().unwrap_or(i128::MIN);
         let hi = all.iter().copied().max().unwrap_or(i128::MAX);
-        let fits = wide(least) <= lo && hi <= wide(most);
+        let fits = i128::from(least) <= lo && hi <= i128::from(most);
         fits.then_some((lo as i64, hi as i64))
     };
     if op.is_compare() {
@@ -532,10 +532,9 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             }
         }};
     }
-    let affine = |factor| a.affine().zip(b.affine()).and_then(|(x, y)| x.plus(y, factor));
     match op {
-        BinOp::Add => arithmetic!(corners(|x, y| x + y), affine(1), wrapping_add),
-        BinOp::Sub => arithmetic!(corners(|x, y| x - y), affine(-1), wrapping_sub),
+        BinOp::Add => arithmetic!(corners(|x, y| x + y), affine_sum(1, &a, &b), wrapping_add),
+        BinOp::Sub => arithmetic!(corners(|x, y| x - y), affine_sum(-1, &a, &b), wrapping_sub),
         BinOp::Mul => {
             let zero = Affine::default();
             let scaled = match (a.as_const(), b.as_const()) {
@@ -571,6 +570,10 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             0
         })),
     }
+}
+
+fn affine_sum(factor: i64, a: &Int, b: &Int) -> Option<Affine> {
+    a.affine().zip(b.affine()).and_then(|(x, y)| x.plus(y, factor))
 }
 
 /// A comparison of two values of one form.

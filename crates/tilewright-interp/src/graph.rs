@@ -158,13 +158,9 @@ impl<'m> Interpreter<'m> {
             Some(Attr::List(names)) => names.as_slice(),
             _ => &[],
         };
-        let name = |i: usize| match names.get(i) {
-            Some(Attr::Str(name)) => name.clone(),
-            _ => format!("{i}").into(),
-        };
         let outputs = outputs.into_iter().enumerate().map(|(i, (tensor, states))| Output {
             param: i,
-            name: name(i),
+            name: result_name(i, names),
             tensor,
             states: states.map(|s| s.to_vec()),
         });
@@ -198,6 +194,13 @@ impl<'m> Interpreter<'m> {
             run.binding(b, &context)?;
         }
         run.eval(&func.ret)
+    }
+}
+
+fn result_name(i: usize, names: &[Attr]) -> Arc<str> {
+    match names.get(i) {
+        Some(Attr::Str(name)) => name.clone(),
+        _ => format!("{i}").into(),
     }
 }
 
@@ -236,14 +239,8 @@ impl GraphRun<'_, '_> {
             value => self.eval(value),
         };
         let value = value.map_err(place)?;
-        let why = |e: Error| match &b.value {
-            GraphExpr::Call { attrs, .. } if let Some(Attr::Str(why)) = attrs.get(WHY) => {
-                e.note(&**why)
-            }
-            _ => e,
-        };
         self.define(&b.var, value)
-            .map_err(|e| why(context(e.context(format!("binding `{}`", b.var.name())))))
+            .map_err(|e| with_reason(context(e.context(format!("binding `{}`", b.var.name()))), b))
             .map_err(place)
     }
 
@@ -298,11 +295,8 @@ impl GraphRun<'_, '_> {
             let (want, got) = (ty.dtype, t.dtype());
             return Err(Error::input(format!("is {got}, but {want} is declared")));
         }
-        let differs = |want: String| {
-            Err(Error::input(format!("has shape {:?}, but {want} is declared", t.shape())))
-        };
         if ty.shape.len() != t.shape().len() {
-            return differs(shape_text(&ty.shape));
+            return wrong_shape(shape_text(&ty.shape), t);
         }
         for (e, &n) in ty.shape.iter().zip(t.shape()) {
             let range = e.as_var().map_or(SizeRange::ALL, |v| v.range());
@@ -313,11 +307,14 @@ impl GraphRun<'_, '_> {
         let declared = self.shape(&ty.shape)?;
         if declared != t.shape() {
             let text = shape_text(&ty.shape);
-            return differs(if ty.shape.iter().all(|e| e.as_int().is_some()) {
-                text
-            } else {
-                format!("{text}, that is {declared:?},")
-            });
+            return wrong_shape(
+                if ty.shape.iter().all(|e| e.as_int().is_some()) {
+                    text
+                } else {
+                    format!("{text}, that is {declared:?},")
+                },
+                t,
+            );
         }
         Ok(())
     }
@@ -416,6 +413,19 @@ impl GraphRun<'_, '_> {
     fn shape(&self, shape: &[Expr]) -> Result<Vec<usize>> {
         extents(shape, &self.dims)
     }
+}
+
+fn with_reason(e: Error, b: &Binding) -> Error {
+    match &b.value {
+        GraphExpr::Call { attrs, .. } if let Some(Attr::Str(why)) = attrs.get(WHY) => {
+            e.note(&**why)
+        }
+        _ => e,
+    }
+}
+
+fn wrong_shape(want: String, t: &Tensor) -> Result<()> {
+    Err(Error::input(format!("has shape {:?}, but {want} is declared", t.shape())))
 }
 
 /// Gives sizes that stand alone in a shape their values, where they have none.
