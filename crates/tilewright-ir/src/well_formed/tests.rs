@@ -609,14 +609,11 @@ fn trees_are_not_too_deep() {
     check_expr(deep(EXPR_DEPTH - 1), expect!["ok"]);
     let e = text(check_tensor("f", &func(|n| Stmt::new(StmtKind::Evaluate(deep(EXPR_DEPTH)(n))))));
     assert!(e.starts_with("function `f`: an expression is nested deeper than 1500 levels"), "{e}");
-    let e = text(check_tensor(
-        "f",
-        &func(|n| {
-            (0..STMT_DEPTH).fold(Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero()), |s| {
-                Stmt::guard(n.i.expr().less(2), s)
-            })
-        }),
-    ));
+    let nested = |n: &Names| {
+        let store = Stmt::store(&n.b, vec![n.i.expr(), n.j.expr()], zero());
+        (0..STMT_DEPTH).fold(store, |s, _| Stmt::guard(n.i.expr().less(2), s))
+    };
+    let e = text(check_tensor("f", &func(nested)));
     assert!(e.starts_with("function `f`: statements are nested deeper than 500 levels"), "{e}");
 }
 
