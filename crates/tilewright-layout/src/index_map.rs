@@ -234,16 +234,10 @@ impl IndexMap {
         let engine = Engine::new().with_sizes(self.indices.iter().flat_map(free_vars));
         let domain = engine.domain_of(&ranges, &self.defined());
         let cells = self.cells();
-        let layout = |physical, known| PhysicalLayout {
-            map: self.clone(),
-            physical,
-            cells: cells.clone(),
-            known,
-        };
         let relation = domain.map(&self.indices)?;
         let exact = self.by_engine(&engine, &ranges, &cells);
         let why = match exact {
-            Ok((shape, known)) => return Ok(layout(shape, Ok(known))),
+            Ok((shape, known)) => return Ok(self.physical_layout(shape, Ok(known), &cells)),
             Err(why) => why,
         };
         if !assume_injective && let Some([first, second]) = self.digits_meet(shape) {
@@ -264,15 +258,24 @@ impl IndexMap {
             }
         }
         if let Some((physical, known)) = self.by_structure(&engine, &domain, shape, &cells)? {
-            return Ok(layout(physical, Ok(known)));
+            return Ok(self.physical_layout(physical, Ok(known), &cells));
         }
         let open = !matches!(why.reason(), Reason::Mismatch(_));
         let how = if open { "cannot be analysed" } else { "is no layout" };
         let why = Error::from(why).context(format!("the index map {how}"));
         match relation.physical_shape() {
-            Ok(physical) if injective => Ok(layout(physical, Err(why))),
+            Ok(physical) if injective => Ok(self.physical_layout(physical, Err(why), &cells)),
             _ => Err(why),
         }
+    }
+
+    fn physical_layout(
+        &self,
+        physical: Vec<Expr>,
+        known: Result<Known>,
+        cells: &[Var],
+    ) -> PhysicalLayout {
+        PhysicalLayout { map: self.clone(), physical, cells: cells.to_vec(), known }
     }
 
     /// Where the map is defined: symbolic divisors are positive.
@@ -599,17 +602,20 @@ mod tests {
     }
 
     fn show(layout: Result<PhysicalLayout>) -> String {
-        let list = |l: &[Expr]| l.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ");
         match layout {
             Err(e) => e.render(),
             Ok(l) => {
                 let k = match &l.known {
-                    Ok(k) => format!("padding {}\ninverse ({})", k.padding, list(&k.inverse)),
+                    Ok(k) => format!("padding {}\ninverse ({})", k.padding, comma_list(&k.inverse)),
                     Err(e) => e.to_string(),
                 };
-                format!("box ({})\n{k}\n", list(&l.physical))
+                format!("box ({})\n{k}\n", comma_list(&l.physical))
             }
         }
+    }
+
+    fn comma_list(l: &[Expr]) -> String {
+        l.iter().map(Expr::to_string).collect::<Vec<_>>().join(", ")
     }
 
     fn check(
@@ -629,10 +635,9 @@ mod tests {
 
     #[test]
     fn splits_have_padding_at_the_end() {
-        let split = |i: &[Var]| vec![i[0].expr().floordiv(4), i[0].expr().floormod(4)];
         check(
             &ints(&[16]),
-            split,
+            in_fours,
             expect![[r#"
             box (4, 4)
             padding T.bool(False)
@@ -641,7 +646,7 @@ mod tests {
         );
         check(
             &ints(&[14]),
-            split,
+            in_fours,
             expect![[r#"
             box (4, 4)
             padding i0_0 == 3 and i0_1 >= 2
@@ -651,13 +656,17 @@ mod tests {
         let n = Var::index("n");
         check(
             &[n.expr()],
-            split,
+            in_fours,
             expect![[r#"
             box ((n + 3) // 4, 4)
             padding i0_0 * 4 + i0_1 >= n
             inverse (i0_0 * 4 + i0_1)
         "#]],
         );
+    }
+
+    fn in_fours(i: &[Var]) -> Vec<Expr> {
+        vec![i[0].expr().floordiv(4), i[0].expr().floormod(4)]
     }
 
     #[test]
@@ -676,8 +685,13 @@ mod tests {
             [wide(4_295_032_832)]
         );
         // A step on the way leaves the type.
-        let there_and_back: Build = |i| vec![(&i[0] * 65536 + &i[1]).floordiv(65536), i[1].expr()];
-        assert_eq!(boxed(&ints(&[65536, 65536]), there_and_back), [wide(65536), wide(65536)]);
+        assert_eq!(
+            boxed(&ints(&[65536, 65536]), |i| vec![
+                (&i[0] * 65536 + &i[1]).floordiv(65536),
+                i[1].expr()
+            ]),
+            [wide(65536), wide(65536)]
+        );
         // The last index is 2^31 - 1, the extent one more.
         assert_eq!(boxed(&ints(&[i32::MAX]), |i| vec![&i[0] + 1]), [wide(1 << 31)]);
         // An open size is taken to be small enough.
@@ -688,10 +702,9 @@ mod tests {
 
     #[test]
     fn offsets_pad_at_the_start() {
-        let split = |i: &[Var]| vec![(&i[0] + 2).floordiv(8), (&i[0] + 2).floormod(8)];
         check(
             &ints(&[14]),
-            split,
+            in_eights,
             expect![[r#"
             box (2, 8)
             padding i0_0 == 0 and i0_1 < 2
@@ -700,7 +713,7 @@ mod tests {
         );
         check(
             &ints(&[16]),
-            split,
+            in_eights,
             expect![[r#"
             box (3, 8)
             padding i0_0 == 0 and i0_1 < 2 or i0_0 == 2 and i0_1 >= 2
@@ -714,6 +727,10 @@ mod tests {
             error: the index map is no layout: `i0 - 2` is negative at i0=0
         "#]],
         );
+    }
+
+    fn in_eights(i: &[Var]) -> Vec<Expr> {
+        vec![(&i[0] + 2).floordiv(8), (&i[0] + 2).floormod(8)]
     }
 
     #[test]
@@ -740,8 +757,12 @@ mod tests {
     fn symbolic_sizes() {
         let n = Var::new("n", DType::I64);
         let m = n.clone();
-        let long = |v| Expr::int(v, DType::I64);
-        let shape = [long(1), long(32), long(1), n.expr()];
+        let shape = [
+            Expr::int(1, DType::I64),
+            Expr::int(32, DType::I64),
+            Expr::int(1, DType::I64),
+            n.expr(),
+        ];
         check(
             &shape,
             move |i| {

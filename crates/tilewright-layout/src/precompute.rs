@@ -113,16 +113,15 @@ fn take_apart(func: &TensorFunc) -> Option<(TensorFunc, Split)> {
             leaving.push(stage);
         }
     }
-    let leaves = |b: &Buffer| leaving.iter().any(|s| s.buffer == *b);
-    let stays = |s: &Stmt| !leaving.iter().any(|l| l.stmt.ptr_eq(s));
     let list = match body.kind() {
         StmtKind::Seq(list) => list.clone(),
         _ => vec![body.clone()],
     };
-    let rest: Vec<Stmt> = list.into_iter().filter(stays).collect();
+    let rest: Vec<Stmt> =
+        list.into_iter().filter(|s| !leaving.iter().any(|l| l.stmt.ptr_eq(s))).collect();
     let read: HashSet<Buffer> = stages
         .iter()
-        .filter(|s| stays(&s.stmt))
+        .filter(|s| !leaving.iter().any(|l| l.stmt.ptr_eq(&s.stmt)))
         .flat_map(|s| s.loads().into_iter().map(|(b, _)| b).chain([s.buffer.clone()]))
         .collect();
     let given: Vec<&Stage> = leaving.iter().copied().filter(|s| read.contains(&s.buffer)).collect();
@@ -138,7 +137,8 @@ fn take_apart(func: &TensorFunc) -> Option<(TensorFunc, Split)> {
         .collect();
     let first = given.iter().map(|s| Param::tensor(&s.buffer));
     let params = first.chain(kept.iter().map(|k| func.params[*k].clone())).collect();
-    let rest_allocs = allocs.iter().filter(|b| !leaves(b)).cloned().collect();
+    let rest_allocs =
+        allocs.iter().filter(|b| !leaving.iter().any(|s| s.buffer == **b)).cloned().collect();
     let mut new = TensorFunc { params, ..func.clone() }.with_root(rest_allocs, Stmt::seq(rest));
     new.attrs.remove("global_symbol");
     new.attrs.remove(FREE_LAYOUT);

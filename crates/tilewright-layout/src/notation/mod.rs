@@ -91,18 +91,21 @@ impl Notation {
     /// The notation that a text is in, by its first characters.
     fn of_text(text: &str) -> Notation {
         let text = text.trim();
-        let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
         let of_linalg = ["inner_dims_pos", "innerDimsPos", "linalg.pack", "tensor.pack"];
         if text.starts_with("lambda") {
             return Notation::Script;
         }
-        if has(&of_linalg) || has(&["outer_dims_perm", "outerDimsPerm"]) {
+        if contains_any(&of_linalg, text)
+            || contains_any(&["outer_dims_perm", "outerDimsPerm"], text)
+        {
             return Notation::Linalg;
         }
         if text.starts_with(['#', '{']) {
             return Notation::Linear;
         }
-        if !text.contains("->") && (has(&[":", "(", "<"]) || text.starts_with(['_', '('])) {
+        if !text.contains("->")
+            && (contains_any(&[":", "(", "<"], text) || text.starts_with(['_', '(']))
+        {
             return Notation::Cute;
         }
         let outer = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -116,6 +119,10 @@ impl Notation {
             Notation::OneDnn
         }
     }
+}
+
+fn contains_any(words: &[&str], text: &str) -> bool {
+    words.iter().any(|w| text.contains(w))
 }
 
 /// A layout as a text says it.
@@ -194,23 +201,26 @@ pub fn write(spec: &Spec, notation: Notation, shape: Option<&[i64]>) -> Result<S
             Error::input(format!("{} says the shape, too: give one", notation.name()))
         })
     };
-    let addresses = || match &spec.places[..] {
-        [] => Ok(()),
-        places => Err(refused(format!("{} are no addresses", places.join(", ")))),
-    };
     match notation {
         Notation::Script => Ok(spec.text()),
-        Notation::Cute => addresses().and_then(|()| cute::write(&spec.map, shape()?)),
+        Notation::Cute => check_addresses(spec).and_then(|()| cute::write(&spec.map, shape()?)),
         Notation::Linear => {
             let shape = shape()?;
             let grid = Grid::new(&spec.map, shape)?;
             linear::write(spec, shape, grid.physical())
         }
-        Notation::Linalg => addresses().and_then(|()| linalg::write(&spec.map)),
-        Notation::OneDnn => addresses().and_then(|()| onednn::write(&spec.map)),
-        Notation::Tvm => addresses().and_then(|()| tvm::write(&spec.map)),
+        Notation::Linalg => check_addresses(spec).and_then(|()| linalg::write(&spec.map)),
+        Notation::OneDnn => check_addresses(spec).and_then(|()| onednn::write(&spec.map)),
+        Notation::Tvm => check_addresses(spec).and_then(|()| tvm::write(&spec.map)),
     }
     .map_err(|e| e.context(format!("this is no layout of {}", notation.name())))
+}
+
+fn check_addresses(spec: &Spec) -> Result<()> {
+    match &spec.places[..] {
+        [] => Ok(()),
+        places => Err(refused(format!("{} are no addresses", places.join(", ")))),
+    }
 }
 
 /// The type of all indices.

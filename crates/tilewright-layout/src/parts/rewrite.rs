@@ -101,16 +101,15 @@ impl Rewrite<'_, '_> {
         func: &TensorFunc,
         parts: &[JoinOperand],
     ) -> Result<()> {
-        let unknown = || Error::internal("a part or whole whose shape is not known");
-        let (shape, dtype) = shape_of(&b.var).ok_or_else(unknown)?;
+        let (shape, dtype) = shape_of(&b.var).ok_or_else(unknown_shape)?;
         let own = self.strides(&GraphExpr::Var(b.var.clone()));
         let whole = own.clone().unwrap_or_else(|| row_major(&shape));
         let (mut args, mut given) = (Vec::with_capacity(parts.len()), Vec::new());
         let mut shapes = Vec::with_capacity(parts.len());
         for part in parts {
-            let ty = part.value.ty().as_tensor().cloned().ok_or_else(unknown)?;
+            let ty = part.value.ty().as_tensor().cloned().ok_or_else(unknown_shape)?;
             let strides = part_strides(&ty, &whole);
-            shapes.push(dim::of_shape(&ty.shape).ok_or_else(unknown)?);
+            shapes.push(dim::of_shape(&ty.shape).ok_or_else(unknown_shape)?);
             args.push(if part.placed {
                 part.value.clone()
             } else {
@@ -179,6 +178,10 @@ impl Rewrite<'_, '_> {
         self.bindings.push(copy);
         Ok(GraphExpr::Var(var))
     }
+}
+
+fn unknown_shape() -> Error {
+    Error::internal("a part or whole whose shape is not known")
 }
 
 /// A function that copies parts of these shapes into their boxes.

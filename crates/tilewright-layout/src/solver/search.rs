@@ -245,14 +245,15 @@ impl Node {
         let parts: Vec<Network> = components.iter().map(|part| self.net.part(part, &[])).collect();
         let mut bounds: Vec<i64> = parts.iter().map(Network::lower).collect();
         let (constant, upper) = (self.net.constant, self.upper);
-        // What a part may cost, if nothing costs less than the bounds of the others.
-        let room = |bounds: &[i64], k: usize| {
-            let others = (0..bounds.len()).filter(|&j| j != k).map(|j| bounds[j]);
-            if upper == FORBIDDEN { FORBIDDEN } else { upper - others.fold(constant, add) }
-        };
         let mut nodes = Vec::new();
         for (k, part) in parts.into_iter().enumerate() {
-            let mut node = Node::new(search, part, room(&bounds, k), self.deadline, self.root);
+            let mut node = Node::new(
+                search,
+                part,
+                room_for(&bounds, k, upper, constant),
+                self.deadline,
+                self.root,
+            );
             node.prepare(search);
             bounds[k] = node.bound;
             nodes.push(node);
@@ -263,7 +264,7 @@ impl Node {
         let mut open = nodes.iter().filter(|node| !node.done).count() as u32;
         for k in order {
             let node = &mut nodes[k];
-            node.upper = node.upper.min(room(&bounds, k));
+            node.upper = node.upper.min(room_for(&bounds, k, upper, constant));
             if !node.done {
                 let now = Instant::now();
                 node.deadline = now + self.deadline.saturating_duration_since(now) / open;
@@ -334,4 +335,10 @@ impl Node {
             })
             .expect("something is left")
     }
+}
+
+/// What a part may cost, if nothing costs less than the bounds of the others.
+fn room_for(bounds: &[i64], k: usize, upper: i64, constant: i64) -> i64 {
+    let others = (0..bounds.len()).filter(|&j| j != k).map(|j| bounds[j]);
+    if upper == FORBIDDEN { FORBIDDEN } else { upper - others.fold(constant, add) }
 }
