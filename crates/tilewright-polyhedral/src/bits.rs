@@ -129,12 +129,8 @@ impl BitMap {
 
     /// What the digit of an argument adds to the results; `None` where zero is not sent to zeros.
     pub fn basis(&self, digit: u32) -> Option<Vec<u64>> {
-        let number = |r: &Vec<Digit>| {
-            let ones = r.iter().enumerate().filter(|(_, d)| d.of >> digit & 1 == 1);
-            ones.map(|(j, _)| 1u64.checked_shl(j as u32)).sum::<Option<u64>>()
-        };
         let linear = self.results.iter().flatten().all(|d| !d.constant);
-        if linear { self.results.iter().map(number).collect() } else { None }
+        if linear { self.results.iter().map(|r| basis_value(r, digit)).collect() } else { None }
     }
 
     /// The greatest value of a result over arguments below some extents; `None` where these are too many to
@@ -208,12 +204,13 @@ impl BitMap {
         let mut rows: Vec<Row> = digits.map(|(at, d)| Row { left: *d, of: 1 << at }).collect();
         let mut done = 0;
         for column in 0..self.params.0.iter().map(|(_, n)| n).sum() {
-            let has = |r: &Row| r.left.of >> column & 1 == 1;
-            let Some(pivot) = (done..rows.len()).find(|k| has(&rows[*k])) else { continue };
+            let Some(pivot) = (done..rows.len()).find(|k| has_column(&rows[*k], column)) else {
+                continue;
+            };
             rows.swap(done, pivot);
             let row = rows[done];
             for (at, other) in rows.iter_mut().enumerate() {
-                if at != done && has(other) {
+                if at != done && has_column(other, column) {
                     *other = Row { left: other.left.plus(row.left), of: other.of ^ row.of };
                 }
             }
@@ -267,6 +264,15 @@ impl BitMap {
     }
 }
 
+fn basis_value(r: &[Digit], digit: u32) -> Option<u64> {
+    let ones = r.iter().enumerate().filter(|(_, d)| d.of >> digit & 1 == 1);
+    ones.map(|(j, _)| 1u64.checked_shl(j as u32)).sum::<Option<u64>>()
+}
+
+fn has_column(r: &Row, column: u32) -> bool {
+    r.left.of >> column & 1 == 1
+}
+
 /// A row of a matrix during elimination.
 #[derive(Clone, Copy)]
 struct Row {
@@ -286,13 +292,6 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
         return None;
     }
     let of = |e: &Expr| digits(numbers, e, depth + 1);
-    let power = |e: &Expr| {
-        let k = e.as_int().filter(|k| *k > 0)?;
-        (k & (k - 1) == 0).then(|| k.trailing_zeros() as usize)
-    };
-    let dropped = |x: Vec<Digit>, k: usize| x.into_iter().skip(k).collect();
-    let cut = |x: Vec<Digit>, k: usize| x.into_iter().take(k).collect();
-    let shifted = |x: &[Digit], k: usize| [vec![Digit::default(); k].as_slice(), x].concat();
     let found: Vec<Digit> = match e.kind() {
         ExprKind::Int(v) => {
             let bits = u64::try_from(*v).ok()?;
@@ -319,9 +318,9 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
         ExprKind::Binary(BinOp::FloorDiv | BinOp::FloorMod, a, b) => {
             let x = of(a)?;
             let quotient = matches!(e.kind(), ExprKind::Binary(BinOp::FloorDiv, ..));
-            match power(b) {
+            match power_of_two(b) {
                 Some(k) if quotient => dropped(x, k),
-                Some(k) => cut(x, k),
+                Some(k) => truncated(x, k),
                 // What is below the divisor.
                 None if i128::from(b.as_int()?) > ones(x.len() as u32) as i128 => {
                     if quotient {
@@ -351,7 +350,24 @@ fn digits(numbers: &Numbers, e: &Expr, depth: usize) -> Option<Vec<Digit>> {
     let zeros = found.iter().rev().take_while(|d| d.is_zero()).count();
     let length = found.len() - zeros;
     // The value has to be one of the type.
-    (length < e.dtype().bits as usize).then(|| cut(found, length))
+    (length < e.dtype().bits as usize).then(|| truncated(found, length))
+}
+
+fn power_of_two(e: &Expr) -> Option<usize> {
+    let k = e.as_int().filter(|k| *k > 0)?;
+    (k & (k - 1) == 0).then(|| k.trailing_zeros() as usize)
+}
+
+fn dropped(x: Vec<Digit>, k: usize) -> Vec<Digit> {
+    x.into_iter().skip(k).collect()
+}
+
+fn truncated(x: Vec<Digit>, k: usize) -> Vec<Digit> {
+    x.into_iter().take(k).collect()
+}
+
+fn shifted(x: &[Digit], k: usize) -> Vec<Digit> {
+    [vec![Digit::default(); k].as_slice(), x].concat()
 }
 
 /// Digit by digit.
@@ -360,8 +376,11 @@ fn each(
     y: &[Digit],
     op: impl Fn(Digit, Digit) -> Option<Digit>,
 ) -> Option<Vec<Digit>> {
-    let at = |n: &[Digit], j: usize| n.get(j).copied().unwrap_or_default();
-    (0..x.len().max(y.len())).map(|j| op(at(x, j), at(y, j))).collect()
+    (0..x.len().max(y.len())).map(|j| op(digit_at(x, j), digit_at(y, j))).collect()
+}
+
+fn digit_at(n: &[Digit], j: usize) -> Digit {
+    n.get(j).copied().unwrap_or_default()
 }
 
 /// The product of two digits, where it is linear.
@@ -450,7 +469,6 @@ fn write(numbers: &Numbers, digits: &[Digit], dtype: DType) -> Expr {
     }
     let ones = digits.iter().enumerate().filter(|(_, d)| d.constant);
     let constant: i64 = ones.map(|(j, _)| 1i64 << j).sum();
-    let xor = |a: Expr, b: Expr| Expr::intrin(Intrin::BitXor, vec![a, b]);
     let sum = groups.into_iter().map(|(_, e)| e).reduce(xor);
     let number = Expr::int(constant, dtype);
     match sum {
@@ -458,6 +476,10 @@ fn write(numbers: &Numbers, digits: &[Digit], dtype: DType) -> Expr {
         Some(sum) => sum,
         None => number,
     }
+}
+
+fn xor(a: Expr, b: Expr) -> Expr {
+    Expr::intrin(Intrin::BitXor, vec![a, b])
 }
 
 /// Whether an odd number of these digits is one: 0 or 1.

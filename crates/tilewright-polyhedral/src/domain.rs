@@ -372,10 +372,9 @@ impl Domain {
 
     /// The domain where each condition in normal form holds.
     pub(crate) fn constrain(&self, preds: Vec<Pred>) -> Domain {
-        let guards = || Rc::new(self.guards.iter().chain(&preds).cloned().collect());
         if let Some(out) = self.reach_guarded(|f| preds.iter().for_each(|p| p.atoms(f))) {
             budget::close(0);
-            return Domain { guards: guards(), points: Points::guarded(), ..out };
+            return Domain { guards: self.guards_with(&preds), points: Points::guarded(), ..out };
         }
         let made = self.ask(|| {
             let out = self.reach(|f| preds.iter().for_each(|p| p.atoms(f)))?;
@@ -385,9 +384,13 @@ impl Domain {
             if out.space.atoms.iter().any(|a| a.as_var().is_none()) {
                 out = out.within(out.learn(&out.space.atoms)?);
             }
-            Ok(Domain { guards: guards(), ..out })
+            Ok(Domain { guards: self.guards_with(&preds), ..out })
         });
         made.unwrap_or_else(|e| Domain { vague: Some(e), ..self.clone() })
+    }
+
+    fn guards_with(&self, preds: &[Pred]) -> Rc<Vec<Pred>> {
+        Rc::new(self.guards.iter().chain(preds).cloned().collect())
     }
 
     /// The domain with a place for every atom that `each` names, if it is one of guards alone and
@@ -546,15 +549,16 @@ impl Domain {
     /// Whether it is certain that a condition holds at every point: [`Domain::prove`] without the
     /// witness, which takes longer to find. The constant false holds where there is no point.
     pub fn proves(&self, cond: &Expr) -> bool {
-        let ask = || {
-            let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
-            if d.engine.sees(|| is_never(d.guards.iter().chain(d.engine.facts()), &fails))? {
-                return Ok(true);
-            }
-            let question = d.question("proves").map(|q| q.pred(&fails));
-            d.engine.remembered(question, || d.ask(|| d.is_never(&fails)))
-        };
-        ask() == Ok(true)
+        self.try_proves(cond) == Ok(true)
+    }
+
+    fn try_proves(&self, cond: &Expr) -> Known<bool> {
+        let (d, fails) = self.form(|n| n.pred(cond)?.negate())?;
+        if d.engine.sees(|| is_never(d.guards.iter().chain(d.engine.facts()), &fails))? {
+            return Ok(true);
+        }
+        let question = d.question("proves").map(|q| q.pred(&fails));
+        d.engine.remembered(question, || d.ask(|| d.is_never(&fails)))
     }
 
     /// Whether a condition certainly holds at no point. What is symbolic ends where its type does.
@@ -582,18 +586,19 @@ impl Domain {
 
     /// Whether two expressions have one value at every point: integers, or conditions.
     pub fn equal(&self, a: &Expr, b: &Expr) -> Proof {
-        let ask = || {
-            let (d, differ) = self.form(|n| {
-                if a.dtype().is_bool() || b.dtype().is_bool() {
-                    return Pred::differ(n.pred(a)?, n.pred(b)?);
-                }
-                // With remainders as differences, most of what is equal cancels.
-                let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
-                Pred::eq(without_quotients(&d)?).negate()
-            })?;
-            d.refuted(differ)
-        };
-        ask().into()
+        self.try_equal(a, b).into()
+    }
+
+    fn try_equal(&self, a: &Expr, b: &Expr) -> Known<Proof> {
+        let (d, differ) = self.form(|n| {
+            if a.dtype().is_bool() || b.dtype().is_bool() {
+                return Pred::differ(n.pred(a)?, n.pred(b)?);
+            }
+            // With remainders as differences, most of what is equal cancels.
+            let d = canonical(&n.sum(a)?.plus(&n.sum(b)?, -1)?)?;
+            Pred::eq(without_quotients(&d)?).negate()
+        })?;
+        d.refuted(differ)
     }
 
     /// Whether the domain has no point; the witness of a no is one.
@@ -624,15 +629,16 @@ impl Domain {
                 }
                 let (low, high) = set.ends(at)?;
                 let (first, last) = (low.or(high).unwrap_or(0), high.or(low).unwrap_or(0));
-                let is = |v: i64| {
-                    let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
-                    set.intersect(&self.space.pred(&Pred::eq(value))?)
-                };
-                let middle = is(first.midpoint(last))?;
-                set = if middle.is_empty()? { is(first)? } else { middle };
+                let middle = self.part_at(first.midpoint(last), atom, &set)?;
+                set = if middle.is_empty()? { self.part_at(first, atom, &set)? } else { middle };
             }
             Ok(self.within(set))
         })
+    }
+
+    fn part_at(&self, v: i64, atom: &Atom, set: &Raw) -> Known<Raw> {
+        let value = Sum::atom(atom.clone()).offset(-i128::from(v))?;
+        set.intersect(&self.space.pred(&Pred::eq(value))?)
     }
 
     /// The points at which a condition holds; `None` where there certainly is none.

@@ -179,9 +179,10 @@ impl<'a> MemoryFlow<'a> {
             && self.flow.sources(reader).all(|e| {
                 let Some(there) = self.value(e.writer) else { return false };
                 // What was read may have changed since.
-                let lasts = |e| !self.scop.reads_what_changes(e);
                 same_constant(there, value)
-                    || (lasts(there) && lasts(value) && self.is_written(e, there, value))
+                    || (!self.scop.reads_what_changes(there)
+                        && !self.scop.reads_what_changes(value)
+                        && self.is_written(e, there, value))
             })
     }
 
@@ -366,7 +367,6 @@ pub fn same_constant(a: &Expr, b: &Expr) -> bool {
 /// The operands of two expressions, in pairs, if the same operator is outermost in both: then these are
 /// the same where their operands are.
 pub fn operands<'e>(a: &'e Expr, b: &'e Expr) -> Option<Vec<(&'e Expr, &'e Expr)>> {
-    let lists = |x: &'e [Expr], y: &'e [Expr]| x.iter().zip(y).collect();
     match (a.kind(), b.kind()) {
         (ExprKind::Int(_) | ExprKind::Float(_), _) => same_constant(a, b).then(Vec::new),
         (ExprKind::Var(x), ExprKind::Var(y)) => (x == y).then(Vec::new),
@@ -382,10 +382,10 @@ pub fn operands<'e>(a: &'e Expr, b: &'e Expr) -> Option<Vec<(&'e Expr, &'e Expr)
             Some(vec![(c, d), (x, u), (y, v)])
         }
         (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
-            (x.data == y.data && i.len() == j.len()).then(|| lists(i, j))
+            (x.data == y.data && i.len() == j.len()).then(|| i.iter().zip(j).collect())
         }
         (ExprKind::Call(f, x), ExprKind::Call(g, y)) => {
-            (f == g && x.len() == y.len()).then(|| lists(x, y))
+            (f == g && x.len() == y.len()).then(|| x.iter().zip(y).collect())
         }
         _ => None,
     }

@@ -213,15 +213,16 @@ impl Set {
 
     /// Whether there is no point; the witness of a no is one.
     pub fn is_empty(&self) -> Proof {
-        let ask = || -> Known<Proof> {
-            if self.ask(|points| points.set()?.is_empty())? {
-                return Ok(Proof::Yes);
-            }
-            self.certain()?;
-            let witness = self.point()?.ok_or_else(|| Unknown::from(Reason::TooLarge))?;
-            Ok(Proof::No { witness })
-        };
-        ask().into()
+        self.try_is_empty().into()
+    }
+
+    fn try_is_empty(&self) -> Known<Proof> {
+        if self.ask(|points| points.set()?.is_empty())? {
+            return Ok(Proof::Yes);
+        }
+        self.certain()?;
+        let witness = self.point()?.ok_or_else(|| Unknown::from(Reason::TooLarge))?;
+        Ok(Proof::No { witness })
     }
 
     /// Whether it is certain that there is no point: [`Set::is_empty`] without the witness, which

@@ -156,10 +156,13 @@ pub(crate) fn last_writers(read: &Map, time: &Map, sources: &[Source]) -> Known<
         .collect();
     let flow = pb::last_writers(&read.raw, &time.raw, &sources, &ctx.budget());
     let flow = ctx.known(flow)?;
-    let maps = |raws: Vec<pb::Relation>| raws.into_iter().map(|raw| Map::new(ctx, raw)).collect();
     Ok(LastWriters {
-        certain: maps(flow.certain),
-        possible: maps(flow.possible),
+        certain: maps_of(flow.certain, ctx),
+        possible: maps_of(flow.possible, ctx),
         rest: Map::new(ctx, flow.rest),
     })
+}
+
+fn maps_of(raws: Vec<pb::Relation>, ctx: &Ctx) -> Vec<Map> {
+    raws.into_iter().map(|raw| Map::new(ctx, raw)).collect()
 }

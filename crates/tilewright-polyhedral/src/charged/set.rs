@@ -196,9 +196,9 @@ impl Set {
 
     /// The names of all parameters.
     pub fn param_names(&self) -> Known<Vec<String>> {
-        let lost = || Reason::Engine("a parameter without a name".into()).into();
-        let name = |at| self.raw.space().param(at).map(str::to_owned).ok_or_else(lost);
-        (0..self.raw.dim(Dim::Param)).map(name).collect()
+        (0..self.raw.dim(Dim::Param))
+            .map(|at| self.raw.space().param(at).map(str::to_owned).ok_or_else(unnamed_param))
+            .collect()
     }
 
     /// The constraints of each conjunction, without those that only define divisions. All divisions
@@ -214,4 +214,8 @@ impl Set {
             })
             .collect()
     }
+}
+
+fn unnamed_param() -> crate::Unknown {
+    Reason::Engine("a parameter without a name".into()).into()
 }

@@ -63,8 +63,11 @@ impl Entry {
 
     /// Whether the boxes around what two accesses touch have nothing in common.
     pub fn is_far_from(&self, other: &Entry) -> Known<bool> {
-        let below = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h < l);
-        Ok(self.hull()?.iter().zip(other.hull()?).any(|(a, b)| below(a.1, b.0) || below(b.1, a.0)))
+        Ok(self
+            .hull()?
+            .iter()
+            .zip(other.hull()?)
+            .any(|(a, b)| is_below(a.1, b.0) || is_below(b.1, a.0)))
     }
 
     /// Whether this comes before another access of the same cell, or after it, each time. `None`
@@ -78,7 +81,6 @@ impl Entry {
             let mut axes = self.indices.iter().zip(&other.indices);
             axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
         };
-        let up_to = |hi: Option<i64>, lo: Option<i64>| hi.zip(lo).is_some_and(|(h, l)| h <= l);
         // Whether the loops so far have this at most, at least as far as the other.
         let (mut behind, mut ahead) = (true, true);
         for (a, b) in self.schedule.iter().zip(&other.schedule) {
@@ -92,8 +94,8 @@ impl Entry {
                 (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w && is_index(v) => {}
                 (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w => {
                     let (mine, theirs) = (self.span(v), other.span(v));
-                    behind &= up_to(mine.1, theirs.0);
-                    ahead &= up_to(theirs.1, mine.0);
+                    behind &= is_up_to(mine.1, theirs.0);
+                    ahead &= is_up_to(theirs.1, mine.0);
                     if !behind && !ahead {
                         return None;
                     }
@@ -116,11 +118,7 @@ impl Entry {
 
     /// A key for the order of the text.
     pub fn in_text(&self) -> impl Ord + use<> {
-        let place = |t: &ScheduleDim| match t {
-            ScheduleDim::Sequence(k) => *k,
-            ScheduleDim::Loop(_) => 0,
-        };
-        (self.schedule.iter().map(place).collect::<Vec<i64>>(), self.id)
+        (self.schedule.iter().map(sequence_number).collect::<Vec<i64>>(), self.id)
     }
 
     fn hull(&self) -> Known<&Hull> {
@@ -131,6 +129,21 @@ impl Entry {
             })
             .as_ref()
             .map_err(Clone::clone)
+    }
+}
+
+fn is_below(hi: Option<i64>, lo: Option<i64>) -> bool {
+    hi.zip(lo).is_some_and(|(h, l)| h < l)
+}
+
+fn is_up_to(hi: Option<i64>, lo: Option<i64>) -> bool {
+    hi.zip(lo).is_some_and(|(h, l)| h <= l)
+}
+
+fn sequence_number(t: &ScheduleDim) -> i64 {
+    match t {
+        ScheduleDim::Sequence(k) => *k,
+        ScheduleDim::Loop(_) => 0,
     }
 }
 

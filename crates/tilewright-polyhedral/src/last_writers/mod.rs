@@ -397,12 +397,16 @@ impl Edge {
             })?,
         };
         let point = pairs.point()?.ok_or_else(|| Unknown::from(Reason::Empty))?;
-        let of = |entry: usize| &self.accesses.entries[entry].vars;
-        let named = |vars: &[Var], values: &[(Var, i64)]| Witness {
-            values: vars.iter().cloned().zip(values.iter().map(|(_, v)| *v)).collect(),
-        };
-        let (from, to) = (of(self.ends.0), of(self.ends.1));
+        let (from, to) = (self.vars_of(self.ends.0), self.vars_of(self.ends.1));
         let (first, rest) = point.values.split_at(from.len().min(point.values.len()));
-        Ok((named(from, first), named(to, rest)))
+        Ok((named_witness(from, first), named_witness(to, rest)))
     }
+
+    fn vars_of(&self, entry: usize) -> &[Var] {
+        &self.accesses.entries[entry].vars
+    }
+}
+
+fn named_witness(vars: &[Var], values: &[(Var, i64)]) -> Witness {
+    Witness { values: vars.iter().cloned().zip(values.iter().map(|(_, v)| *v)).collect() }
 }

@@ -217,12 +217,10 @@ impl Collect<'_> {
         accesses: Vec<Access>,
     ) {
         let domain = more.iter().fold(self.domain.clone(), |d, g| d.with_guard(&g.cond));
-        let memory = |e: Expr| match e.kind() {
-            ExprKind::Load(b, _) => Some(b.data.clone()),
-            _ => None,
-        };
         let decisive = match &act {
-            Act::Store(value) => decisive_loads(value).into_iter().filter_map(memory).collect(),
+            Act::Store(value) => {
+                decisive_loads(value).into_iter().filter_map(loaded_data).collect()
+            }
             _ => HashSet::new(),
         };
         self.scop.stmts.push(ScopStmt {
@@ -380,6 +378,13 @@ impl Collect<'_> {
             }
         });
         self.blocks.pop();
+    }
+}
+
+fn loaded_data(e: Expr) -> Option<Var> {
+    match e.kind() {
+        ExprKind::Load(b, _) => Some(b.data.clone()),
+        _ => None,
     }
 }
 
