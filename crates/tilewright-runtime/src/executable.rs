@@ -61,12 +61,14 @@ impl Executable {
         code: Arc<dyn Code>,
         pool: Arc<Pool>,
     ) -> Result<Executable> {
-        // SAFETY: as this function, for each piece; the signature has no steps.
-        let new = |plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) };
         let signature = MemoryPlan { outputs: Vec::new(), ..program.signature.clone() };
-        let mut calls = new(signature)?;
+        // SAFETY: as this function, for each piece; the signature has no steps.
+        let mut calls = unsafe { Calls::new(signature, code.clone(), pool.clone()) }?;
         calls.plan = program.signature.clone();
-        let pieces = pieces.into_iter().map(new).collect::<Result<_>>()?;
+        let pieces = pieces
+            .into_iter()
+            .map(|plan| unsafe { Calls::new(plan, code.clone(), pool.clone()) })
+            .collect::<Result<_>>()?;
         let machine = Some(Machine::new(program, pieces)?);
         Ok(Executable { calls, machine, versions: Vec::new() })
     }
@@ -206,8 +208,13 @@ impl Executable {
     pub fn empty_outputs(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         if self.machine.is_some() {
             check("input", &self.calls.plan.inputs, inputs)?;
-            let empty = |port: &OpenPort| Tensor::zeros(port.dtype, &vec![0; port.shape.len()]);
-            return self.calls.plan.outputs.iter().map(empty).collect();
+            return self
+                .calls
+                .plan
+                .outputs
+                .iter()
+                .map(|port| Tensor::zeros(port.dtype, &vec![0; port.shape.len()]))
+                .collect();
         }
         self.calls.fixed_of(inputs)?.empty_outputs()
     }
@@ -303,11 +310,12 @@ mod tests {
         }
 
         unsafe fn call(&self, function: usize, args: &[u64], workers: &Workers) -> Result<()> {
-            let float = |k| address::<f32>(args, k);
             // SAFETY: the arguments are as large as the functions take them.
             unsafe {
                 match NAMES[function] {
-                    "double" => (0..8).for_each(|i| *float(1).add(i) = 2.0 * *float(0).add(i)),
+                    "double" => (0..8).for_each(|i| {
+                        *address::<f32>(args, 1).add(i) = 2.0 * *address::<f32>(args, 0).add(i)
+                    }),
                     "add" => {
                         let closure = args.as_ptr().cast_mut().cast();
                         match workers.parallel_for {
@@ -316,8 +324,8 @@ mod tests {
                         }
                     }
                     "check" => {
-                        *float(1) = *float(0);
-                        if *float(0) <= 0.0 {
+                        *address::<f32>(args, 1) = *address::<f32>(args, 0);
+                        if *address::<f32>(args, 0) <= 0.0 {
                             return Err(Error::execution("x is positive"));
                         }
                     }

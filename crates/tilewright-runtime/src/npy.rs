@@ -199,23 +199,21 @@ fn row_major(tensor: &Tensor) -> Result<Tensor> {
 /// Reads up to the first element.
 pub(crate) fn decode_header(from: &mut (impl Read + ?Sized)) -> Result<Header> {
     let mut fixed = [0; 8];
-    let not_npy = || Error::input("not a `.npy` file: it does not start with NumPy's magic number");
     match from.read_exact(&mut fixed) {
         Ok(()) if fixed.starts_with(MAGIC) => {}
         Ok(()) => return Err(not_npy()),
         Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Err(not_npy()),
         Err(e) => return Err(read_error(&e)),
     }
-    let short = |e: std::io::Error| read_error(&e).context("in the header");
     let len = match (fixed[6], fixed[7]) {
         (1, _) => {
             let mut len = [0; 2];
-            from.read_exact(&mut len).map_err(short)?;
+            from.read_exact(&mut len).map_err(header_cut_off)?;
             usize::from(u16::from_le_bytes(len))
         }
         (2 | 3, _) => {
             let mut len = [0; 4];
-            from.read_exact(&mut len).map_err(short)?;
+            from.read_exact(&mut len).map_err(header_cut_off)?;
             u32::from_le_bytes(len) as usize
         }
         (major, minor) => {
@@ -231,54 +229,55 @@ pub(crate) fn decode_header(from: &mut (impl Read + ?Sized)) -> Result<Header> {
         )));
     }
     let mut text = vec![0; len];
-    from.read_exact(&mut text).map_err(short)?;
+    from.read_exact(&mut text).map_err(header_cut_off)?;
     parse_header(&String::from_utf8_lossy(&text))
+}
+
+fn not_npy() -> Error {
+    Error::input("not a `.npy` file: it does not start with NumPy's magic number")
+}
+
+fn header_cut_off(e: std::io::Error) -> Error {
+    read_error(&e).context("in the header")
 }
 
 /// Understands the text of a header.
 fn parse_header(text: &str) -> Result<Header> {
-    let bad = |what: String| {
-        Error::input(format!("a header that cannot be understood: {what}")).note(format!(
-            "the header is `{}`",
-            text.trim_end().chars().take(200).collect::<String>()
-        ))
-    };
     let (mut descr, mut fortran, mut shape) = (None, None, None);
     let mut tokens = Tokens { rest: text };
-    tokens.expect("{").map_err(bad)?;
+    tokens.expect("{").map_err(|what| bad_header(what, text))?;
     loop {
-        let key = match tokens.next().map_err(bad)? {
+        let key = match tokens.next().map_err(|what| bad_header(what, text))? {
             Token::Symbol('}') => break,
             Token::Text(key) => key,
-            other => return Err(bad(format!("{other} where a key should be"))),
+            other => return Err(bad_header(format!("{other} where a key should be"), text)),
         };
-        tokens.expect(":").map_err(bad)?;
+        tokens.expect(":").map_err(|what| bad_header(what, text))?;
         match key {
-            "descr" => match tokens.next().map_err(bad)? {
+            "descr" => match tokens.next().map_err(|what| bad_header(what, text))? {
                 Token::Text(name) => descr = Some(name),
                 Token::Symbol('[') => {
                     return Err(Error::unsupported("an array of records (a structured data type)"));
                 }
-                other => return Err(bad(format!("{other} for `descr`"))),
+                other => return Err(bad_header(format!("{other} for `descr`"), text)),
             },
-            "fortran_order" => match tokens.next().map_err(bad)? {
+            "fortran_order" => match tokens.next().map_err(|what| bad_header(what, text))? {
                 Token::Word("True") => fortran = Some(true),
                 Token::Word("False") => fortran = Some(false),
-                other => return Err(bad(format!("{other} for `fortran_order`"))),
+                other => return Err(bad_header(format!("{other} for `fortran_order`"), text)),
             },
-            "shape" => shape = Some(tokens.shape().map_err(bad)?),
-            _ => return Err(bad(format!("an unknown key `{key}`"))),
+            "shape" => shape = Some(tokens.shape().map_err(|what| bad_header(what, text))?),
+            _ => return Err(bad_header(format!("an unknown key `{key}`"), text)),
         }
-        match tokens.next().map_err(bad)? {
+        match tokens.next().map_err(|what| bad_header(what, text))? {
             Token::Symbol(',') => {}
             Token::Symbol('}') => break,
-            other => return Err(bad(format!("{other} where `,` or `}}` should be"))),
+            other => return Err(bad_header(format!("{other} where `,` or `}}` should be"), text)),
         }
     }
-    let missing = |key| bad(format!("the key `{key}` is missing"));
-    let descr = descr.ok_or_else(|| missing("descr"))?;
-    let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
-    let mut shape = shape.ok_or_else(|| missing("shape"))?;
+    let descr = descr.ok_or_else(|| missing_key("descr", text))?;
+    let fortran = fortran.ok_or_else(|| missing_key("fortran_order", text))?;
+    let mut shape = shape.ok_or_else(|| missing_key("shape", text))?;
     if let Some(width) = text_width(descr) {
         if fortran {
             return Err(Error::unsupported("text in column-major order"));
@@ -289,6 +288,15 @@ fn parse_header(text: &str) -> Result<Header> {
     }
     let (dtype, swapped) = element_type(descr)?;
     Ok(Header { info: Info { dtype, shape }, fortran, swapped })
+}
+
+fn bad_header(what: String, text: &str) -> Error {
+    Error::input(format!("a header that cannot be understood: {what}"))
+        .note(format!("the header is `{}`", text.trim_end().chars().take(200).collect::<String>()))
+}
+
+fn missing_key(key: &str, text: &str) -> Error {
+    bad_header(format!("the key `{key}` is missing"), text)
 }
 
 /// How many bytes each text of an array has, where it is one of byte strings.
@@ -414,12 +422,11 @@ impl<'a> Tokens<'a> {
             self.rest = &inside[end + 1..];
             return Ok(Token::Text(&inside[..end]));
         }
-        let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.');
-        let end = self.rest.find(|c| !word(c)).unwrap_or(self.rest.len());
+        let end = self.rest.find(|c| !is_word_char(c)).unwrap_or(self.rest.len());
         let end = if end == 0 { first.len_utf8() } else { end };
         let (token, rest) = self.rest.split_at(end);
         self.rest = rest;
-        Ok(if word(first) { Token::Word(token) } else { Token::Symbol(first) })
+        Ok(if is_word_char(first) { Token::Word(token) } else { Token::Symbol(first) })
     }
 
     fn expect(&mut self, symbol: &str) -> Result<(), String> {
@@ -453,6 +460,10 @@ impl<'a> Tokens<'a> {
             }
         }
     }
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.')
 }
 
 #[cfg(test)]
