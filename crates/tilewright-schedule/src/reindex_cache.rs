@@ -227,12 +227,10 @@ fn cache_shape(
     let map = domain.map(indices)?;
     // What is one cell of the buffer need not be told apart.
     if let Some(c) = map.collision()? {
-        let value = |w: &tilewright_polyhedral::Witness| {
-            let mut subst =
-                Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
-            at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()
-        };
-        let differ = value(&c.first).iter().zip(&value(&c.second)).any(|(a, b)| !same_expr(a, b));
+        let differ = value_at(&c.first, at)
+            .iter()
+            .zip(&value_at(&c.second, at))
+            .any(|(a, b)| !same_expr(a, b));
         let why = if differ {
             "the map sends two cells of the buffer to one of the cache"
         } else {
@@ -254,6 +252,12 @@ fn cache_shape(
     Ok(map.physical_shape()?)
 }
 
+fn value_at(w: &tilewright_polyhedral::Witness, at: &[Expr]) -> Vec<Expr> {
+    let mut subst =
+        Subst::vars(w.values.iter().map(|(v, x)| (v.clone(), Expr::int(*x, v.dtype()))));
+    at.iter().map(|e| subst.expr(e)).collect::<Vec<_>>()
+}
+
 /// The block that copies one cell for each instance of the block that there is at its place.
 fn copy_block(
     cursor: &BlockCursor,
@@ -265,15 +269,19 @@ fn copy_block(
 ) -> Result<Stmt> {
     let inner = &cursor.around[place.around.len().min(cursor.around.len())..];
     let loops = loop_ranges(inner);
-    let used = |(i, _): &(&IterVar, &Expr)| at.iter().any(|e| e.mentions(&i.var));
-    let needed: HashSet<Var> =
-        cursor.pairs().filter(used).flat_map(|(_, e)| free_vars(e)).collect();
-    let extra = |v: &Var| loops.iter().any(|(x, _)| x == v) && !needed.contains(v);
+    let needed: HashSet<Var> = cursor
+        .pairs()
+        .filter(|(i, _)| at.iter().any(|e| e.mentions(&i.var)))
+        .flat_map(|(_, e)| free_vars(e))
+        .collect();
     if inner.iter().any(|s| matches!(s.kind(), StmtKind::If { .. } | StmtKind::Let { .. })) {
         let why = "runs under a condition or a binding that its copy would not have";
         return Err(cursor.refuse(why));
     }
-    if let Some(v) = free_vars(&cursor.predicate).into_iter().find(extra) {
+    if let Some(v) = free_vars(&cursor.predicate)
+        .into_iter()
+        .find(|v| loops.iter().any(|(x, _)| x == v) && !needed.contains(v))
+    {
         return Err(Error::refused(format!(
             "the predicate of `{}` depends on the loop `{v}`, over which the copy does not run",
             cursor.block.name
@@ -283,7 +291,11 @@ fn copy_block(
     let mut inside = Subst::default();
     let mut new_loops = Vec::new();
     for (v, r) in loops.iter().filter(|(v, _)| needed.contains(v)) {
-        if free_vars(&r.extent).iter().chain(&free_vars(&r.min)).any(extra) {
+        if free_vars(&r.extent)
+            .iter()
+            .chain(&free_vars(&r.min))
+            .any(|v| loops.iter().any(|(x, _)| x == v) && !needed.contains(v))
+        {
             return Err(Error::refused(format!(
                 "the loop `{v}` depends on a loop over which the copy does not run"
             )));
@@ -295,7 +307,7 @@ fn copy_block(
     }
     let mut iters = Vec::new();
     let mut new_bindings = Vec::new();
-    for (i, e) in cursor.pairs().filter(used) {
+    for (i, e) in cursor.pairs().filter(|(i, _)| at.iter().any(|e| e.mentions(&i.var))) {
         let var = i.var.fresh();
         inside.vars.insert(i.var.clone(), var.expr());
         iters.push(IterVar::spatial(&var, i.domain.clone()));

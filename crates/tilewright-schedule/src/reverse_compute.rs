@@ -22,8 +22,8 @@ use tilewright_analysis::regions::declared_or_inferred;
 use tilewright_ir::index::{Ranges, simplify};
 use tilewright_ir::visit::free_vars;
 use tilewright_ir::{
-    AtOnce, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt, StmtKind,
-    TensorFunc, Var,
+    AtOnce, Block, Buffer, Error, Expr, Fold, IterKind, IterVar, Range, Region, Result, Stmt,
+    StmtKind, TensorFunc, Var,
 };
 use tilewright_polyhedral::dependence::{self, PlacedAccess, before};
 use tilewright_polyhedral::{Domain, Engine, Proof};
@@ -38,6 +38,7 @@ use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
+use std::sync::Arc;
 
 primitives! {
     /// Moves a block under a loop, behind the last that writes what it reads there; it then runs
@@ -127,24 +128,26 @@ struct Nest {
 
 impl<'a> Moving<'a> {
     fn new(own: &'a BlockCursor, target: &'a Cursor) -> Result<Self> {
-        let refuse = |why: String| Err(Error::refused(why));
         let (var, _, inner) = the_loop(&target.stmt)?;
         let (l, block, name) = (var.name(), &own.block, &own.block.name);
         let common = own.around.iter().zip(&target.around).take_while(|(a, b)| a.ptr_eq(b)).count();
-        let step = |s: &'a Cursor| s.around.get(common).unwrap_or(&s.stmt);
-        let (from, to) = (step(own), step(target));
+        let (from, to) = (
+            own.around.get(common).unwrap_or(&own.stmt),
+            target.around.get(common).unwrap_or(&target.stmt),
+        );
         let list = match own.around[..common].last().map(Stmt::kind) {
             Some(StmtKind::Seq(list)) if !from.ptr_eq(to) => list.as_slice(),
             _ => &[],
         };
-        let at = |s: &Stmt| list.iter().position(|x| x.ptr_eq(s));
-        let (Some(from_at), Some(to_at)) = (at(from), at(to)) else {
-            return refuse(format!(
+        let (Some(from_at), Some(to_at)) =
+            (list.iter().position(|x| x.ptr_eq(from)), list.iter().position(|x| x.ptr_eq(to)))
+        else {
+            return Err(Error::refused(format!(
                 "the loop `{l}` is around the block `{name}`, or in another branch"
-            ));
+            )));
         };
         if to_at > from_at {
-            return refuse(format!("the loop `{l}` comes after the block `{name}`"));
+            return Err(Error::refused(format!("the loop `{l}` comes after the block `{name}`")));
         }
         let path = target.with_own().split_off(common);
         if let Some(s) =
@@ -157,7 +160,9 @@ impl<'a> Moving<'a> {
         }
         let gone = removed(own);
         if !gone.ptr_eq(from) {
-            return refuse(format!("the loops of the block `{name}` hold other statements"));
+            return Err(Error::refused(format!(
+                "the loops of the block `{name}` hold other statements"
+            )));
         }
         let own_loops = &own.around[common..];
         if own_loops.iter().any(|s| as_loop(s).is_none()) {
@@ -168,7 +173,9 @@ impl<'a> Moving<'a> {
         let mut produced: Vec<Buffer> = reads.into_iter().map(|r| r.buffer).collect();
         produced.retain(|x| footprint::touches(inner, x).1);
         if produced.is_empty() {
-            return refuse(format!("the loop `{l}` writes nothing that the block `{name}` reads"));
+            return Err(Error::refused(format!(
+                "the loop `{l}` writes nothing that the block `{name}` reads"
+            )));
         }
         Ok(Moving {
             own,
@@ -305,13 +312,9 @@ impl<'a> Moving<'a> {
     fn same_instances(&self, nest: &Nest) -> Result<()> {
         let block = &self.own.block;
         let vars: Vec<Var> = block.iters.iter().map(|i| i.var.fresh()).collect();
-        let guarded = |ranges: &[(Var, Range)], predicate: &Expr| {
-            let guards: Vec<Expr> = self.known.iter().chain([predicate]).cloned().collect();
-            self.engine.domain_of(ranges, &guards)
-        };
         let all: Vec<(Var, Range)> = self.outer().into_iter().chain(nest.loops.clone()).collect();
-        let before = guarded(&self.old, &self.own.predicate).map(&self.own.bindings)?;
-        let after = guarded(&all, &nest.predicate).map(&nest.values)?;
+        let before = self.domain_with(&self.old, &self.own.predicate).map(&self.own.bindings)?;
+        let after = self.domain_with(&all, &nest.predicate).map(&nest.values)?;
         for (which, map) in [("runs", &before), ("would run", &after)] {
             if let Some(c) = map.collision()? {
                 let why = format!("{which} several times for the same values of its variables");
@@ -319,13 +322,6 @@ impl<'a> Moving<'a> {
             }
         }
         let (before, after) = (before.range(&vars)?, after.range(&vars)?);
-        let at = |witness: &tilewright_polyhedral::Witness| {
-            let value = |(i, v): (&IterVar, &Var)| {
-                let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
-                format!("{}={x}", i.var.name())
-            };
-            block.iters.iter().zip(&vars).map(value).collect::<Vec<_>>().join(", ")
-        };
         let name = &block.name;
         for (proof, what) in [
             (before.is_subset(&after), "no iteration of the loop would run"),
@@ -334,8 +330,10 @@ impl<'a> Moving<'a> {
             match proof {
                 Proof::Yes => {}
                 Proof::No { witness } => {
-                    let e =
-                        Error::refused(format!("{what} the block `{name}` at {}", at(&witness)));
+                    let e = Error::refused(format!(
+                        "{what} the block `{name}` at {}",
+                        instance_text(&witness, block, &vars)
+                    ));
                     return Err(e);
                 }
                 Proof::Unknown(why) => {
@@ -347,6 +345,11 @@ impl<'a> Moving<'a> {
             }
         }
         Ok(())
+    }
+
+    fn domain_with(&self, ranges: &[(Var, Range)], predicate: &Expr) -> Domain {
+        let guards: Vec<Expr> = self.known.iter().chain([predicate]).cloned().collect();
+        self.engine.domain_of(ranges, &guards)
     }
 
     /// The loops around a statement on the path, as a domain.
@@ -431,4 +434,16 @@ impl<'a> Moving<'a> {
         }
         Ok(())
     }
+}
+
+fn instance_text(
+    witness: &tilewright_polyhedral::Witness,
+    block: &Arc<Block>,
+    vars: &[Var],
+) -> String {
+    let value = |(i, v): (&IterVar, &Var)| {
+        let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
+        format!("{}={x}", i.var.name())
+    };
+    block.iters.iter().zip(vars).map(value).collect::<Vec<_>>().join(", ")
 }

@@ -156,8 +156,7 @@ impl Schedule {
 
     /// The block by the name that it has now.
     pub fn latest(&self, mut block: BlockRef) -> BlockRef {
-        let gone = |b: &BlockRef| self.func(&b.func).is_ok_and(|f| the_block(f, b).is_err());
-        while gone(&block)
+        while self.func(&block.func).is_ok_and(|f| the_block(f, &block).is_err())
             && let Some(new) = self.renamed.get(&block)
         {
             block = new.clone();
@@ -199,25 +198,36 @@ fn stays_small(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
 /// as true, as long as the edit does not break it for certain.
 fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
     let before = find(&old.body, |s| as_loop(s).is_some());
-    let same_loop = |s: &Stmt| {
-        let var = as_loop(s).map(|l| l.0);
-        before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
-    };
     let at_once = find(&new.body, |s| AtOnce::of_loop(s).is_some());
     for cursor in at_once.iter().filter(|s| before.iter().all(|b| !b.stmt.ptr_eq(&s.stmt))) {
         let Some(how) = AtOnce::of_loop(&cursor.stmt) else { continue };
         let engine = Engine::new();
-        let ask = |cursor: &Cursor| at_once::check(&cursor.stmt, &around(&engine, cursor), how);
-        let Err(dependent) = ask(cursor) else { continue };
-        let unproven = |b: &Cursor| AtOnce::of_loop(&b.stmt) == Some(how) && ask(b).is_err();
-        let assumed = match same_loop(&cursor.stmt) {
-            Some(was) => unproven(was),
+        let Err(dependent) = check_loop(cursor, &engine, how) else { continue };
+        let assumed = match same_loop(&cursor.stmt, &before) {
+            Some(was) => {
+                AtOnce::of_loop(&was.stmt) == Some(how) && check_loop(was, &engine, how).is_err()
+            }
             // A copy of a loop.
-            None => !dependent.certain && before.iter().any(unproven),
+            None => {
+                !dependent.certain
+                    && before.iter().any(|b| {
+                        AtOnce::of_loop(&b.stmt) == Some(how)
+                            && check_loop(b, &engine, how).is_err()
+                    })
+            }
         };
         if !assumed {
             return Err(at_once::error(&cursor.stmt, dependent, Error::refused));
         }
     }
     Ok(())
+}
+
+fn same_loop<'a>(s: &Stmt, before: &'a [Cursor]) -> Option<&'a Cursor> {
+    let var = as_loop(s).map(|l| l.0);
+    before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
+}
+
+fn check_loop(cursor: &Cursor, engine: &Engine, how: AtOnce) -> Result<(), at_once::Dependent> {
+    at_once::check(&cursor.stmt, &around(engine, cursor), how)
 }
