@@ -42,8 +42,11 @@ impl Arch {
 
     /// A CPU, and those that it is like, the nearest first.
     pub(crate) fn family(self, cpu: &str) -> impl Iterator<Item = &'static Cpu> {
-        let find = move |name: &str| self.cpus().iter().find(|c| c.names().any(|n| n == name));
-        std::iter::successors(find(cpu), move |c| find(c.like))
+        std::iter::successors(self.find_cpu(cpu), move |c| self.find_cpu(c.like))
+    }
+
+    fn find_cpu(self, name: &str) -> Option<&'static Cpu> {
+        self.cpus().iter().find(|c| c.names().any(|n| n == name))
     }
 
     /// Features by name that are known here: those of the CPUs, those that no CPU has unless the system
@@ -174,17 +177,10 @@ impl Features {
 /// [`Error::Input`] with the nearest name that there is, and for a list that is none.
 pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>) -> Result<()> {
     let arch = Arch::of(triple);
-    let unknown = |what: &str, name: &str, names: &[&str]| {
-        let error = Error::input(format!("{triple} has no {what} `{}`", name.escape_debug()));
-        match closest(name, names.iter().copied()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        }
-    };
     let known_cpus = arch.cpus().iter().filter(|c| c.since <= llvm);
     let names: Vec<&str> = known_cpus.flat_map(Cpu::names).collect();
     if !cpu.is_empty() && cpu != "generic" && !names.contains(&cpu) {
-        let error = unknown("CPU", cpu, &names);
+        let error = unknown_name("CPU", cpu, &names, triple);
         return Err(match arch.family(cpu).next() {
             Some(later) => error.note(format!("LLVM knows it from version {} on", later.since)),
             None => error,
@@ -203,10 +199,18 @@ pub fn check(triple: &str, cpu: &str, list: &str, llvm: u32, known: Option<&str>
         };
         if !features.contains(name) {
             let names: Vec<&str> = features.iter().copied().collect();
-            return Err(unknown("feature", name, &names));
+            return Err(unknown_name("feature", name, &names, triple));
         }
     }
     Ok(())
+}
+
+fn unknown_name(what: &str, name: &str, names: &[&str], triple: &str) -> Error {
+    let error = Error::input(format!("{triple} has no {what} `{}`", name.escape_debug()));
+    match closest(name, names.iter().copied()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    }
 }
 
 #[cfg(test)]
