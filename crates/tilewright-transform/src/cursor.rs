@@ -35,8 +35,8 @@ impl Cursor {
     /// Whether a loop around both may run more than once.
     pub fn shares_loop(&self, other: &Cursor) -> bool {
         self.around.iter().filter_map(as_loop).any(|(v, r, _)| {
-            let around_other = || other.around.iter().any(|s| s.loop_var() == Some(v));
-            r.extent.as_int().is_none_or(|n| n > 1) && around_other()
+            r.extent.as_int().is_none_or(|n| n > 1)
+                && other.around.iter().any(|s| s.loop_var() == Some(v))
         })
     }
 
@@ -101,11 +101,9 @@ impl BlockCursor {
         loops
             .iter()
             .position(|(v, r)| {
-                let cast = |e: &Expr| e.clone().cast(v.dtype());
-                let same = |a: &Expr, b: &Expr| same_expr(&cast(a), &cast(b));
                 value.as_var() == Some(v)
-                    && same(&r.min, &i.domain.min)
-                    && same(&r.extent, &i.domain.extent)
+                    && same_as_loop(&r.min, &i.domain.min, v)
+                    && same_as_loop(&r.extent, &i.domain.extent, v)
             })
             .ok_or_else(|| {
                 Error::refused(format!(
@@ -148,6 +146,10 @@ impl BlockCursor {
         let kind = StmtKind::Block { bindings, predicate, block: Arc::new(block) };
         Stmt::spanned(kind, self.stmt.span())
     }
+}
+
+fn same_as_loop(a: &Expr, b: &Expr, v: &Var) -> bool {
+    same_expr(&a.clone().cast(v.dtype()), &b.clone().cast(v.dtype()))
 }
 
 /// Every statement that satisfies a condition, in the order of the text.

@@ -54,13 +54,15 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
     found.dedup();
     let all = found.clone();
     found.retain(|d| all.iter().all(|other| other == d || multiple(*d, *other).is_none()));
-    let tells = |of: &Dim, d: &Dim| {
-        of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
-    };
     found.retain(|d| {
-        d.vars().len() > 1 || !extents.iter().any(|of| tells(of, d)) && !has_quotients(func, *d)
+        d.vars().len() > 1
+            || !extents.iter().any(|of| varies_without(of, d)) && !has_quotients(func, *d)
     });
     found
+}
+
+fn varies_without(of: &Dim, d: &Dim) -> bool {
+    of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
 }
 
 /// Whether the function divides something that such a size is in: a variable does not say of which number the size

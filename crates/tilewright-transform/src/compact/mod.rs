@@ -278,8 +278,9 @@ impl Compact<'_> {
     }
 
     fn sink_into_sequence(&mut self, local: &Local, parts: &[Stmt]) -> Placed {
-        let uses = |s: &Stmt| touches(s, &local.buffer) != (false, false);
-        let used: Vec<usize> = (0..parts.len()).filter(|k| uses(&parts[*k])).collect();
+        let used: Vec<usize> = (0..parts.len())
+            .filter(|k| touches(&parts[*k], &local.buffer) != (false, false))
+            .collect();
         let (Some(first), Some(last)) = (used.first(), used.last()) else {
             return self.here(local, &Stmt::seq(parts.to_vec()));
         };
@@ -435,13 +436,11 @@ impl Compact<'_> {
             self.remark(local, "keeps its extent", note);
         }
         let old = &local.buffer;
-        let allocate = |buffer: Buffer, body: Stmt| {
-            let annotations = local.annotations.clone();
-            let kind = StmtKind::Allocate { buffer, annotations, body };
-            Stmt::spanned(kind, local.from.span())
-        };
         if sides.iter().all(Option::is_none) {
-            return Placed { stmt: allocate(old.clone(), s.clone()), elements: count(&old.shape) };
+            return Placed {
+                stmt: allocated(old.clone(), s.clone(), local),
+                elements: count(&old.shape),
+            };
         }
         let new = old.derive_storage(|d| {
             for (extent, side) in d.shape.iter_mut().zip(&sides) {
@@ -453,7 +452,7 @@ impl Compact<'_> {
         let elements = count(&new.shape);
         let mut moved = Moved { old, new: &new, sides: &sides, ranges: &self.ranges };
         let body = moved.stmt(s);
-        Placed { stmt: allocate(new.clone(), body), elements }
+        Placed { stmt: allocated(new.clone(), body, local), elements }
     }
 
     /// How many elements the allocation would have around a statement.
@@ -500,14 +499,12 @@ impl Compact<'_> {
         let base = &parts.first()?.outer;
         // What is used by all, and what is used for certain.
         let (mut all, mut sure): (Option<Interval>, Option<Interval>) = (None, None);
-        let join =
-            |old: Option<Interval>, new: Interval| Some(old.map_or(new, |old| old.union(new)));
         for (part, c) in parts.iter().zip(cells) {
             let offset = part.outer.clone().plus(base, -1)?;
             let ends = part.inner?.plus(offset.span(&self.ranges)?)?;
-            all = join(all, ends);
+            all = Some(all.map_or(ends, |all| all.union(ends)));
             if part.reached && c.guards.is_empty() && offset.terms.is_empty() {
-                sure = join(sure, ends);
+                sure = Some(sure.map_or(ends, |sure| sure.union(ends)));
             }
         }
         let Interval { lo: low, hi: high } = all?;
@@ -617,12 +614,12 @@ impl Compact<'_> {
             return Err("its extent has no constant bound".to_owned());
         }
         let Points { around, each } = self.points(accesses)?;
-        let index = |c: &Cells| c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0));
-        let cell = Var::new("cell", cells.first().map_or(extent.dtype(), |c| index(c).dtype()));
+        let cell =
+            Var::new("cell", cells.first().map_or(extent.dtype(), |c| index_of(c, axis).dtype()));
         let whole = Range::upto(extent.clone().cast(cell.dtype()));
         (0..cells.len()).try_for_each(|k| self.is_known_inside((k, axis), extent, accesses))?;
         let used = Set::union_of(cells.iter().zip(each).map(|(c, touching)| {
-            let at = index(c).cast(cell.dtype());
+            let at = index_of(c, axis).cast(cell.dtype());
             let touched = touching.with_var(&cell, &whole).with_guard(&cell.expr().equal(at));
             touched.to_set()?.project(std::slice::from_ref(&cell))
         }));
@@ -660,6 +657,16 @@ impl Compact<'_> {
     }
 }
 
+fn allocated(buffer: Buffer, body: Stmt, local: &Local) -> Stmt {
+    let annotations = local.annotations.clone();
+    let kind = StmtKind::Allocate { buffer, annotations, body };
+    Stmt::spanned(kind, local.from.span())
+}
+
+fn index_of(c: &Cells, axis: usize) -> Expr {
+    c.indices.get(axis).cloned().unwrap_or_else(|| Expr::i32(0))
+}
+
 /// Accesses as relations, made where intervals do not tell them apart, each once.
 struct Relations<'a> {
     /// The loop of which other iterations count, with its range.
@@ -670,38 +677,20 @@ struct Relations<'a> {
 
 impl<'a> Relations<'a> {
     fn new(compact: &Compact<'_>, var: Option<&'a Var>) -> Self {
-        // The variable of the loop is no variable of the domains of accesses.
-        let range = |var: &Var| {
-            compact.around.iter().rev().find_map(|a| match a {
-                Around::Loop(v, range) if v == var => Some(range.clone()),
-                _ => None,
-            })
-        };
-        let var = var.map(|v| (v, range(v)));
+        let var = var.map(|v| (v, loop_range(v, compact)));
         Relations { var, engine: Engine::new(), known: compact.known() }
     }
 
     /// Whether a write and a read do not meet: at all, or in other iterations.
     fn are_apart(&self, w: &Compared, r: &Compared) -> bool {
-        // Without the variable in an index, only guards could keep iterations apart.
-        let stands = |c: &Cells| {
-            self.var
-                .as_ref()
-                .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
-        };
-        if !stands(w.cells) && !stands(r.cells) || matches!(self.var, Some((_, None))) {
+        if !self.depends_on_var(w.cells) && !self.depends_on_var(r.cells)
+            || matches!(self.var, Some((_, None)))
+        {
             return false;
         }
         let engine = &self.engine;
-        let relation = |c: &Cells| {
-            let points = domain(engine, c, &self.known);
-            let points = match &self.var {
-                Some((var, Some(range))) => points.with_var(var, range),
-                _ => points,
-            };
-            AccessRelation::new(&points, &c.indices)
-        };
-        let [w, r] = [w, r].map(|access| access.points.get_or_init(|| relation(access.cells)));
+        let [w, r] = [w, r]
+            .map(|access| access.points.get_or_init(|| self.relation_of(access.cells, engine)));
         let (r, names) = r.elsewhere();
         match self.var.as_ref().map(|(var, _)| (var, names.get(*var))) {
             None => w.is_apart(&r, &[]),
@@ -709,6 +698,30 @@ impl<'a> Relations<'a> {
             Some((_, None)) => false,
         }
     }
+
+    /// Without the variable in an index, only guards could keep iterations apart.
+    fn depends_on_var(&self, c: &Cells) -> bool {
+        self.var
+            .as_ref()
+            .is_none_or(|(v, _)| c.indices.iter().chain(&c.guards).any(|e| e.mentions(v)))
+    }
+
+    fn relation_of(&self, c: &Cells, engine: &Engine) -> AccessRelation {
+        let points = domain(engine, c, &self.known);
+        let points = match &self.var {
+            Some((var, Some(range))) => points.with_var(var, range),
+            _ => points,
+        };
+        AccessRelation::new(&points, &c.indices)
+    }
+}
+
+/// The variable of the loop is no variable of the domains of accesses.
+fn loop_range(var: &Var, compact: &Compact<'_>) -> Option<Range> {
+    compact.around.iter().rev().find_map(|a| match a {
+        Around::Loop(v, range) if v == var => Some(range.clone()),
+        _ => None,
+    })
 }
 
 /// The points of an access, as far as memory does not decide about them.

@@ -250,23 +250,25 @@ impl Flatten {
                 sum = b.elem_offset.iter().fold(sum, |s, o| s + o);
             }
             for (i, s) in indices[group].iter().zip(&strides) {
-                // An index of 8 or 16 bits is in the range of its own axis; the sum may not be.
-                let fits = |e: &Expr| {
-                    e.dtype().bits >= 32
-                        || extent
-                            .as_int()
-                            .is_some_and(|n| extent::holds(e.dtype().scalar(), n.into()))
-                };
-                let widened = |e: &Expr| match wide {
-                    true => e.clone().cast(DType::I64.with_lanes(e.dtype().lanes)),
-                    false if !fits(e) => e.clone().cast(DType::I32.with_lanes(e.dtype().lanes)),
-                    false => e.clone(),
-                };
-                sum = sum + widened(i) * widened(s);
+                sum = sum + widened(i, wide, extent) * widened(s, wide, extent);
             }
             out.push(sum);
         }
         out
+    }
+}
+
+/// A part of an index, in a type that holds the sums of such parts up to an extent.
+fn widened(e: &Expr, wide: bool, extent: &Expr) -> Expr {
+    // An index of 8 or 16 bits is in the range of its own axis; the sum may not be.
+    let fits = e.dtype().bits >= 32
+        || extent.as_int().is_some_and(|n| extent::holds(e.dtype().scalar(), n.into()));
+    if wide {
+        e.clone().cast(DType::I64.with_lanes(e.dtype().lanes))
+    } else if !fits {
+        e.clone().cast(DType::I32.with_lanes(e.dtype().lanes))
+    } else {
+        e.clone()
     }
 }
 

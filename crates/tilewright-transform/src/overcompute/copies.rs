@@ -100,9 +100,10 @@ impl<'a> Trial<'a> {
 
     /// Whether a memory is read by a copy.
     fn is_copied(&self, memory: &Buffer) -> bool {
-        let reads =
-            |s: &ScopStmt| s.accesses.iter().any(|t| !t.is_write && t.buffer.data == memory.data);
-        self.scop.stmts.iter().any(|s| reads(s) && self.is_of_copy(s))
+        self.scop.stmts.iter().any(|s| {
+            s.accesses.iter().any(|t| !t.is_write && t.buffer.data == memory.data)
+                && self.is_of_copy(s)
+        })
     }
 
     /// The reads of other memory by the copies that give reads of a memory their values, when

@@ -21,6 +21,7 @@ use super::added::{Added, more};
 use super::guard::{Analysed, Guard, OvercomputeOptions};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
+use crate::overcompute::added::More;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_polyhedral::flow::same_at_once;
 use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
@@ -117,9 +118,14 @@ fn stmts_cond(scop: &Scop, id: GuardId, stmts: &[usize]) -> Expr {
 
 /// Whether the choices of a stored value have the numbers of those in the text.
 fn numbered(scop: &Scop, place: usize, text: &Expr) -> bool {
-    let binds = |e: &Expr| e.any(|e| matches!(e.kind(), ExprKind::Let(..)));
-    let same = |value: &Expr| !binds(value) && choices(value).len() == choices(text).len();
-    !binds(text) && store_at(scop, place).is_some_and(|(_, value)| same(value))
+    !has_let(text)
+        && store_at(scop, place).is_some_and(|(_, value)| {
+            !has_let(value) && choices(value).len() == choices(text).len()
+        })
+}
+
+fn has_let(e: &Expr) -> bool {
+    e.any(|e| matches!(e.kind(), ExprKind::Let(..)))
 }
 
 /// The store at a place: its number, and the value.
@@ -189,14 +195,19 @@ fn does_both(
         }
         equal(a, x, y)?;
     }
-    // What is known of a cell was so before the first of several stores.
-    let is_target = |&(stmt, access): &Read| {
-        let read = more.added.iter().find(|a| a.stmt == stmt);
-        let read = read.zip(access).and_then(|(a, t)| a.what.accesses.get(t));
-        let written = mine.iter().filter_map(|a| a.what.target());
-        read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
-    };
-    if mine.len() > 1 && looks.iter().any(is_target) { None } else { Some((more.added, looks)) }
+    if mine.len() > 1 && looks.iter().any(|item| is_target(item, &more, &mine)) {
+        None
+    } else {
+        Some((more.added, looks))
+    }
+}
+
+/// What is known of a cell was so before the first of several stores.
+fn is_target(&(stmt, access): &Read, more: &More, mine: &[&Added]) -> bool {
+    let read = more.added.iter().find(|a| a.stmt == stmt);
+    let read = read.zip(access).and_then(|(a, t)| a.what.accesses.get(t));
+    let written = mine.iter().filter_map(|a| a.what.target());
+    read.is_some_and(|r| written.clone().any(|t| t.buffer == r.buffer))
 }
 
 /// The choices of a value, in the order of their numbers: the first has number one.

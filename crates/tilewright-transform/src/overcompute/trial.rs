@@ -275,8 +275,10 @@ impl<'a> Trial<'a> {
 
     /// The added stores to a memory that may be read before they are overwritten.
     fn seen(&self, memory: &Buffer, readers: &[Run]) -> Vec<usize> {
-        let writes = |x: &Extra| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data);
-        let stores = self.extras.iter().filter(|(_, x)| writes(x));
+        let stores = self
+            .extras
+            .iter()
+            .filter(|(_, x)| x.writes.is_some() && stored(&x.added.what) == Some(&memory.data));
         let seen = stores.filter(|(_, x)| !is_overwritten(x, readers).unwrap_or(false));
         seen.map(|(k, _)| *k).collect()
     }
@@ -423,13 +425,10 @@ impl<'a> Trial<'a> {
     ) -> Vec<Run> {
         let stmt = &x.added.what;
         let run = Run::new(self.scop, Who::Added(k), stmt, memory).map(|run| run.looking(stmt));
-        let part = |domain: &Domain, keep: &dyn Fn(&Access, Option<usize>) -> bool| {
-            let mut part = run.clone()?.only_where(keep);
-            part.statement.domain = domain.clone();
-            (!part.accesses.is_empty()).then_some(part)
-        };
-        let reads = part(&stmt.domain, &|t, which| !t.is_write && asked(x, which));
-        let writes = x.writes.as_ref().and_then(|d| part(d, &|t, _| t.is_write));
+        let reads =
+            restricted_part(&stmt.domain, &|t, which| !t.is_write && asked(x, which), run.as_ref());
+        let writes =
+            x.writes.as_ref().and_then(|d| restricted_part(d, &|t, _| t.is_write, run.as_ref()));
         reads.into_iter().chain(writes).collect()
     }
 
@@ -490,19 +489,31 @@ impl<'a> Trial<'a> {
     }
 }
 
+fn restricted_part(
+    domain: &Domain,
+    keep: &dyn Fn(&Access, Option<usize>) -> bool,
+    run: Option<&Run>,
+) -> Option<Run> {
+    let mut part = run?.clone().only_where(keep);
+    part.statement.domain = domain.clone();
+    (!part.accesses.is_empty()).then_some(part)
+}
+
 fn same_regions(a: &[Region], b: &[Region]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_region(a, b))
 }
 
 /// The smallest constant range around two.
 fn join(a: &Range, b: &Range, dtype: DType) -> Result<Range> {
-    let ends =
-        |r: &Range| Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?));
-    match (ends(a), ends(b)) {
+    match (constant_ends(a), constant_ends(b)) {
         (Some((lo, hi)), Some((start, end))) => between(lo.min(start), hi.max(end), dtype)
             .ok_or_else(|| Error::refused(format!("`{dtype}` does not hold {lo}..{end}"))),
         _ => Ok(b.clone()),
     }
+}
+
+fn constant_ends(r: &Range) -> Option<(i64, i64)> {
+    Some((r.min.as_int()?, r.min.as_int()?.checked_add(r.extent.as_int()?)?))
 }
 
 /// The remark about a guard that stays.

@@ -226,8 +226,9 @@ impl<'a> Simplify<'a> {
         if self.points.guards().any(|cond| cond.effects().loads) {
             let written = self.memory.written_by(s);
             let memory = &self.memory;
-            let changes = |cond: &Expr| memory.may_change(&written, cond).is_some();
-            let (points, lost) = self.points.without(|c| c.effects().loads && changes(c));
+            let (points, lost) = self
+                .points
+                .without(|c| c.effects().loads && memory.may_change(&written, c).is_some());
             self.lose(points, lost);
         }
     }
@@ -551,9 +552,6 @@ mod tests {
             let names: Vec<Var> = (0..=length).map(|k| Var::index(format!("t{k}"))).collect();
             let set = Stmt::store(&b, vec![i.expr()], names[length].expr());
             let even = Stmt::guard(names[1].expr().floormod(2).equal(0), set);
-            let bind = |var: &Var, value: Expr, body: Stmt| {
-                Stmt::new(StmtKind::Let { var: var.clone(), value, body })
-            };
             let doubled = |body, pair: &[Var]| bind(&pair[1], pair[0].expr() + &pair[0], body);
             let doubled = names.windows(2).rev().fold(even, doubled);
             let body =
@@ -565,6 +563,10 @@ mod tests {
         };
         let (short, long) = (spent(40), spent(80));
         assert!(long < 3 * short, "{short}, then {long}");
+    }
+
+    fn bind(var: &Var, value: Expr, body: Stmt) -> Stmt {
+        Stmt::new(StmtKind::Let { var: var.clone(), value, body })
     }
 
     #[test]

@@ -245,9 +245,8 @@ impl Known {
             return true;
         }
         let Some(all) = Interval::of_type(x.dtype) else { return false };
-        let above = || self.least(&x).is_some_and(|lo| lo >= all.lo);
-        let below = || x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi);
-        above() && below()
+        self.least(&x).is_some_and(|lo| lo >= all.lo)
+            && x.times(-1).and_then(|x| self.least(&x)).is_some_and(|lo| -lo <= all.hi)
     }
 }
 
@@ -370,13 +369,12 @@ impl Search<'_> {
     fn about(&self, atom: &Expr, out: &mut Vec<Linear>) {
         let ExprKind::Binary(op, a, b) = atom.kind() else { return };
         let zero = Linear::constant(0, DType::I64);
-        let own = |c: i128| Linear { terms: vec![(atom.clone(), c)], ..zero.clone() };
         match op {
             BinOp::Min | BinOp::Max => {
                 let sign = if *op == BinOp::Min { -1 } else { 1 };
                 for part in [a, b] {
                     let part = self.known.exact(part);
-                    out.extend(part.and_then(|x| own(sign).plus(&x, -sign)));
+                    out.extend(part.and_then(|x| multiple_of(sign, atom, &zero).plus(&x, -sign)));
                 }
             }
             // 0 <= y - c * (y // c) <= c - 1
@@ -385,17 +383,23 @@ impl Search<'_> {
                 let exact = quotient.and_then(|(y, by)| Some((self.known.exact(y)?, by)));
                 let Some((y, by)) = exact else { return };
                 let last = Linear::constant(by - 1, DType::I64);
-                out.extend(own(-by).plus(&y, 1));
-                out.extend(own(by).plus(&y, -1).and_then(|x| x.plus(&last, 1)));
+                out.extend(multiple_of(-by, atom, &zero).plus(&y, 1));
+                out.extend(
+                    multiple_of(by, atom, &zero).plus(&y, -1).and_then(|x| x.plus(&last, 1)),
+                );
             }
             // y % c = y - c * (y // c) is at most y where y is not negative.
             BinOp::FloorMod => {
                 let Some(y) = self.known.exact(a) else { return };
                 if y.values(&self.known.ranges).is_some_and(|i| i.lo >= 0) {
-                    out.extend(own(-1).plus(&y, 1));
+                    out.extend(multiple_of(-1, atom, &zero).plus(&y, 1));
                 }
             }
             _ => {}
         }
     }
+}
+
+fn multiple_of(c: i128, atom: &Expr, zero: &Linear) -> Linear {
+    Linear { terms: vec![(atom.clone(), c)], ..zero.clone() }
 }
