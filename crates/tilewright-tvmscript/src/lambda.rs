@@ -50,11 +50,14 @@ pub(crate) fn lambda(l: &ast::ExprLambda, source: &Arc<Source>) -> Result<Lambda
 /// # Errors
 /// [`Error::Syntax`] with the place, where it is anything else.
 pub fn parse_lambda(source: &Arc<Source>) -> Result<LambdaText> {
-    let read = || match syntax::parse_expression(&source.text)? {
+    read_lambda(source).map_err(|e| e.in_source(source))
+}
+
+fn read_lambda(source: &Arc<Source>) -> Result<LambdaText> {
+    match syntax::parse_expression(&source.text)? {
         ast::Expr::Lambda(l) => lambda(&l, source),
         other => Err(syntax::error(&other, "expected `lambda i, j: [...]`")),
-    };
-    read().map_err(|e| e.in_source(source))
+    }
 }
 
 impl LambdaText {
@@ -126,15 +129,15 @@ impl LambdaText {
         }
         let body = elements(&self.body);
         if let Some(group) = &group {
-            let is_group =
-                |e: &ast::Expr| e.as_name_expr().is_some_and(|n| *n.id.as_str() == **group);
             let used = |e: &ast::Expr| match e {
-                ast::Expr::Starred(s) => is_group(&s.value),
-                ast::Expr::Subscript(s) => is_group(&s.value),
+                ast::Expr::Starred(s) => is_group(&s.value, group),
+                ast::Expr::Subscript(s) => is_group(&s.value, group),
                 _ => false,
             };
             // A single parameter stands for all axes only where it is used so.
-            if whole.is_some() && !body.iter().any(|e| is_group(e) || any_over_expr(e, &used)) {
+            if whole.is_some()
+                && !body.iter().any(|e| is_group(e, group) || any_over_expr(e, &used))
+            {
                 return wrong_number();
             }
             parser.env.insert(group.to_string(), Item::Axes(params[plain..].into()));
@@ -156,6 +159,10 @@ impl LambdaText {
         }
         Ok(LambdaBody { params, items })
     }
+}
+
+fn is_group(e: &ast::Expr, group: &Arc<str>) -> bool {
+    e.as_name_expr().is_some_and(|n| *n.id.as_str() == **group)
 }
 
 fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {

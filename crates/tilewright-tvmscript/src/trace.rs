@@ -231,12 +231,11 @@ impl Reader<'_> {
     }
 
     fn target(&self, e: &ast::Expr) -> Result<Target> {
-        let wrong = |e: &ast::Expr| Err(syntax::error(e, "expected a name"));
         match e {
             ast::Expr::Name(n) => Ok(Target::Name(n.id.as_str().into())),
             ast::Expr::Starred(s) => match &*s.value {
                 ast::Expr::Name(n) => Ok(Target::Rest(n.id.as_str().into())),
-                other => wrong(other),
+                other => no_name(other),
             },
             ast::Expr::Tuple(_) | ast::Expr::List(_) => {
                 let items: Vec<Target> =
@@ -248,7 +247,7 @@ impl Reader<'_> {
                     Ok(Target::List(items))
                 }
             }
-            other => wrong(other),
+            other => no_name(other),
         }
     }
 
@@ -392,13 +391,20 @@ impl Reader<'_> {
             _ => return self.plain(e),
         };
         let (left, right) = (self.argument(&b.left)?, self.argument(&b.right)?);
-        let plain = |a: &Argument| matches!(a.kind, ArgumentKind::Constant(_));
-        if plain(&left) && plain(&right) {
+        if is_constant(&left) && is_constant(&right) {
             self.plain(e)
         } else {
             Ok(ArgumentKind::Binary(op, Box::new(left), Box::new(right)))
         }
     }
+}
+
+fn no_name(e: &ast::Expr) -> Result<Target> {
+    Err(syntax::error(e, "expected a name"))
+}
+
+fn is_constant(a: &Argument) -> bool {
+    matches!(a.kind, ArgumentKind::Constant(_))
 }
 
 /// The function that `tvm.tir.IndexMap.from_func(lambda ...)` makes a map of. Its inverse, where it

@@ -251,11 +251,13 @@ impl Printer<'_> {
                 // `_2` is the third argument, where the others fill the places around it.
                 let place = |key: &str| key.strip_prefix('_')?.parse::<usize>().ok();
                 let places = attrs.keys().filter(|k| place(k).is_some()).count() + args.len();
-                let placed = |i: usize| attrs.get_key_value(format!("_{i}").as_str());
                 let positional = attrs.keys().filter_map(|k| place(k)).all(|i| i < places);
                 let mut args = args.iter();
                 for i in 0..if positional { places } else { args.len() } {
-                    let text = match placed(i).filter(|_| positional) {
+                    let text = match attrs
+                        .get_key_value(format!("_{i}").as_str())
+                        .filter(|_| positional)
+                    {
                         Some((_, a)) => self.attr(a),
                         None => args.next().map_or(String::new(), |a| self.value(a)),
                     };
