@@ -176,10 +176,9 @@ impl Forms {
     fn integer(&mut self, terms: &Terms, t: Term, depth: usize) -> Option<Expr> {
         let dtype = terms.dtype(t);
         let of = form_type(dtype);
-        let constant = |t: Term| terms.constant(t);
         if let Some((op, _, operands)) = terms.operator(t) {
             use BinOp::*;
-            let unknowns = operands.iter().filter(|t| constant(**t).is_none()).count();
+            let unknowns = operands.iter().filter(|t| terms.constant(**t).is_none()).count();
             let affine = match op {
                 // What leaves 64 bits has no form but that of the whole sum.
                 Add | Sub | Mul if dtype == DType::I64 => {
@@ -188,7 +187,7 @@ impl Forms {
                 Mul if unknowns > 1 => return self.polynomial(terms, t, depth),
                 Add | Sub | Min | Max | Mul => true,
                 FloorDiv | FloorMod | TruncDiv | TruncMod => {
-                    operands.get(1).and_then(|k| constant(*k)).is_some_and(|k| k != 0)
+                    operands.get(1).and_then(|k| terms.constant(*k)).is_some_and(|k| k != 0)
                 }
                 _ => false,
             };
@@ -217,7 +216,7 @@ impl Forms {
                 let c = self.at(terms, c, depth)?;
                 Expr::select(c, self.at(terms, a, depth)?, self.at(terms, b, depth)?)
             }
-            Node::Intrin(Intrin::Shr, _, [a, by]) => match constant(by) {
+            Node::Intrin(Intrin::Shr, _, [a, by]) => match terms.constant(by) {
                 Some(k) if (0..i128::from(dtype.bits.min(32))).contains(&k) => {
                     let k = Expr::int(1 << k, of);
                     Expr::binary(BinOp::FloorDiv, self.at(terms, a, depth)?, k)
@@ -226,7 +225,7 @@ impl Forms {
             },
             Node::Intrin(Intrin::BitAnd, _, [a, b]) => {
                 let mask = [(a, b), (b, a)].into_iter().find_map(|(x, mask)| {
-                    let ones = constant(mask).filter(|m| *m >= 0 && m & (m + 1) == 0)?;
+                    let ones = terms.constant(mask).filter(|m| *m >= 0 && m & (m + 1) == 0)?;
                     Some((x, i64::try_from(ones + 1).ok()?))
                 });
                 match mask {
@@ -262,13 +261,12 @@ impl Forms {
         if form_type(dtype) == DType::U64 || range.is_some_and(|r| r.within(whole)) {
             return Some(exact);
         }
-        let int = |v: i64| Expr::int(v, DType::I64);
         if dtype.bits <= 32 {
             let least = i64::try_from(whole.lo).ok()?;
-            let size = int(1 << dtype.bits);
-            let shifted = Expr::binary(BinOp::Sub, exact, int(least));
+            let size = int64(1 << dtype.bits);
+            let shifted = Expr::binary(BinOp::Sub, exact, int64(least));
             let rest = Expr::binary(BinOp::FloorMod, shifted, size);
-            return Some(Expr::binary(BinOp::Add, rest, int(least)));
+            return Some(Expr::binary(BinOp::Add, rest, int64(least)));
         }
         // One variable for all terms that wrap to the same value.
         let other = match self.monomials(terms, t, DEPTH) {
@@ -280,8 +278,8 @@ impl Forms {
         };
         let fits = Expr::binary(
             BinOp::And,
-            Expr::binary(BinOp::Le, int(least), exact.clone()),
-            Expr::binary(BinOp::Le, exact.clone(), int(most)),
+            Expr::binary(BinOp::Le, int64(least), exact.clone()),
+            Expr::binary(BinOp::Le, exact.clone(), int64(most)),
         );
         Some(Expr::select(fits, exact, other))
     }
@@ -311,6 +309,10 @@ impl Forms {
             _ => self.symbol(terms, t),
         }
     }
+}
+
+fn int64(v: i64) -> Expr {
+    Expr::int(v, DType::I64)
 }
 
 /// Whether an arbitrary value is a part of a term. Those have the smallest numbers of all terms.
@@ -359,26 +361,35 @@ mod tests {
     fn distributes(dtype: DType) -> Result<(bool, bool, Option<bool>), Wrong> {
         let mut terms = Terms::new(1 << 10);
         let (x, y) = (terms.input(0, 0, dtype)?, terms.input(0, 1, dtype)?);
-        let number = |v: i64| Val::Known(Scalar::int(v, dtype).bits());
-        let next = terms.binary(BinOp::Add, dtype, y, number(1))?;
+        let next = terms.binary(BinOp::Add, dtype, y, known_int(1, dtype))?;
         let product = terms.binary(BinOp::Mul, dtype, x, next)?;
-        let a = terms.binary(BinOp::Sub, dtype, product, number(3))?;
-        let less = terms.binary(BinOp::Sub, dtype, x, number(3))?;
+        let a = terms.binary(BinOp::Sub, dtype, product, known_int(3, dtype))?;
+        let less = terms.binary(BinOp::Sub, dtype, x, known_int(3, dtype))?;
         let plain = terms.binary(BinOp::Mul, dtype, y, x)?;
         let b = terms.binary(BinOp::Add, dtype, less, plain)?;
-        let first = terms.binary(BinOp::Lt, dtype, number(5), a)?;
-        let second = terms.binary(BinOp::Lt, dtype, number(5), b)?;
-        let of = |terms: &mut Terms, v, dtype| terms.term(v, dtype);
-        let (a, b, plain) =
-            (of(&mut terms, a, dtype)?, of(&mut terms, b, dtype)?, of(&mut terms, plain, dtype)?);
-        let first = of(&mut terms, first, DType::BOOL)?;
-        let second = of(&mut terms, second, DType::BOOL)?;
+        let first = terms.binary(BinOp::Lt, dtype, known_int(5, dtype), a)?;
+        let second = terms.binary(BinOp::Lt, dtype, known_int(5, dtype), b)?;
+        let (a, b, plain) = (
+            term_of(&mut terms, a, dtype)?,
+            term_of(&mut terms, b, dtype)?,
+            term_of(&mut terms, plain, dtype)?,
+        );
+        let first = term_of(&mut terms, first, DType::BOOL)?;
+        let second = term_of(&mut terms, second, DType::BOOL)?;
         let mut with = Integers::new(u64::MAX, true);
         let mut path = Path::default();
         let equal = path.equal(&mut with, &terms, a, b);
         let wrong = path.equal(&mut with, &terms, a, plain);
         path.enter(&terms, first, true);
         Ok((equal, wrong, path.truth(&mut with, &terms, second)))
+    }
+
+    fn known_int(v: i64, dtype: DType) -> Val {
+        Val::Known(Scalar::int(v, dtype).bits())
+    }
+
+    fn term_of(terms: &mut Terms, v: Val, dtype: DType) -> Result<Term, Wrong> {
+        terms.term(v, dtype)
     }
 
     #[test]

@@ -302,7 +302,8 @@ impl<'t> Prover<'t> {
         let (Val::Known(x), Val::Known(y)) = (self.terms.val(a), self.terms.val(b)) else {
             return None;
         };
-        let holds = |op| scalar::binary(op, dtype, x, y).is_ok_and(|bits| bits == 1);
-        holds(BinOp::Le).then(|| holds(BinOp::Lt))
+        scalar::binary(BinOp::Le, dtype, x, y)
+            .is_ok_and(|bits| bits == 1)
+            .then(|| scalar::binary(BinOp::Lt, dtype, x, y).is_ok_and(|bits| bits == 1))
     }
 }

@@ -221,15 +221,9 @@ impl Pair<'_> {
                 None => parts *= 2,
             }
         }
-        let listed = |&(i, at): &(usize, usize)| {
-            let (p, bits) = (self.ports.get(i)?, data.get(i)?.get(at)?);
-            let index = index_text(at, p.shape.as_deref().unwrap_or(&[]));
-            let value = Scalar::from_bits(*bits, p.dtype).to_string();
-            Some((format!("{}{index}", p.name), value))
-        };
         let inputs = if kept.len() <= LISTED {
             let rest = ("all else".to_owned(), "0".to_owned());
-            kept.iter().filter_map(listed).chain([rest]).collect()
+            kept.iter().filter_map(|item| self.listed(item, &data)).chain([rest]).collect()
         } else {
             vec![("all inputs".to_owned(), "small random numbers".to_owned())]
         };
@@ -238,5 +232,12 @@ impl Pair<'_> {
             None => "any value".to_owned(),
         });
         Difference { cell: found.cell.clone(), terms: values.clone(), values, inputs }
+    }
+
+    fn listed(&self, &(i, at): &(usize, usize), data: &[Vec<u64>]) -> Option<(String, String)> {
+        let (p, bits) = (self.ports.get(i)?, data.get(i)?.get(at)?);
+        let index = index_text(at, p.shape.as_deref().unwrap_or(&[]));
+        let value = Scalar::from_bits(*bits, p.dtype).to_string();
+        Some((format!("{}{index}", p.name), value))
     }
 }

@@ -235,35 +235,30 @@ impl Terms {
         let (Some(least), Some(most)) = (dtype.min_int(), dtype.max_int()) else {
             return Ok(Terms::undef());
         };
-        let reversed = |terms: &mut Terms| {
-            let other = terms.order(!strict, dtype, b, a)?;
-            terms.not(other)
-        };
         match (a, b) {
             (Val::Known(x), Val::Known(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
                 scalar::binary(op, dtype, x, y).map(Val::Known).map_err(Wrong::Fault)
             }
-            (Val::Known(_), Val::Term(_)) => reversed(self),
+            (Val::Known(_), Val::Term(_)) => reversed(self, strict, dtype, b, a),
             (Val::Term(x), Val::Known(c)) => {
                 let c = Scalar::from_bits(c, dtype).as_i128() - i128::from(strict);
-                let known = |v: i128| Val::Known(Scalar::int(v as i64, dtype).bits());
                 match c {
                     c if c < least => Ok(Val::Known(0)),
                     c if c >= most => Ok(Val::Known(1)),
-                    c if c == least => self.binary(BinOp::Eq, dtype, a, known(c)),
+                    c if c == least => self.binary(BinOp::Eq, dtype, a, known_number(c, dtype)),
                     c if c + 1 == most => {
-                        let last = self.binary(BinOp::Eq, dtype, a, known(most))?;
+                        let last = self.binary(BinOp::Eq, dtype, a, known_number(most, dtype))?;
                         self.not(last)
                     }
                     c => {
-                        let c = self.term(known(c), dtype)?;
+                        let c = self.term(known_number(c, dtype), dtype)?;
                         self.made(Node::Binary(BinOp::Le, dtype, [x, c]), DType::BOOL)
                     }
                 }
             }
             (Val::Term(x), Val::Term(y)) if x == y => Ok(Val::Known(u64::from(!strict))),
-            (Val::Term(x), Val::Term(y)) if y < x => reversed(self),
+            (Val::Term(x), Val::Term(y)) if y < x => reversed(self, strict, dtype, b, a),
             (Val::Term(x), Val::Term(y)) => {
                 let op = if strict { BinOp::Lt } else { BinOp::Le };
                 self.made(Node::Binary(op, dtype, [x, y]), DType::BOOL)
@@ -440,6 +435,15 @@ impl Terms {
         found.sort_unstable();
         found
     }
+}
+
+fn reversed(terms: &mut Terms, strict: bool, dtype: DType, b: Val, a: Val) -> Result<Val, Wrong> {
+    let other = terms.order(!strict, dtype, b, a)?;
+    terms.not(other)
+}
+
+fn known_number(v: i128, dtype: DType) -> Val {
+    Val::Known(Scalar::int(v as i64, dtype).bits())
 }
 
 /// Whether the operands may be exchanged, up to which `NaN` it is.
