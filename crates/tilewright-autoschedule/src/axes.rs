@@ -163,11 +163,6 @@ pub fn fuse(
 /// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;
 /// `None` where its elements cannot be shuffled in registers.
 pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option<usize> {
-    // What moves by an open number of cells is not.
-    let opaque = |a: &Access| {
-        a.offset.is_none()
-            || a.indices.iter().any(|i| Affine::of(i).is_none_or(|i| i.opaque().next().is_some()))
-    };
     // A condition of single elements is no condition of vectors.
     let branches = value.any(|e| matches!(e.kind(), ExprKind::IfThenElse(..)));
     let (_, loads) = accesses.split_last()?;
@@ -176,8 +171,14 @@ pub(crate) fn widest(stage: &Stage, value: &Expr, accesses: &[Access]) -> Option
     let fits = kinds().all(|d| (d.is_int() || d.is_float()) && [4, 8].contains(&d.bytes()))
         && !branches
         && !own
-        && !accesses.iter().any(opaque);
+        && !accesses.iter().any(is_opaque);
     kinds().map(DType::bytes).max().filter(|_| fits)
+}
+
+/// Whether an access moves by an open number of cells.
+fn is_opaque(a: &Access) -> bool {
+    a.offset.is_none()
+        || a.indices.iter().any(|i| Affine::of(i).is_none_or(|i| i.opaque().next().is_some()))
 }
 
 /// The largest number up to `max` for the parts that `total` is cut into evenly.

@@ -125,11 +125,7 @@ impl Contraction {
         let reduction = stage.reduction().filter(|r| r.op == BinOp::Add)?;
         let ExprKind::Binary(BinOp::Mul, a, b) = reduction.value.kind() else { return None };
         let dtype = stage.buffer.dtype();
-        let zero = |e: &Expr| match dtype {
-            DType::I32 => e.as_int() == Some(0),
-            _ => dtype.is_float() && e.as_float() == Some(0.0),
-        };
-        stage.init.as_ref().filter(|e| zero(e))?;
+        stage.init.as_ref().filter(|e| is_zero(e, dtype))?;
         let axes: Vec<Axis> = stage
             .dims()
             .enumerate()
@@ -198,13 +194,12 @@ impl Contraction {
             })
         });
         let size = instructions.iter().flatten().next()?.b.group;
-        let dim = |o: usize, k: usize| self.whole(o, k);
         let axes = self.axes_where(IterKind::Reduce, |k| {
-            !self.axes[k].is_open() && dim(0, k).is_some() && dim(1, k).is_some()
+            !self.axes[k].is_open() && self.whole(0, k).is_some() && self.whole(1, k).is_some()
         });
         let axis = axes.into_iter().max_by_key(|k| self.axes[*k].extent)?;
         let extent = self.axes[axis].extent;
-        let dims = [dim(0, axis)?, dim(1, axis)?];
+        let dims = [self.whole(0, axis)?, self.whole(1, axis)?];
         let count = (extent as u64).div_ceil(size as u64);
         self.axes[axis].extent = count as i64;
         self.axes[axis].dim = Dim::from(count as usize);
@@ -261,7 +256,6 @@ impl Contraction {
     /// Two axes that one operand and the result walk as one, and the other operand stays along.
     fn mergeable(&self) -> Option<(usize, usize)> {
         let spatial = self.axes_where(IterKind::Spatial, |k| self.axes[k].extent > 1);
-        let as_one = |slow: i64, fast: i64, extent: i64| fast.checked_mul(extent) == Some(slow);
         let pairs = spatial.iter().flat_map(|s| spatial.iter().map(move |f| (*s, *f)));
         pairs.into_iter().find(|&(slow, fast)| {
             let n = self.axes[fast].extent;
@@ -291,11 +285,14 @@ impl Contraction {
     /// Whether windows slide over an operand: an index of it depends on a spatial axis and one of the
     /// reduction.
     pub fn slides(&self, operand: usize) -> bool {
-        let has = |e: &Expr, kind| self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var));
         self.operands[operand]
             .indices
             .iter()
-            .any(|e| has(e, IterKind::Spatial) && has(e, IterKind::Reduce))
+            .any(|e| self.has_kind(e, IterKind::Spatial) && self.has_kind(e, IterKind::Reduce))
+    }
+
+    fn has_kind(&self, e: &Expr, kind: IterKind) -> bool {
+        self.axes.iter().any(|a| a.kind == kind && e.mentions(&a.var))
     }
 
     /// How many iteration variables its block has.
@@ -313,6 +310,17 @@ impl Contraction {
         let shape = dim::of_shape(&self.operands[operand].buffer.shape).unwrap_or_default();
         (dim::product(shape) * self.operands[operand].buffer.dtype().bytes()).estimate()
     }
+}
+
+fn is_zero(e: &Expr, dtype: DType) -> bool {
+    match dtype {
+        DType::I32 => e.as_int() == Some(0),
+        _ => dtype.is_float() && e.as_float() == Some(0.0),
+    }
+}
+
+fn as_one(slow: i64, fast: i64, extent: i64) -> bool {
+    fast.checked_mul(extent) == Some(slow)
 }
 
 /// A step of an open number of cells, which is taken to be longer than any other.

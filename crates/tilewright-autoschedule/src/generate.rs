@@ -37,7 +37,7 @@ use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
 use tilewright_target::Target;
 
 use crate::columns::Columns;
-use crate::contraction::{Contraction, Group};
+use crate::contraction::{Axis, Contraction, Group};
 use crate::order::{Order, Outer};
 use crate::parallel::Parallel;
 use crate::partial::begun;
@@ -64,8 +64,15 @@ pub fn tiled(
     let block = sch.get_block(&c.block, func)?;
     let finish = pack(sch, &block, c, tile, epilogue, apart)?;
     let order = Order::of(c, tile, target);
-    let dim = |k: usize| c.dims.iter().position(|d| *d == Some(k));
-    let sums = digits(c, tile, &order, c.dims.len(), dim, &[], Some(tile.width));
+    let sums = digits(
+        c,
+        tile,
+        &order,
+        c.dims.len(),
+        |k| c.dims.iter().position(|d| *d == Some(k)),
+        &[],
+        Some(tile.width),
+    );
     let merged = merge(sch, &block, &finish, c)?;
     // Then the vector axis is guarded where it ends, and not padded.
     let guarded = tile.guarded(c);
@@ -248,10 +255,6 @@ impl Inside<'_> {
         // An open number of rows is left: tiles of fewer rows have their sums in registers.
         let open = self.tile.row_axis.map(|r| &self.c.axes[r]).filter(|rows| rows.is_open());
         let apart = open.filter(|_| part.ragged);
-        let around = |kind: TileBlock| match kind {
-            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
-            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
-        };
         let mut work: Vec<(BlockRef, TileBlock, i64)> = Vec::new();
         for (block, kind) in part.blocks.iter().zip(kinds) {
             match apart.filter(|_| *kind == TileBlock::Update) {
@@ -265,8 +268,15 @@ impl Inside<'_> {
         }
         work.iter().try_for_each(|(block, kind, rows)| {
             let counted = apart.is_none() || *rows > 1;
-            self.block(sch, block, *kind, around(*kind), part.last, counted)
+            self.block(sch, block, *kind, self.loops_around(*kind, apart), part.last, counted)
         })
+    }
+
+    fn loops_around(&self, kind: TileBlock, apart: Option<&Axis>) -> usize {
+        match kind {
+            TileBlock::Update => self.outer + self.reduce + usize::from(apart.is_some()),
+            TileBlock::Init | TileBlock::Copy | TileBlock::Finish => self.outer,
+        }
     }
 
     /// Those of a block under so many loops, in the `last` tile of columns or in others. Rows become statements
@@ -369,8 +379,9 @@ fn band(
 ) -> Result<bool> {
     let lanes = target.vectors.lanes(c.bytes);
     let mut any = false;
-    let moves = |o: usize| c.operands[o].steps[tile.vector_axis] != 0 && c.slides(o);
-    for data in [0, 1].into_iter().filter(|o| moves(*o)) {
+    for data in
+        [0, 1].into_iter().filter(|o| c.operands[*o].steps[tile.vector_axis] != 0 && c.slides(*o))
+    {
         let buffer = &c.operands[data].buffer;
         let all = blocks(sch, &update.func)?;
         let Some(made) = all.iter().find(|b| accessed(&b.body).1.contains(buffer)) else {
@@ -445,15 +456,14 @@ fn digits(
         Some(lanes) => Digit::Remainder(p, lanes),
         None => Digit::Whole(p),
     }));
-    let group = |k: usize| c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size);
     list.extend(last.iter().filter_map(|k| {
         let places = places(*k)?;
-        Some(match group(*k) {
+        Some(match group_size(*k, c) {
             Some(size) => Digit::Quotient(places, size),
             None => Digit::Whole(places),
         })
     }));
-    let within = last.iter().find_map(|k| Some((places(*k)?, group(*k)?)));
+    let within = last.iter().find_map(|k| Some((places(*k)?, group_size(*k, c)?)));
     list.extend(within.map(|(places, size)| Digit::Remainder(places, size)));
     let used = |d: usize| {
         list.iter().any(|x| match x {
@@ -474,6 +484,10 @@ fn digits(
             })
             .collect()
     })
+}
+
+fn group_size(k: usize, c: &Contraction) -> Option<i64> {
+    c.group.as_ref().filter(|g| g.axis == k).map(|g| g.size)
 }
 
 /// The map that makes the merged axes of a contraction one loop each in the block that reads its sums,

@@ -140,9 +140,12 @@ fn digits(stage: &Stage, index: &Expr) -> Option<(i64, i64)> {
     let of = Affine::of(index).filter(|a| a.constant() == 0 && a.opaque().next().is_none())?;
     let mut vars: Vec<(&Var, i64)> = of.vars().collect();
     vars.sort_by_key(|(_, step)| -step);
-    let extent = |v: &Var| stage.spatial().find(|(s, _)| *s == v).map(|(_, extent)| extent);
     let [(slow, size), (fast, 1)] = vars[..] else { return None };
-    (extent(fast)? == size && size > 1).then_some((extent(slow)?, size))
+    (extent_of(fast, stage)? == size && size > 1).then_some((extent_of(slow, stage)?, size))
+}
+
+fn extent_of(v: &Var, stage: &Stage) -> Option<i64> {
+    stage.spatial().find(|(s, _)| *s == v).map(|(_, extent)| extent)
 }
 
 /// The operands that have an axis of the same groups.

@@ -143,16 +143,17 @@ fn product(stage: &Stage) -> Option<Product> {
     let factors = [factor(a, &reduced)?, factor(b, &reduced)?];
     // Instructions multiply neighbours along an axis of both operands.
     let in_groups = stage.dims().any(|(v, extent, kind)| {
-        let runs_along = |f: &Factor| {
-            let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
-            let at = f.at.iter().position(|i| i.as_var() == Some(v));
-            once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
-        };
         kind == IterKind::Reduce
             && extent.known().is_some_and(|n| n >= FEWEST)
-            && factors.iter().all(runs_along)
+            && factors.iter().all(|f| runs_along(f, v, extent))
     });
     (in_groups && factors[0].buffer != factors[1].buffer).then_some(Product(factors))
+}
+
+fn runs_along(f: &Factor, v: &Var, extent: Dim) -> bool {
+    let once = f.at.iter().filter(|i| i.mentions(v)).count() == 1;
+    let at = f.at.iter().position(|i| i.as_var() == Some(v));
+    once && at.is_some_and(|d| Dim::of(&f.buffer.shape[d]) == Some(extent))
 }
 
 /// Whether an integer expression has the values of a type of 8 bits.
@@ -250,8 +251,6 @@ impl Product {
         if made.before.is_empty() && left.zero.is_none() && right.zero.is_none() {
             return None;
         }
-        let value = |f: &Factor| f.buffer.load(f.at.clone()).cast(DType::I32);
-        let update = |b: &Buffer, at: &[Expr], by: Expr| b.load(at.to_vec()) + by;
         // The products alone.
         let plain = left.zero.is_none() && right.zero.is_none();
         let out = if plain {
@@ -262,7 +261,7 @@ impl Product {
         let name: Arc<str> =
             if plain { stage.name().clone() } else { format!("{}_products", stage.name()).into() };
         let iters = padding::iters(stage);
-        let sum = update(&out, &stage.indices, value(&left) * value(&right));
+        let sum = out.load(stage.indices.to_vec()) + (factor_value(&left) * factor_value(&right));
         let zero = || Some(Expr::i32(0));
         let sum = Stage::build(name, &iters, &out, stage.indices.clone(), sum, zero());
         made.sum = tilewright_analysis::stage::stage(&Subst::refresh().stmt(&sum.stmt))?;
@@ -284,6 +283,10 @@ impl Product {
         made.result = Some(result);
         Some(made)
     }
+}
+
+fn factor_value(f: &Factor) -> Expr {
+    f.buffer.load(f.at.clone()).cast(DType::I32)
 }
 
 impl Made {
