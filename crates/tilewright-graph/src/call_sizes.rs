@@ -103,18 +103,19 @@ pub fn passes_sizes(func: &TensorFunc, scalars: &[Expr]) -> bool {
 /// function's own ([`unify_sizes`]), and passes these.
 pub fn fits(func: &TensorFunc, call: &GraphExpr) -> bool {
     let GraphExpr::CallTir { args, outs, scalars, .. } = call else { return false };
-    let fits = |ty: &TensorType, b: &Buffer| {
-        let shape = inside(ty);
-        ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
-    };
     let (count, mut buffers) = (args.len() + outs.len(), func.buffers());
     passes_sizes(func, scalars)
         && func.buffers().count() == count
         && args
             .iter()
             .zip(&mut buffers)
-            .all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits(t, b)))
-        && outs.iter().zip(&mut buffers).all(|(t, b)| fits(t, b))
+            .all(|(a, b)| a.ty().as_tensor().is_some_and(|t| fits_buffer(t, b)))
+        && outs.iter().zip(&mut buffers).all(|(t, b)| fits_buffer(t, b))
+}
+
+fn fits_buffer(ty: &TensorType, b: &Buffer) -> bool {
+    let shape = inside(ty);
+    ty.dtype == b.dtype() && shape.is_some() && shape == dim::of_shape(&b.shape)
 }
 
 /// The extents of a tensor as tensor functions have them.
@@ -290,8 +291,7 @@ impl Fold for WithValues {
             return new.clone();
         }
         let Some(new) = fold_buffer(self, b) else { return b.clone() };
-        let normal = |e: &Expr| Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32));
-        let new = new.derive(|d| d.shape = d.shape.iter().map(normal).collect());
+        let new = new.derive(|d| d.shape = d.shape.iter().map(normal_extent).collect());
         self.0.buffers.insert(b.clone(), new.clone());
         new
     }
@@ -299,6 +299,10 @@ impl Fold for WithValues {
     fn buffer_use(&mut self, b: &Buffer) -> Buffer {
         self.0.buffer_use(b)
     }
+}
+
+fn normal_extent(e: &Expr) -> Expr {
+    Dim::of(e).map_or_else(|| e.clone(), |d| d.typed(DType::I32))
 }
 
 #[cfg(test)]

@@ -147,8 +147,7 @@ pub fn inputs(module: &Module, function: &str) -> Vec<Input> {
 pub fn open_in(module: &Module, function: &str) -> Vec<Arc<str>> {
     let mut names = open(module);
     if let Some(Function::Tensor(f)) = module.functions.get(function) {
-        let data = |n: &Arc<str>| f.scalars().any(|v| v.name() == n && !v.dtype().is_int());
-        names.retain(|n| !data(n));
+        names.retain(|n| !f.scalars().any(|v| v.name() == n && !v.dtype().is_int()));
     }
     names
 }
@@ -230,20 +229,17 @@ impl Signature {
         let mut values = Values::new();
         // Equations between an extent and a number that cannot be solved before other sizes are known.
         let mut later: Vec<(&Input, usize, i64, String)> = Vec::new();
-        let checked = |size: usize| {
-            i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
-        };
         for (key, &size) in &sizes.dims {
             let from = format!("{key}={size}");
             let vars: Vec<Var> = self.named(key);
             if !vars.is_empty() {
                 for var in vars {
-                    set(&mut values, &var, checked(size)?, &from)?;
+                    set(&mut values, &var, checked_size(size)?, &from)?;
                 }
                 continue;
             }
             let (input, axis) = self.axis(key).ok_or_else(|| self.unknown(key))?;
-            later.push((input, axis, checked(size)?, from));
+            later.push((input, axis, checked_size(size)?, from));
         }
         for (name, shape) in &sizes.shapes {
             let input = self.inputs.iter().find(|i| *i.name == **name).ok_or_else(|| {
@@ -261,7 +257,7 @@ impl Signature {
                 later.push((
                     input,
                     axis,
-                    checked(size)?,
+                    checked_size(size)?,
                     format!("the shape {shape:?} of `{name}`"),
                 ));
             }
@@ -358,6 +354,10 @@ impl Signature {
         }
         Ok(found)
     }
+}
+
+fn checked_size(size: usize) -> Result<i64> {
+    i64::try_from(size).map_err(|_| Error::input(format!("the size {size} is too large")))
 }
 
 fn set(values: &mut Values, var: &Var, value: i64, from: &str) -> Result<()> {

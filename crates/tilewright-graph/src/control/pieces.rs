@@ -264,8 +264,11 @@ impl Cutter<'_> {
         for ty in params.iter().filter_map(|p| p.ty().as_tensor()) {
             derived.exprs(ty.shape.iter().filter(|e| e.as_var().is_none()));
         }
-        let needed = |v: &Var| !plain.contains(v) || derived.sizes.contains(v);
-        let mut given: Vec<Var> = reads.sizes.into_iter().filter(|v| needed(v)).collect();
+        let mut given: Vec<Var> = reads
+            .sizes
+            .into_iter()
+            .filter(|v| !plain.contains(v) || derived.sizes.contains(v))
+            .collect();
         given.sort();
         if let Some(v) = given.iter().find(|v| !self.known.contains(v)) {
             return Err(Error::input(format!("nothing says how large `{}` is", v.name())));

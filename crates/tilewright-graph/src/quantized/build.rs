@@ -57,8 +57,10 @@ pub(super) fn sums(func: &TensorFunc, p: &Product, of: &[Integers; 2]) -> Option
             }
         };
         let value = source.load(o.at.clone()).cast(DType::I32);
-        let own = |z: Buffer| z.load(i.axis.map(|d| o.at[d].clone())).cast(DType::I32);
-        Some(zero.into_iter().fold(value, |v, z| v - own(z)))
+        Some(
+            zero.into_iter()
+                .fold(value, |v, z| v - z.load(i.axis.map(|d| o.at[d].clone())).cast(DType::I32)),
+        )
     };
     let [left, right] = [0, 1].map(|k: usize| factor(&p.operands[k], &of[k]));
     let stage = p.stage();
@@ -256,11 +258,15 @@ pub(super) fn dequantised(
     let zero = zero.then(|| Buffer::with_extents("zero_point", &extents, dtype));
     let iters = cells("v", &dim::of_shape(&of.shape)?);
     let at = at(&iters);
-    let wide = |e: Expr| e.cast(DType::I32);
-    let own = |b: &Buffer| b.load(axis.map(|d| at[d].clone()));
-    let value = zero.iter().fold(wide(x.load(at.clone())), |v, z| v - wide(own(z)));
-    let value = value.cast(DType::F32) * own(&scale);
+    let value = zero.iter().fold(x.load(at.clone()).cast(DType::I32), |v, z| {
+        v - own_value(z, axis, &at).cast(DType::I32)
+    });
+    let value = value.cast(DType::F32) * own_value(&scale, axis, &at);
     let stage = Stage::build("dequantised", &iters, &out, at.clone(), value, None);
     let params: Vec<Buffer> = [x, scale].into_iter().chain(zero).chain([out]).collect();
     Some(function(func, &params, Vec::new(), vec![fresh(&stage)]))
+}
+
+fn own_value(b: &Buffer, axis: Option<usize>, at: &[Expr]) -> Expr {
+    b.load(axis.map(|d| at[d].clone()))
 }

@@ -124,11 +124,7 @@ impl Quantise {
             DType::U8 => (0.0, 255.0),
             _ => return None,
         };
-        let number = |e: &Expr| match e.kind() {
-            ExprKind::Cast(of) => Some(Scalar::constant(of)?.as_f64()),
-            _ => Some(Scalar::constant(e)?.as_f64()),
-        };
-        if (number(low)?, number(high)?) != range {
+        if (constant_number(low)?, constant_number(high)?) != range {
             return None;
         }
         let (rounded, zero) = match value.kind() {
@@ -140,19 +136,29 @@ impl Quantise {
         };
         let ExprKind::Binary(BinOp::Div, x, scale) = ratio.first()?.kind() else { return None };
         let ((x, at), (scale, scale_at)) = (load(x)?, load(scale)?);
-        let one = |list: &Buffer, at: &[Expr]| list_axis(&stage, list, at) == Some(None);
         let zero = match zero {
             None => None,
-            Some((list, at)) => {
-                Some(param(func, list).filter(|_| one(list, at) && list.dtype() == to)?)
-            }
+            Some((list, at)) => Some(
+                param(func, list).filter(|_| is_scalar(list, at, &stage) && list.dtype() == to)?,
+            ),
         };
         let fits = same_all(at, &stage.indices)
-            && one(scale, scale_at)
+            && is_scalar(scale, scale_at, &stage)
             && [x, scale].iter().all(|b| b.dtype() == DType::F32);
         let (x, scale) = (param(func, x)?, param(func, scale)?);
         fits.then_some(Quantise { x, scale, zero, to })
     }
+}
+
+fn constant_number(e: &Expr) -> Option<f64> {
+    match e.kind() {
+        ExprKind::Cast(of) => Some(Scalar::constant(of)?.as_f64()),
+        _ => Some(Scalar::constant(e)?.as_f64()),
+    }
+}
+
+fn is_scalar(list: &Buffer, at: &[Expr], stage: &Stage) -> bool {
+    list_axis(stage, list, at) == Some(None)
 }
 
 /// A factor of a sum of products.
@@ -255,12 +261,11 @@ pub(super) fn selects(func: &TensorFunc) -> bool {
     let fits = |s: &Stage| match s.reduction() {
         Some(r) => {
             let starts = s.init.as_ref().is_some_and(is_least);
-            let inside = |b: &&Buffer| reaches_inside(&stages, s, b);
             let reads = padded.iter().filter(|b| r.value.loads_from(|l| l == **b));
             r.op == BinOp::Max
                 && starts
                 && moves(&r.value, false)
-                && reads.copied().all(|b| inside(&b))
+                && reads.copied().all(|b| reaches_inside(&stages, s, b))
         }
         None => {
             let reads_padding = s.loads().iter().any(|l| padded.contains(&&l.0));
@@ -303,15 +308,16 @@ fn reaches_inside(stages: &[Stage], stage: &Stage, padded: &Buffer) -> bool {
     let mut makers = stages.iter().filter(|s| s.buffer == *padded);
     let (Some(maker), None) = (makers.next(), makers.next()) else { return false };
     let Some(padding) = padding(maker) else { return false };
-    let along = |at: &[Expr], d: usize| {
-        padding[d] == 0
-            || stage.reduce().any(|(v, n)| {
-                let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
-                step == Some(1) && n > padding[d]
-            })
-    };
     let reads = stage.loads().into_iter().filter(|l| l.0 == *padded);
-    reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| along(&at, d)))
+    reads.into_iter().all(|(_, at)| (0..at.len()).all(|d| slides_along(&at, d, &padding, stage)))
+}
+
+fn slides_along(at: &[Expr], d: usize, padding: &[i64], stage: &Stage) -> bool {
+    padding[d] == 0
+        || stage.reduce().any(|(v, n)| {
+            let step = Linear::of(&at[d]).and_then(|l| l.coefficient(v));
+            step == Some(1) && n > padding[d]
+        })
 }
 
 /// A function that computes `x / scale` of an element, with one scale, and reads both nowhere else.

@@ -273,15 +273,9 @@ impl<'a> Resize<'a> {
 
     /// The function with its new sizes.
     pub fn build(&self) -> TensorFunc {
-        let new = |b: &Buffer| {
-            let shape = b.const_shape().unwrap_or_default();
-            let growth = self.growth(b).iter().map(Growth::sum);
-            let shape: Vec<i64> = shape.iter().zip(growth).map(|(n, by)| n + by).collect();
-            Buffer::with_extents(b.name.clone(), &shape, b.dtype())
-        };
         let (allocs, _) = self.func.root_parts();
         let buffers: HashMap<Buffer, Buffer> =
-            self.func.buffers().chain(allocs).map(|b| (b.clone(), new(b))).collect();
+            self.func.buffers().chain(allocs).map(|b| (b.clone(), self.grown_buffer(b))).collect();
         let bodies = self.stages.iter().map(|stage| {
             let mut rewrite = Rewrite { resize: self, stage, buffers: &buffers };
             let iters: Vec<(Var, i64, IterKind)> = stage
@@ -302,6 +296,13 @@ impl<'a> Resize<'a> {
         let allocs = allocs.iter().map(|b| buffers[b].clone()).collect();
         let bare = TensorFunc { params: params.collect(), ..self.func.clone() };
         bare.with_root(allocs, Stmt::seq(bodies))
+    }
+
+    fn grown_buffer(&self, b: &Buffer) -> Buffer {
+        let shape = b.const_shape().unwrap_or_default();
+        let growth = self.growth(b).iter().map(Growth::sum);
+        let shape: Vec<i64> = shape.iter().zip(growth).map(|(n, by)| n + by).collect();
+        Buffer::with_extents(b.name.clone(), &shape, b.dtype())
     }
 }
 
@@ -412,41 +413,44 @@ fn form(s: &Stage, e: &Expr, extent: i64) -> Form {
         return Form::Other;
     }
     terms.sort_by_key(|t| std::cmp::Reverse(t.0));
-    let span = |terms: &[(i64, Var)]| -> i64 {
-        terms.iter().map(|(k, v)| k * (extent_of(s, v) - 1)).sum()
-    };
     if let [(k, v), inner @ ..] = &terms[..]
         && c == 0
-        && span(inner) + 1 == *k
+        && span_of(inner, s) + 1 == *k
         && k * extent_of(s, v) == extent
     {
         return Form::Joined(v.clone(), *k);
     }
-    let spatial = |v: &Var| s.spatial().any(|i| i.0 == v);
-    let mut sliding = terms.iter().filter(|(_, v)| spatial(v));
+    let mut sliding = terms.iter().filter(|(_, v)| s.spatial().any(|i| i.0 == v));
     match (sliding.next(), sliding.next()) {
         (Some((k, v)), None) => Form::Window(v.clone(), *k),
         _ => Form::Other,
     }
 }
 
+fn span_of(terms: &[(i64, Var)], s: &Stage) -> i64 {
+    terms.iter().map(|(k, v)| k * (extent_of(s, v) - 1)).sum()
+}
+
 /// A digit of a variable: `v // k`, `v // k % r`, `v % r`.
 fn digit(s: &Stage, e: &Expr, v: &Var, extent: i64) -> Option<Form> {
-    let divided = |e: &Expr| match e.kind() {
-        ExprKind::Binary(BinOp::FloorDiv, a, k) if a.as_var() == Some(v) => k.as_int(),
-        _ if e.as_var() == Some(v) => Some(1),
-        _ => None,
-    };
     match e.kind() {
         ExprKind::Binary(BinOp::FloorMod, a, r) => {
-            let (k, r) = (divided(a)?, r.as_int()?);
+            let (k, r) = (divisor_of(a, v)?, r.as_int()?);
             Some(Form::Digit(v.clone(), k.checked_mul(r)?))
         }
         ExprKind::Binary(BinOp::FloorDiv, ..) => {
-            let k = divided(e).filter(|k| *k > 0)?;
+            let k = divisor_of(e, v).filter(|k| *k > 0)?;
             let exact = extent.checked_mul(k) == Some(extent_of(s, v));
             exact.then(|| Form::First(v.clone(), k))
         }
+        _ => None,
+    }
+}
+
+fn divisor_of(e: &Expr, v: &Var) -> Option<i64> {
+    match e.kind() {
+        ExprKind::Binary(BinOp::FloorDiv, a, k) if a.as_var() == Some(v) => k.as_int(),
+        _ if e.as_var() == Some(v) => Some(1),
         _ => None,
     }
 }

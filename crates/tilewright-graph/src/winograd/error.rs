@@ -43,10 +43,11 @@ impl Places {
         let step = |v: &Var| -> Option<i128> {
             index.iter().zip(strides).map(|(i, s)| Some(i.coefficient(v)? * *s as i128)).sum()
         };
-        let is_tap = |v: &Var| conv.windows.iter().any(|w| w.tap == *v);
         let first = index.iter().zip(strides).map(|(i, s)| i.constant * *s as i128).sum();
         let (mut channels, mut depth) = (Vec::new(), vec![0i128]);
-        for (v, extent, kind) in conv.stage().dims().filter(|d| !is_tap(d.0)) {
+        for (v, extent, kind) in
+            conv.stage().dims().filter(|d| !conv.windows.iter().any(|w| w.tap == *d.0))
+        {
             let step = step(v)?;
             match (kind, step) {
                 (IterKind::Reduce, _) => {
@@ -172,10 +173,11 @@ fn sum_of_absolutes(row: &[f64]) -> f64 {
 
 /// `M d M^T` in 32 bits, for a square `d` of `n` rows.
 fn both_sides(by: &[&[f64]], n: usize, d: &[f32]) -> Vec<f32> {
-    let combined = |row: &[f64], of: &dyn Fn(usize) -> f32| {
-        row.iter().enumerate().fold(0f32, |sum, (k, c)| (*c as f32).mul_add(of(k), sum))
-    };
     let half: Vec<Vec<f32>> =
         by.iter().map(|row| (0..n).map(|j| combined(row, &|i| d[i * n + j])).collect()).collect();
     half.iter().flat_map(|half| by.iter().map(move |row| combined(row, &|j| half[j]))).collect()
+}
+
+fn combined(row: &[f64], of: &dyn Fn(usize) -> f32) -> f32 {
+    row.iter().enumerate().fold(0f32, |sum, (k, c)| (*c as f32).mul_add(of(k), sum))
 }

@@ -144,12 +144,7 @@ impl State<'_, '_, '_> {
         if list.is_empty() {
             return Ok(new);
         }
-        let entry = |c: Chosen| {
-            let numbers = [c.error, c.limit].map(Attr::Float);
-            let what = [Attr::Str(c.value), Attr::Int(c.tile as i64)];
-            Attr::List(what.into_iter().chain(numbers).collect())
-        };
-        new.attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry).collect()));
+        new.attrs.insert(WINOGRAD.into(), Attr::List(list.into_iter().map(entry_of).collect()));
         Ok(new)
     }
 
@@ -284,4 +279,10 @@ impl State<'_, '_, '_> {
         bindings.push(self.functions.made((func.clone(), name), args, &var, None)?);
         Ok(var.expr())
     }
+}
+
+fn entry_of(c: Chosen) -> Attr {
+    let numbers = [c.error, c.limit].map(Attr::Float);
+    let what = [Attr::Str(c.value), Attr::Int(c.tile as i64)];
+    Attr::List(what.into_iter().chain(numbers).collect())
 }
