@@ -58,18 +58,14 @@ pub struct CellFact {
 impl CellFact {
     /// The cell and its value, where a condition that is no disjunction gives one.
     pub fn of(cond: &Expr, holds: bool) -> Option<CellFact> {
-        let fact = |buffer: &Buffer, indices: &[Expr], value: Expr| {
-            let (buffer, indices) = (buffer.clone(), indices.to_vec());
-            Some(CellFact { unless: Vec::new(), buffer, indices, value })
-        };
         match cond.kind() {
             _ if cond.dtype().lanes != 1 => None,
             ExprKind::Not(inner) => CellFact::of(inner, !holds),
-            ExprKind::Load(buffer, at) => fact(buffer, at, Expr::bool(holds)),
+            ExprKind::Load(buffer, at) => fact_of(buffer, at, Expr::bool(holds)),
             ExprKind::Binary(op, a, b) if *op == if holds { BinOp::Eq } else { BinOp::Ne } => {
                 match (a.kind(), b.kind()) {
-                    (ExprKind::Load(buffer, at), _) => fact(buffer, at, b.clone()),
-                    (_, ExprKind::Load(buffer, at)) => fact(buffer, at, a.clone()),
+                    (ExprKind::Load(buffer, at), _) => fact_of(buffer, at, b.clone()),
+                    (_, ExprKind::Load(buffer, at)) => fact_of(buffer, at, a.clone()),
                     _ => None,
                 }
             }
@@ -89,6 +85,11 @@ impl CellFact {
         });
         facts.collect()
     }
+}
+
+fn fact_of(buffer: &Buffer, indices: &[Expr], value: Expr) -> Option<CellFact> {
+    let (buffer, indices) = (buffer.clone(), indices.to_vec());
+    Some(CellFact { unless: Vec::new(), buffer, indices, value })
 }
 
 #[cfg(test)]

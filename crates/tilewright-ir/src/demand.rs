@@ -75,13 +75,14 @@ pub(crate) fn is_partial(kind: &ExprKind, dtype: DType) -> bool {
 /// What the outermost operation of an expression needs; `None` where it is always defined.
 pub fn demand(e: &Expr) -> Option<Demand> {
     let (operand, kind) = need(e.kind(), e.dtype())?;
-    let of = || operand.clone();
     let holds = match kind {
-        Need::Divisor => of().not_equal(0),
-        Need::Shift => of().greater_equal(0).and(of().less(i64::from(e.dtype().bits))),
-        Need::Exponent => of().greater_equal(0),
+        Need::Divisor => operand.clone().not_equal(0),
+        Need::Shift => {
+            operand.clone().greater_equal(0).and(operand.clone().less(i64::from(e.dtype().bits)))
+        }
+        Need::Exponent => operand.clone().greater_equal(0),
     };
-    Some(Demand { operand: of(), holds, kind })
+    Some(Demand { operand: operand.clone(), holds, kind })
 }
 
 /// The value of every lane, where it is the same.
@@ -135,7 +136,6 @@ impl Visit for Decisive {
         if !self.seen.insert((e.address(), self.decides)) {
             return;
         }
-        let may_fail = |e: &Expr| e.effects().may_fail();
         match e.kind() {
             ExprKind::Var(v) if self.decides => {
                 self.vars.insert(v.clone());
@@ -173,6 +173,10 @@ impl Visit for Decisive {
             }
         }
     }
+}
+
+fn may_fail(e: &Expr) -> bool {
+    e.effects().may_fail()
 }
 
 #[cfg(test)]

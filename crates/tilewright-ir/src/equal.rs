@@ -170,22 +170,25 @@ fn may_agree(a: &Expr, b: &Expr) -> bool {
     if a.size() != b.size() || x != y || !x.binds && a.var_bits() != b.var_bits() {
         return false;
     }
-    let root = |a: &Expr, b: &Expr| match (a.kind(), b.kind()) {
+    same_root(a, b)
+        && match (a.kind(), b.kind()) {
+            (ExprKind::Binary(_, x1, x2), ExprKind::Binary(_, y1, y2)) => {
+                same_root(x1, y1) && same_root(x2, y2)
+            }
+            (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
+                x == y && i.iter().zip(j).all(|(i, j)| same_root(i, j))
+            }
+            _ => true,
+        }
+}
+
+fn same_root(a: &Expr, b: &Expr) -> bool {
+    match (a.kind(), b.kind()) {
         (ExprKind::Var(x), ExprKind::Var(y)) => x == y,
         (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
         (ExprKind::Binary(o, ..), ExprKind::Binary(p, ..)) => o == p,
         (x, y) => discriminant(x) == discriminant(y),
-    };
-    root(a, b)
-        && match (a.kind(), b.kind()) {
-            (ExprKind::Binary(_, x1, x2), ExprKind::Binary(_, y1, y2)) => {
-                root(x1, y1) && root(x2, y2)
-            }
-            (ExprKind::Load(x, i), ExprKind::Load(y, j)) => {
-                x == y && i.iter().zip(j).all(|(i, j)| root(i, j))
-            }
-            _ => true,
-        }
+    }
 }
 
 fn differ(left: impl fmt::Display, right: impl fmt::Display) -> Check {
@@ -323,11 +326,9 @@ impl<'o> Matcher<'o> {
         a: &'m Module,
         b: &'m Module,
     ) -> Result<Vec<(Arc<str>, &'m Function, &'m Function)>, Box<Difference>> {
-        let names =
-            |m: &Module| format!("functions {}", commas(m.functions.keys().map(|k| quoted(k))));
         let count = a.functions.len() == b.functions.len();
         if !count || (self.options.names && !a.functions.keys().eq(b.functions.keys())) {
-            differ(names(a), names(b))?;
+            differ(function_names(a), function_names(b))?;
         }
         let mut rest = b.functions.iter().filter(|(n, _)| !a.functions.contains_key(*n));
         let mut pairs = Vec::new();
@@ -335,7 +336,7 @@ impl<'o> Matcher<'o> {
         for (name, x) in &a.functions {
             let (other, y) = match b.functions.get_key_value(name).or_else(|| rest.next()) {
                 Some(found) => found,
-                None => return differ(names(a), names(b)).map(|()| pairs),
+                None => return differ(function_names(a), function_names(b)).map(|()| pairs),
             };
             renamed.insert(name.clone(), other.clone());
             pairs.push((name.clone(), x, y));
@@ -369,11 +370,10 @@ impl<'o> Matcher<'o> {
             if &**key == skip {
                 continue;
             }
-            let text = |v: Option<&Attr>| v.map_or("nothing".into(), attr_text);
             let (x, y) = (a.get(key), b.get(key));
             let check = match (x, y) {
                 (Some(x), Some(y)) => self.attr(x, y),
-                _ => differ(text(x), text(y)),
+                _ => differ(attr_or_nothing(x), attr_or_nothing(y)),
             };
             check.within(format_args!("{what} `{key}`"))?;
         }
@@ -396,6 +396,14 @@ impl<'o> Matcher<'o> {
         };
         if same { Ok(()) } else { differ(attr_text(a), attr_text(b)) }
     }
+}
+
+fn function_names(m: &Module) -> String {
+    format!("functions {}", commas(m.functions.keys().map(|k| quoted(k))))
+}
+
+fn attr_or_nothing(v: Option<&Attr>) -> String {
+    v.map_or("nothing".into(), attr_text)
 }
 
 fn attr_text(a: &Attr) -> String {

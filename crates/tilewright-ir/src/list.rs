@@ -10,6 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::stmt::{Attr, Attrs};
 use crate::tensor::Tensor;
+use std::collections::BTreeMap;
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -102,11 +103,6 @@ impl ListOp {
     pub fn apply(self, args: Vec<Item>, attrs: &Attrs) -> Result<Item> {
         let mut args = args.into_iter();
         let mut next = || args.next().ok_or_else(|| wrong("an argument is missing"));
-        let number = |key: &str, default: i64| match attrs.get(key) {
-            Some(Attr::Int(n)) => *n,
-            Some(Attr::Bool(b)) => i64::from(*b),
-            _ => default,
-        };
         Ok(match self {
             ListOp::Of => Item::List(Arc::new(args.collect())),
             ListOp::At => {
@@ -140,14 +136,18 @@ impl ListOp {
             ListOp::Split => {
                 let x = next()?.tensor()?;
                 let lengths = args.next().map(Item::tensor).transpose()?;
-                let axis = axis(number("axis", 0), x.shape().len())?;
-                split(&x, lengths.as_ref(), axis, number("keepdims", 1) != 0)?
+                let axis = axis(number_of("axis", 0, attrs), x.shape().len())?;
+                split(&x, lengths.as_ref(), axis, number_of("keepdims", 1, attrs) != 0)?
             }
             ListOp::Join => {
                 let list = next()?.list()?;
                 let parts: Vec<Tensor> =
                     list.iter().cloned().map(Item::tensor).collect::<Result<_>>()?;
-                Item::Tensor(join(&parts, number("axis", 0), number("new_axis", 0) != 0)?)
+                Item::Tensor(join(
+                    &parts,
+                    number_of("axis", 0, attrs),
+                    number_of("new_axis", 0, attrs) != 0,
+                )?)
             }
             ListOp::Nothing => Item::Nothing,
             ListOp::Has => {
@@ -159,6 +159,14 @@ impl ListOp {
                 value => value,
             },
         })
+    }
+}
+
+fn number_of(key: &str, default: i64, attrs: &BTreeMap<Arc<str>, Attr>) -> i64 {
+    match attrs.get(key) {
+        Some(Attr::Int(n)) => *n,
+        Some(Attr::Bool(b)) => i64::from(*b),
+        _ => default,
     }
 }
 

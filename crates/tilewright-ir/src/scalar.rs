@@ -243,7 +243,6 @@ pub fn binary(op: BinOp, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
         };
     }
     let (x, y) = (to_f64(a, dtype), to_f64(b, dtype));
-    let truth = |v: bool| Ok(u64::from(v));
     match op {
         BinOp::Eq => truth(x == y),
         BinOp::Ne => truth(x != y),
@@ -266,6 +265,10 @@ pub fn binary(op: BinOp, dtype: DType, a: u64, b: u64) -> Result<u64, Fault> {
             Ok(from_f64(value, dtype))
         }
     }
+}
+
+fn truth(v: bool) -> Result<u64, Fault> {
+    Ok(u64::from(v))
 }
 
 /// Conversion between types of one lane.
@@ -347,11 +350,7 @@ pub fn intrinsic(op: Intrin, dtype: DType, a: u64, b: u64) -> Result<u64, Fault>
 /// An operator on two integers of a type, with that type's wrap-around; `None` for division by
 /// zero and for operators that integers do not have.
 pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
-    let exactly = |v: i64| match dtype.kind {
-        TypeKind::UInt => i128::from(v as u64),
-        _ => i128::from(v),
-    };
-    let (x, y) = (exactly(a), exactly(b));
+    let (x, y) = (exact_value(a, dtype), exact_value(b, dtype));
     let value = match op {
         // The low bits are right, also where 127 bits do not hold the product.
         BinOp::Mul => x.wrapping_mul(y),
@@ -360,18 +359,29 @@ pub fn eval_int(op: BinOp, a: i64, b: i64, dtype: DType) -> Option<i64> {
     Some(wrap(value as i64, dtype))
 }
 
+fn exact_value(v: i64, dtype: DType) -> i128 {
+    match dtype.kind {
+        TypeKind::UInt => i128::from(v as u64),
+        _ => i128::from(v),
+    }
+}
+
 /// An operator on two integers without a type; comparisons give 0 or 1. `None` for division by zero,
 /// for what 128 bits do not hold, and for the true division, whose result is no integer.
 pub fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
-    let floor_rest =
-        || x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r });
     Some(match op {
         BinOp::Add => x.checked_add(y)?,
         BinOp::Sub => x.checked_sub(y)?,
         BinOp::Mul => x.checked_mul(y)?,
         BinOp::Div => return None,
-        BinOp::FloorDiv => x.checked_sub(floor_rest()?)?.checked_div(y)?,
-        BinOp::FloorMod => floor_rest()?,
+        BinOp::FloorDiv => x
+            .checked_sub(
+                x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })?,
+            )?
+            .checked_div(y)?,
+        BinOp::FloorMod => {
+            x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })?
+        }
         BinOp::TruncDiv => x.checked_div(y)?,
         BinOp::TruncMod => x.checked_rem(y)?,
         BinOp::Min => x.min(y),

@@ -138,10 +138,15 @@ impl Form {
             let by =
                 b.known().and_then(|b| i128::try_from(b).ok()).filter(|b| *c < 0 && c % b == 0)?;
             let (times, of) = (-c / by, a.form());
-            let has = |t: &Vec<Atom>, k: i128| t.is_empty() || self.coefficient(t) >= times * k;
-            let all = of.0.iter().all(|(t, k)| has(t, *k));
-            let rest = || self.plus(&of, -times).plus(&Form::atom(Atom::Div(*a, *b)), times * by);
-            all.then(|| (times, *a, *b, rest()))
+            let all = of.0.iter().all(|(t, k)| t.is_empty() || self.coefficient(t) >= times * *k);
+            all.then(|| {
+                (
+                    times,
+                    *a,
+                    *b,
+                    self.plus(&of, -times).plus(&Form::atom(Atom::Div(*a, *b)), times * by),
+                )
+            })
         })
     }
 }

@@ -26,17 +26,8 @@ impl Fact {
         if a == b {
             return None;
         }
-        let vars = || {
-            let mut all = a.vars();
-            all.extend(b.vars());
-            all.sort();
-            all.dedup();
-            // The later one goes, where there is a choice.
-            all.reverse();
-            all
-        };
         let apart = a.form().plus(&b.form(), -1);
-        let free: Vec<Var> = vars().into_iter().filter(|v| of(v)).collect();
+        let free: Vec<Var> = all_vars(a, b).into_iter().filter(|v| of(v)).collect();
         let solved = || free.iter().filter_map(|v| Some((v, apart.solved_for(v)?)));
         // One without differences, where there is a choice.
         let plain = solved().find(|(_, d)| d.form().0.iter().all(|t| t.1 > 0));
@@ -51,6 +42,16 @@ impl Fact {
     }
 }
 
+fn all_vars(a: Dim, b: Dim) -> Vec<Var> {
+    let mut all = a.vars();
+    all.extend(b.vars());
+    all.sort();
+    all.dedup();
+    // The later one goes, where there is a choice.
+    all.reverse();
+    all
+}
+
 impl Form {
     /// The size that a variable is where the form is zero, if it is that for certain and for no other one.
     fn solved_for(&self, v: &Var) -> Option<Dim> {
@@ -63,9 +64,9 @@ impl Form {
             }
         }
         let value = rest.exact_quotient(&factor)?;
-        let known = |f: Form| f.dim().vars().contains(v);
         let is_size = value.as_number().is_none_or(|n| n > 0);
-        (is_size && !known(value.clone()) && !known(factor)).then(|| value.dim())
+        (is_size && !value.clone().dim().vars().contains(v) && !factor.dim().vars().contains(v))
+            .then(|| value.dim())
     }
 }
 
@@ -103,11 +104,8 @@ fn within(a: Dim, b: Dim) -> Option<Fact> {
 /// The number of which a variable must be a multiple for two sizes to be equal, where they differ at all
 /// others.
 fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
-    let at = |d: Dim, n: usize, more: usize| {
-        d.substitute(&|w| (w == v).then(|| Dim::open(v) * n + more))
-    };
     let differ = |n: usize, more: usize| {
-        let apart = at(a, n, more).form().plus(&at(b, n, more).form(), -1);
+        let apart = substituted(a, n, more, v).form().plus(&substituted(b, n, more, v).form(), -1);
         let one = Form::number(1);
         apart.plus(&one, -1).is_never_negative()
             || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
@@ -117,8 +115,13 @@ fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
     a.collect_divisors(&mut divisors);
     b.collect_divisors(&mut divisors);
     let candidates = (2..=MOST_MULTIPLE).filter(|n| divisors.is_multiple_of(*n));
-    let n = candidates.into_iter().find(|n| at(a, *n, 0) == at(b, *n, 0))?;
+    let n =
+        candidates.into_iter().find(|n| substituted(a, *n, 0, v) == substituted(b, *n, 0, v))?;
     (1..n).all(|more| differ(n, more)).then(|| Fact::Multiple(v.clone(), n))
+}
+
+fn substituted(d: Dim, n: usize, more: usize, v: &Var) -> Dim {
+    d.substitute(&|w| (w == v).then(|| Dim::open(v) * n + more))
 }
 
 impl Dim {

@@ -154,11 +154,10 @@ impl Simplify<'_> {
             return None;
         }
         let (x, y) = (self.expr(a), self.expr(b));
-        let unit = |e: &Expr| if op == BinOp::And { e.is_true() } else { e.is_false() };
         let zero = |e: &Expr| if op == BinOp::And { e.is_false() } else { e.is_true() };
         Some(match () {
-            _ if zero(&x) || unit(&y) => x,
-            _ if zero(&y) || unit(&x) => y,
+            _ if zero(&x) || (if op == BinOp::And { y.is_true() } else { y.is_false() }) => x,
+            _ if zero(&y) || (if op == BinOp::And { x.is_true() } else { x.is_false() }) => y,
             _ if x.ptr_eq(a) && y.ptr_eq(b) => return None,
             _ => Expr::binary(op, x, y),
         })

@@ -490,8 +490,9 @@ impl Visit for Checker {
         let mark = self.stack.len();
         match e.kind() {
             ExprKind::Call(_, args) => {
-                let text = |a: &&Expr| matches!(a.kind(), ExprKind::Str(_));
-                args.iter().filter(|a| !text(a)).for_each(|a| self.expr(a));
+                args.iter()
+                    .filter(|a| !matches!(a.kind(), ExprKind::Str(_)))
+                    .for_each(|a| self.expr(a));
             }
             ExprKind::Let(v, value, body) => {
                 self.expr(value);
