@@ -273,15 +273,11 @@ impl Folder {
     /// The content of a file that the model names, which must lie below the folder.
     fn content(&self, location: &str) -> Result<Arc<Mmap>> {
         let relative = Path::new(location);
-        let plain = |c| matches!(c, Component::Normal(_) | Component::CurDir);
-        if location.is_empty() || location.contains('\0') || !relative.components().all(plain) {
+        if location.is_empty() || location.contains('\0') || !relative.components().all(is_plain) {
             return Err(outside(location));
         }
         let path = self.path.join(relative);
-        let failed = |e: std::io::Error| {
-            Error::io(format!("cannot read the external data in `{}`: {e}", path.display()))
-        };
-        let real = path.canonicalize().map_err(failed)?;
+        let real = path.canonicalize().map_err(|e| cannot_read(e, &path))?;
         if !self.inside.iter().any(|folder| real.starts_with(folder)) {
             return Err(outside(location));
         }
@@ -289,11 +285,19 @@ impl Folder {
         if let Some(map) = mapped.get(&real) {
             return Ok(map.clone());
         }
-        let file = file::open(&real).map_err(failed)?;
-        let map = Arc::new(self::mapped(&file).map_err(failed)?);
+        let file = file::open(&real).map_err(|e| cannot_read(e, &path))?;
+        let map = Arc::new(self::mapped(&file).map_err(|e| cannot_read(e, &path))?);
         mapped.insert(real, map.clone());
         Ok(map)
     }
+}
+
+fn is_plain(c: Component<'_>) -> bool {
+    matches!(c, Component::Normal(_) | Component::CurDir)
+}
+
+fn cannot_read(e: std::io::Error, path: &Path) -> Error {
+    Error::io(format!("cannot read the external data in `{}`: {e}", path.display()))
 }
 
 fn outside(location: &str) -> Error {

@@ -80,11 +80,12 @@ impl Inliner {
             return Ok(());
         };
         let function = function.clone();
-        let said = |e: Error| e.context(format!("function `{}`", function.name));
         if depth >= DEPTH {
-            return Err(said(Error::model("its calls are nested too deeply, or form a cycle")));
+            return Err(Error::model("its calls are nested too deeply, or form a cycle")
+                .context(format!("function `{}`", function.name)));
         }
-        self.call(&node, &function, depth, out).map_err(said)
+        self.call(&node, &function, depth, out)
+            .map_err(|e| e.context(format!("function `{}`", function.name)))
     }
 
     fn call(

@@ -376,8 +376,9 @@ impl<'a> Node<'a> {
 
     /// The positions of inputs that are this variable.
     pub(crate) fn inputs_of(&self, var: &GraphVar) -> Vec<usize> {
-        let is = |v: &Option<Imported>| v.as_ref().and_then(Imported::var) == Some(var);
-        (0..self.inputs.len()).filter(|at| is(&self.inputs[*at])).collect()
+        (0..self.inputs.len())
+            .filter(|at| self.inputs[*at].as_ref().and_then(Imported::var) == Some(var))
+            .collect()
     }
 
     /// The number of inputs and outputs that the file lists, absent ones included.

@@ -219,7 +219,6 @@ impl Machine {
     }
 
     fn binary(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Integer> {
-        let truth = |v: bool| Some(Integer::Number(i64::from(v)));
         let dtype = a.dtype();
         // A side that decides does so alone.
         if let BinOp::And | BinOp::Or = op {
@@ -256,4 +255,8 @@ impl Machine {
             _ => None,
         }
     }
+}
+
+fn truth(v: bool) -> Option<Integer> {
+    Some(Integer::Number(i64::from(v)))
 }

@@ -130,7 +130,6 @@ fn visible(
     let column =
         |c: &mut Compose, v: &Imported| c.reshape(v, &[v.shape()[0], single, single, single]);
     if causal || left.is_some() || right.is_some() {
-        let number = |v: i64| Tensor::from_slice(&[], &[v]).map(Imported::Const);
         // What lies before the queries.
         let offset = match valid {
             Some(valid) => {
@@ -170,6 +169,10 @@ fn visible(
         all = Some(c.also(all, seen)?);
     }
     Ok(all)
+}
+
+fn number(v: i64) -> Result<Imported> {
+    Tensor::from_slice(&[], &[v]).map(Imported::Const)
 }
 
 /// Fills the keys that a mask does not mention.
@@ -372,9 +375,14 @@ pub(crate) fn rotary_embedding(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let rotated = c.slice(&heads, 3, 0, turned)?;
     let interleaved = node.flag("interleaved", false)?;
     let (x1, x2) = if interleaved {
-        let list = |v| value::list(&[v]);
         let mut every = |from: i64| {
-            let inputs = [&rotated, &list(from)?, &list(turned as i64)?, &list(3)?, &list(2)?];
+            let inputs = [
+                &rotated,
+                &value::list(&[from])?,
+                &value::list(&[turned as i64])?,
+                &value::list(&[3])?,
+                &value::list(&[2])?,
+            ];
             c.op("Slice", &inputs)
         };
         (every(0)?, every(1)?)

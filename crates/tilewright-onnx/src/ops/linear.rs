@@ -111,10 +111,6 @@ impl<'a> Kernel<'a> {
         vectors: usize,
         values: &[f32],
     ) -> Result<Imported> {
-        let by = |c: &mut Compose, x: &Imported, op: &str, v: f64| {
-            let v = c.number(F32, v)?;
-            c.op(op, &[x, &v])
-        };
         if self.kind == "RBF" {
             // Of differences, whose squares lose less than those of the vectors.
             let (rows, columns) = (x.shape()[0], x.shape()[1]);
@@ -123,20 +119,25 @@ impl<'a> Kernel<'a> {
             let x = c.reshape(x, &[rows, Dim::from(1), columns])?;
             let apart = c.op("Sub", &[&x, &v])?;
             let distance = c.reduce("ReduceSumSquare", &apart, &[2], false)?;
-            let exponent = by(c, &distance, "Mul", -self.gamma)?;
+            let exponent = with_number(c, &distance, "Mul", -self.gamma)?;
             return c.op("Exp", &[&exponent]);
         }
         let dot = products(c, x, vectors, values)?;
         if self.kind == "LINEAR" {
             return Ok(dot);
         }
-        let scaled = by(c, &dot, "Mul", self.gamma)?;
-        let moved = by(c, &scaled, "Add", self.coef)?;
+        let scaled = with_number(c, &dot, "Mul", self.gamma)?;
+        let moved = with_number(c, &scaled, "Add", self.coef)?;
         match self.kind {
-            "POLY" => by(c, &moved, "Pow", self.degree),
+            "POLY" => with_number(c, &moved, "Pow", self.degree),
             _ => c.op("Tanh", &[&moved]),
         }
     }
+}
+
+fn with_number(c: &mut Compose, x: &Imported, op: &str, v: f64) -> Result<Imported> {
+    let v = c.number(F32, v)?;
+    c.op(op, &[x, &v])
 }
 
 fn rho(node: &Node, count: usize) -> Result<Vec<f32>> {

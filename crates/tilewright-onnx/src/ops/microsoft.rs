@@ -349,9 +349,6 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
     let [batch, length] = ids.shape()[..] else {
         return Err(Error::model(format!("words along two axes, not {:?}", ids.shape())));
     };
-    let look_up = |c: &mut Compose, table: &Imported, at: &Imported| {
-        c.with("Gather", &[table, at], [int("axis", 0)])
-    };
     let mut sum = look_up(c, node.input(2)?, ids)?;
     let positions = match node.optional(8) {
         Some(positions) => look_up(c, node.input(3)?, positions)?,
@@ -376,6 +373,10 @@ pub(crate) fn embed_layer_norm(node: &Node, b: &mut Builder) -> Result<Vec<Impor
         }
     };
     Ok(vec![y, counts, sum])
+}
+
+fn look_up(c: &mut Compose, table: &Imported, at: &Imported) -> Result<Imported> {
+    c.with("Gather", &[table, at], [int("axis", 0)])
 }
 
 /// A mask of keys as `bool` that broadcasts to `[batch, heads, queries, keys]`.

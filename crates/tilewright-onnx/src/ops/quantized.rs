@@ -171,8 +171,7 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let (rows, columns) = (x.rank().saturating_sub(2), y.rank().saturating_sub(1));
     let (x_zero, y_zero) = (node.input(2)?, node.input(5)?);
     // Operands with one axis, and other zero points, are rare: their products are those of `int32`.
-    let listed = |zero: &Imported| zero.rank() < 2 || dim::product(zero.shape()) == 1;
-    let plain = x.rank() > 1 && y.rank() > 1 && listed(x_zero) && listed(y_zero);
+    let plain = x.rank() > 1 && y.rank() > 1 && is_listed(x_zero) && is_listed(y_zero);
     let sum = if plain {
         c.op("MatMulInteger", &[x, y, x_zero, y_zero])?
     } else {
@@ -184,6 +183,10 @@ pub(crate) fn qlinear_matmul(node: &Node, b: &mut Builder) -> Result<Vec<Importe
     let y_scale = along(c, y, node.input(4)?, columns)?;
     let factor = factor(c, &x_scale, &y_scale, node.input(6)?)?;
     one(requantized(c, &sum, &factor, node.input(7)?)?)
+}
+
+fn is_listed(zero: &Imported) -> bool {
+    zero.rank() < 2 || dim::product(zero.shape()) == 1
 }
 
 /// Integers that stand for what a model computed, with a scale and a zero point that fit it.

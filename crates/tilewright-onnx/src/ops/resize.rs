@@ -47,24 +47,28 @@ fn scaled(x: &Imported, scales: &[f64]) -> Result<Vec<Dim>> {
     if scales.iter().any(|s| s.is_nan() || *s <= 0.0) || scales.len() != x.rank() {
         return Err(Error::model(format!("the scales {scales:?} for the shape {:?}", x.shape())));
     }
-    let extent = |(&d, &s): (&Dim, &f64)| match d.known() {
+    let extents = x.shape().iter().zip(scales).map(scaled_extent).collect::<Result<Vec<_>>>()?;
+    check_extents(&extents)?;
+    Ok(extents)
+}
+
+fn scaled_extent((&d, &s): (&Dim, &f64)) -> Result<Dim> {
+    match d.known() {
         // In `float32`, as ONNX's own shape inference: 0.7 of 10 is 7.
         Some(d) => usize::try_from((d as f32 * s as f32).floor() as i64)
             .map(Dim::from)
             .map_err(|_| Error::model(format!("the scale {s} of {d} elements"))),
         // The fraction of small numbers that is meant.
         None => {
-            let part = |q: &usize| ((s * *q as f64).round(), *q);
-            match (1..=64usize).map(|q| part(&q)).find(|(p, q)| (p / *q as f64) as f32 == s as f32)
+            match (1..=64usize)
+                .map(|q| ((s * q as f64).round(), q))
+                .find(|(p, q)| (p / *q as f64) as f32 == s as f32)
             {
                 Some((p, q)) if p < 1e6 => Ok((d * p as usize).floordiv(q)),
                 _ => d.fixed(&format!("a resize by {s}")).map(Dim::from),
             }
         }
-    };
-    let extents = x.shape().iter().zip(scales).map(extent).collect::<Result<Vec<_>>>()?;
-    check_extents(&extents)?;
-    Ok(extents)
+    }
 }
 
 /// The operator before opset 11, which says less: coordinates are divided by the scale, and the

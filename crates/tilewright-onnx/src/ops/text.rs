@@ -65,8 +65,7 @@ fn broadcast(shapes: [&[usize]; 2]) -> Result<(Vec<usize>, Vec<[usize; 2]>)> {
         fold::materialize(&Tensor::from_slice(own, &positions)?, &View::stretched(own, &shape))
     });
     let (x, y) = (x?, y?);
-    let at = |t: &Tensor, k| t.get_i128(k) as usize;
-    Ok((shape, (0..x.len()).map(|k| [at(&x, k), at(&y, k)]).collect()))
+    Ok((shape, (0..x.len()).map(|k| [x.get_i128(k) as usize, y.get_i128(k) as usize]).collect()))
 }
 
 fn truths(shape: &[usize], values: &[bool]) -> Result<Vec<Imported>> {
