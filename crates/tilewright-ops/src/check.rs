@@ -185,13 +185,12 @@ fn between(value: &Expr, (low, high): (Integer, Integer)) -> Expr {
     if high < least || low > most {
         return Expr::bool(false);
     }
-    let bound = |v: i128| Expr::int(v as i64, dtype);
     let mut inside = Expr::bool(true);
     if low > least {
-        inside = inside.and(value.clone().greater_equal(bound(low)));
+        inside = inside.and(value.clone().greater_equal(Expr::int(low as i64, dtype)));
     }
     if high < most {
-        inside = inside.and(value.clone().less_equal(bound(high)));
+        inside = inside.and(value.clone().less_equal(Expr::int(high as i64, dtype)));
     }
     inside
 }

@@ -143,11 +143,10 @@ impl Heap {
     /// Takes in the elements of a row of `extent` that are not in the heap yet.
     fn stream(&self, from: &Buffer, extent: Dim) -> Stmt {
         let root = Expr::i32(0);
-        let load = |along: &Expr| Expr::load(from, self.index(along));
         // It comes later than all that are there, so only its value may put it before them.
-        let comes = |at: &Expr| self.before(&load(at), &self.value(&root));
+        let comes = |at: &Expr| self.before(&self.load_along(at, from), &self.value(&root));
         let take = |at: &Expr| {
-            let put = self.put(&root, load(at), at.clone().cast(DType::I64));
+            let put = self.put(&root, self.load_along(at, from), at.clone().cast(DType::I64));
             Stmt::guard(comes(at), Stmt::seq([put, self.sink(root.clone(), &self.k.expr())]))
         };
         let found = &self.found;
@@ -170,12 +169,17 @@ impl Heap {
         ])
     }
 
+    fn load_along(&self, along: &Expr, from: &Buffer) -> Expr {
+        Expr::load(from, self.index(along))
+    }
+
     /// The whole computation for a row of `extent` elements of `from`.
     fn select(&self, from: &Buffer, extent: Dim) -> Stmt {
         let (k, half) = (self.k.expr(), self.k.floordiv(2));
         let root = Expr::i32(0);
-        let load = |along: &Expr| Expr::load(from, self.index(along));
-        let fill = each("first", self.k, |at| self.put(at, load(at), at.clone().cast(DType::I64)));
+        let fill = each("first", self.k, |at| {
+            self.put(at, Expr::load(from, self.index(at)), at.clone().cast(DType::I64))
+        });
         if self.k == 0 {
             return fill;
         }
