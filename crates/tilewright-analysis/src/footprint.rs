@@ -38,11 +38,8 @@ pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
             *(if write { &mut self.writes } else { &mut self.reads }) |= b == self.buffer;
         }
         fn block(&mut self, b: &Block) {
-            let names = |list: &Option<Vec<Region>>| {
-                list.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
-            };
-            self.reads |= names(&b.reads);
-            self.writes |= names(&b.writes);
+            self.reads |= self.names_buffer(&b.reads);
+            self.writes |= self.names_buffer(&b.writes);
             let viewed = b.matches.iter().any(|m| m.source.buffer == *self.buffer);
             if viewed && (b.reads.is_none() || b.writes.is_none()) {
                 self.reads = true;
@@ -53,6 +50,12 @@ pub fn touches(s: &Stmt, buffer: &Buffer) -> (bool, bool) {
             b.init.iter().for_each(|s| self.stmt(s));
             self.stmt(&b.body);
             self.declared = before;
+        }
+    }
+
+    impl Uses<'_> {
+        fn names_buffer(&self, list: &Option<Vec<Region>>) -> bool {
+            list.as_ref().is_some_and(|l| l.iter().any(|r| r.buffer == *self.buffer))
         }
     }
     let mut t = Uses { buffer, reads: false, writes: false, declared: false };
@@ -192,6 +195,13 @@ impl Collect<'_> {
         }
         Cells { vars, guards: self.at.guards.clone(), indices }
     }
+
+    fn regions_of_buffer(&self, list: &[Region], seen: &[Buffer]) -> Vec<Region> {
+        list.iter()
+            .filter(|r| r.buffer == *self.buffer && !seen.contains(&r.buffer))
+            .cloned()
+            .collect()
+    }
 }
 
 impl Visit for Collect<'_> {
@@ -221,15 +231,17 @@ impl Placed for Collect<'_> {
     fn inside(&mut self, block: &Block) {
         let (loads, stores) = tilewright_ir::visit::accessed(&block.body);
         let (reads, writes) = declared_or_inferred(block);
-        let whole = |list: &[Region], seen: &[Buffer]| -> Vec<Region> {
-            list.iter()
-                .filter(|r| r.buffer == *self.buffer && !seen.contains(&r.buffer))
-                .cloned()
-                .collect()
-        };
-        let boxes = whole(&reads, &loads).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
+        let boxes = self
+            .regions_of_buffer(&reads, &loads)
+            .iter()
+            .map(|r| self.boxed(r))
+            .collect::<Vec<_>>();
         self.out.reads.extend(boxes);
-        let boxes = whole(&writes, &stores).iter().map(|r| self.boxed(r)).collect::<Vec<_>>();
+        let boxes = self
+            .regions_of_buffer(&writes, &stores)
+            .iter()
+            .map(|r| self.boxed(r))
+            .collect::<Vec<_>>();
         self.out.writes.extend(boxes);
         let accumulates = block.init.is_some() && !reads.iter().any(|r| r.buffer == *self.buffer);
         let before = self.accumulator;
@@ -355,21 +367,17 @@ pub fn fed(buffer: &Buffer, reads: &[Cells], writes: &[Cells], known: &[Expr]) -
     }
     let engine = Engine::new();
     let vars: Vec<Var> = buffer.shape.iter().map(|e| Var::new("cell", e.dtype())).collect();
-    let touched = |c: &Cells| c.touched(&engine, known, &vars);
-    let Ok(Some(all)) = Set::union_of(writes.iter().map(touched)) else { return false };
-    reads.iter().all(|r| touched(r).is_ok_and(|cells| cells.is_within(&all)))
+    let Ok(Some(all)) = Set::union_of(writes.iter().map(|c| c.touched(&engine, known, &vars)))
+    else {
+        return false;
+    };
+    reads.iter().all(|r| r.touched(&engine, known, &vars).is_ok_and(|cells| cells.is_within(&all)))
 }
 
 /// Whether every access lies in a box, whatever the variables outside are. What is not known
 /// counts as a no; an access is taken to lie in its buffer.
 pub fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
-    let simply = |c: &Cells| {
-        c.indices.iter().zip(&region.ranges).zip(&region.buffer.shape).all(|((i, r), extent)| {
-            let whole = r.min.as_int() == Some(0) && same_expr(&r.extent, extent);
-            whole || r.is_point() && same_expr(i, &r.min)
-        })
-    };
-    if cells.iter().all(simply) {
+    if cells.iter().all(|c| is_simply_within(c, region)) {
         return true;
     }
     let engine = Engine::new();
@@ -380,6 +388,13 @@ pub fn within(cells: &[Cells], region: &Region, known: &[Expr]) -> bool {
             let end = r.min.clone() + &r.extent.clone().cast(r.min.dtype());
             d.proves(&i.clone().greater_equal(&r.min)) && d.proves(&i.less(end))
         })
+    })
+}
+
+fn is_simply_within(c: &Cells, region: &Region) -> bool {
+    c.indices.iter().zip(&region.ranges).zip(&region.buffer.shape).all(|((i, r), extent)| {
+        let whole = r.min.as_int() == Some(0) && same_expr(&r.extent, extent);
+        whole || r.is_point() && same_expr(i, &r.min)
     })
 }
 

@@ -99,23 +99,22 @@ mod tests {
         let b = Buffer::with_extents("B", &[4], DType::F32);
         let n = Buffer::with_extents("N", &[4], DType::I64);
         let (x, y) = (a.load([Expr::i32(0)]), b.load([Expr::i32(0)]));
-        let of = |op, a: &Expr, b: &Expr| Expr::binary(op, a.clone(), b.clone());
-        let half = of(BinOp::Mul, &x, &float32(0.25));
+        let half = binary_of(BinOp::Mul, &x, &float32(0.25));
         let known = |e: &Expr| magnitude(e, &|b| b.name.as_ref() == "A").is_some();
         for (e, finite) in [
             (x.clone(), true),
             (y.clone(), false),
-            (of(BinOp::Sub, &float32(0.0), &x), true),
-            (of(BinOp::Mul, &float32(-1.0), &x), true),
-            (of(BinOp::Max, &x, &float32(3.0)), true),
-            (of(BinOp::Max, &x, &y), false),
+            (binary_of(BinOp::Sub, &float32(0.0), &x), true),
+            (binary_of(BinOp::Mul, &float32(-1.0), &x), true),
+            (binary_of(BinOp::Max, &x, &float32(3.0)), true),
+            (binary_of(BinOp::Max, &x, &y), false),
             (Expr::select(x.clone().greater(0), x.clone(), float32(0.0)), true),
             (Expr::select(y.clone().greater(0), x.clone(), half.clone()), true),
-            (of(BinOp::Mul, &x, &x), false),
-            (of(BinOp::Add, &x, &x), false),
-            (of(BinOp::Add, &half, &half), true),
-            (of(BinOp::Div, &x, &float32(2.0)), true),
-            (of(BinOp::Div, &float32(1.0), &x), false),
+            (binary_of(BinOp::Mul, &x, &x), false),
+            (binary_of(BinOp::Add, &x, &x), false),
+            (binary_of(BinOp::Add, &half, &half), true),
+            (binary_of(BinOp::Div, &x, &float32(2.0)), true),
+            (binary_of(BinOp::Div, &float32(1.0), &x), false),
             (call_of(Intrin::Exp, &x), false),
             (call_of(Intrin::Exp, &call_of(Intrin::Tanh, &x)), true),
             (call_of(Intrin::Tanh, &y), false),
@@ -132,6 +131,10 @@ mod tests {
         ] {
             assert_eq!(known(&e), finite, "{e}");
         }
+    }
+
+    fn binary_of(op: BinOp, a: &Expr, b: &Expr) -> Expr {
+        Expr::binary(op, a.clone(), b.clone())
     }
 
     fn float32(v: f64) -> Expr {

@@ -311,17 +311,18 @@ mod tests {
             // It begins behind the first one, and its end is no value of the type.
             let last = dtype.max_int().unwrap_or(0) as i64;
             let far = store(Expr::int(last, dtype), Expr::int(0, dtype));
-            let writes = |list: Vec<Stmt>| -> Vec<(Option<i64>, Option<i64>)> {
-                let (_, writes) = infer(&Block::new("b", Stmt::seq(list)));
-                let ranges = writes.into_iter().flat_map(|r| r.ranges);
-                ranges.map(|r| (r.min.as_int(), r.extent.as_int())).collect()
-            };
             let upto = |n: i64| (Some(0), Some(n));
-            assert_eq!(writes(vec![all.clone(), row.clone()]), [upto(3), upto(100)]);
-            assert_eq!(writes(vec![row, all.clone()]), [upto(3), upto(100)]);
-            assert_eq!(writes(vec![all.clone(), far.clone()]), [upto(last + 1), upto(100)]);
-            assert_eq!(writes(vec![far, all]), [upto(last + 1), upto(100)]);
+            assert_eq!(written_ranges(vec![all.clone(), row.clone()]), [upto(3), upto(100)]);
+            assert_eq!(written_ranges(vec![row, all.clone()]), [upto(3), upto(100)]);
+            assert_eq!(written_ranges(vec![all.clone(), far.clone()]), [upto(last + 1), upto(100)]);
+            assert_eq!(written_ranges(vec![far, all]), [upto(last + 1), upto(100)]);
         }
+    }
+
+    fn written_ranges(list: Vec<Stmt>) -> Vec<(Option<i64>, Option<i64>)> {
+        let (_, writes) = infer(&Block::new("b", Stmt::seq(list)));
+        let ranges = writes.into_iter().flat_map(|r| r.ranges);
+        ranges.map(|r| (r.min.as_int(), r.extent.as_int())).collect()
     }
 
     #[test]

@@ -165,7 +165,6 @@ fn is_compact(b: &Buffer) -> bool {
 /// Whether two statements over the same outer variables and buffers do the same at every point of
 /// a domain.
 pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
-    let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
     match (a.kind(), b.kind()) {
         (StmtKind::Seq(a), StmtKind::Seq(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_on(domain, a, b))
@@ -173,22 +172,29 @@ pub fn same_on(domain: &Domain, a: &Stmt, b: &Stmt) -> bool {
         (
             StmtKind::Store { buffer: a, indices: at, value: x },
             StmtKind::Store { buffer: b, indices: bt, value: y },
-        ) => a == b && at.iter().zip(bt).all(|(x, y)| same(x, y)) && same_value(domain, x, y, true),
+        ) => {
+            a == b
+                && at.iter().zip(bt).all(|(x, y)| same_value(domain, x, y, false))
+                && same_value(domain, x, y, true)
+        }
         (
             StmtKind::For { var: i, range: r, kind: k, annotations: m, body: a },
             StmtKind::For { var: j, range: q, kind: l, annotations: n, body: b },
         ) => {
             let alike = k == l && m.is_empty() && n.is_empty() && i.dtype() == j.dtype();
-            alike && same(&r.min, &q.min) && same(&r.extent, &q.extent) && {
-                let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
-                same_on(&domain.with_var(i, r), a, &b)
-            }
+            alike
+                && same_value(domain, &r.min, &q.min, false)
+                && same_value(domain, &r.extent, &q.extent, false)
+                && {
+                    let b = Subst::vars([(j.clone(), i.expr())]).stmt(b);
+                    same_on(&domain.with_var(i, r), a, &b)
+                }
         }
         (
             StmtKind::If { cond: c, then: a, otherwise: x },
             StmtKind::If { cond: d, then: b, otherwise: y },
         ) => {
-            same(c, d)
+            same_value(domain, c, d, false)
                 && same_on(&under(domain, c), a, b)
                 && match (x, y) {
                     (Some(x), Some(y)) => same_on(&under(domain, &!c.clone()), x, y),
@@ -237,31 +243,30 @@ fn same_blocks(
     (m, c, a): (&[Expr], &Expr, &Block),
     (n, d, b): (&[Expr], &Expr, &Block),
 ) -> bool {
-    let same = |x: &Expr, y: &Expr| same_value(domain, x, y, false);
     let alike = is_plain(a)
         && is_plain(b)
         && a.iters.len() == b.iters.len()
         && a.allocs.len() == b.allocs.len()
         && a.init.is_some() == b.init.is_some()
-        && same(c, d)
-        && m.iter().zip(n).all(|(x, y)| same(x, y));
+        && same_value(domain, c, d, false)
+        && m.iter().zip(n).all(|(x, y)| same_value(domain, x, y, false));
     let mut names = Subst::default();
     let mut inner = under(domain, c);
     for (i, j) in a.iters.iter().zip(&b.iters) {
         let (r, q) = (&i.domain, &j.domain);
         if i.kind != j.kind
             || i.var.dtype() != j.var.dtype()
-            || !same(&r.min, &q.min)
-            || !same(&r.extent, &q.extent)
+            || !same_value(domain, &r.min, &q.min, false)
+            || !same_value(domain, &r.extent, &q.extent, false)
         {
             return false;
         }
         names.vars.insert(j.var.clone(), i.var.expr());
         inner = inner.with_var(&i.var, r);
     }
-    let memory = || a.allocs.iter().zip(&b.allocs);
-    let alike = alike && memory().all(|(p, q)| pair_buffers(domain, p, q, &mut names));
-    names.vars.extend(memory().map(|(p, q)| (q.data.clone(), p.data.expr())));
+    let alike = alike
+        && a.allocs.iter().zip(&b.allocs).all(|(p, q)| pair_buffers(domain, p, q, &mut names));
+    names.vars.extend(a.allocs.iter().zip(&b.allocs).map(|(p, q)| (q.data.clone(), p.data.expr())));
     let mut same_inside = |x: &Stmt, y: &Stmt| same_on(&inner, x, &names.stmt(y));
     alike
         && same_inside(&a.body, &b.body)

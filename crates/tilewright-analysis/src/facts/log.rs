@@ -251,13 +251,13 @@ impl Fact {
         }
         let form = self.form(read.loops);
         let (set, value) = form.known.as_ref()?;
-        let around = || form.around.iter().map(Var::expr);
-        let place: Vec<Expr> = read.at.iter().cloned().chain(around()).collect();
+        let place: Vec<Expr> =
+            read.at.iter().cloned().chain(form.around.iter().map(Var::expr)).collect();
         if !read.points.domain().lies_in(&place, set) {
             return None;
         }
         if lanes == 1 {
-            let given = read.indices.iter().cloned().chain(around());
+            let given = read.indices.iter().cloned().chain(form.around.iter().map(Var::expr));
             let cells = form.cells.iter().zip(given);
             let cells = cells.map(|(c, e)| (c.clone(), e.cast(c.dtype())));
             return Some(Subst::vars(cells).expr(value));
