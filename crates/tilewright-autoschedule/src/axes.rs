@@ -130,14 +130,6 @@ pub fn fuse(
             _ => pinned.extend(access.indices.iter().flat_map(free_vars)),
         }
     }
-    let joins = |outer: &(Var, Dim), inner: &(Var, Dim)| {
-        !pinned.contains(&outer.0)
-            && !pinned.contains(&inner.0)
-            && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
-                let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1.number()?));
-                step.is_some() && step == a.coefficient(&outer.0)
-            })
-    };
     let mut axes: Vec<Axis> = Vec::new();
     for (var, extent, kind) in iters {
         if *extent == 1 {
@@ -146,7 +138,7 @@ pub fn fuse(
         let part = (var.clone(), *extent);
         let joined = axes.last_mut().filter(|axis| {
             axis.kind == *kind
-                && axis.parts.last().is_some_and(|p| joins(p, &part))
+                && axis.parts.last().is_some_and(|p| are_joined(p, &part, &pinned, accesses))
                 && (axis.extent * *extent).fits_int32()
         });
         match joined {
@@ -158,6 +150,20 @@ pub fn fuse(
         }
     }
     axes
+}
+
+fn are_joined(
+    outer: &(Var, Dim),
+    inner: &(Var, Dim),
+    pinned: &HashSet<Var>,
+    accesses: &[Access],
+) -> bool {
+    !pinned.contains(&outer.0)
+        && !pinned.contains(&inner.0)
+        && accesses.iter().filter_map(|a| a.offset.as_ref()).all(|a| {
+            let step = a.coefficient(&inner.0).and_then(|k| k.checked_mul(inner.1.number()?));
+            step.is_some() && step == a.coefficient(&outer.0)
+        })
 }
 
 /// Bytes of the widest type that a stage without reduction accesses, `accesses` being its loads and its store;

@@ -79,7 +79,6 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         return Vec::new();
     }
     // Of two equal ones that whose rows lie closer together.
-    let key = |t: &Tile| (t.price, row_step(c, t));
     for vector in [0, 1] {
         let broadcast = 1 - vector;
         if c.group.as_ref().is_some_and(|g| g.instructions[vector].is_none()) {
@@ -94,12 +93,7 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
                     matches!((c.operands[broadcast].steps[k], &c.group), (0, _) | (1, None))
                 })
         });
-        let alone = |operand: usize| {
-            c.axes_where(IterKind::Spatial, |k| {
-                moves_along(operand, k, c) && !moves_along(1 - operand, k, c)
-            })
-        };
-        let (rows, others) = (alone(broadcast), alone(vector));
+        let (rows, others) = (axes_of_one(broadcast, c), axes_of_one(vector, c));
         for v in columns {
             // Else rows of a window that slides over the vectors read what other rows read.
             let slide =
@@ -117,7 +111,9 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
                     for tile in tiles(c, target, vector, v, r, source) {
                         let way = Way::of(c, &tile);
                         match found.iter_mut().find(|(other, _)| *other == way) {
-                            Some((_, best)) if key(&tile) < key(best) => *best = tile,
+                            Some((_, best)) if tile_key(&tile, c) < tile_key(best, c) => {
+                                *best = tile
+                            }
                             Some(_) => {}
                             None => found.push((way, tile)),
                         }
@@ -127,8 +123,18 @@ fn best(c: &Contraction, target: &Target) -> Vec<Tile> {
         }
     }
     let mut best: Vec<Tile> = found.into_iter().map(|(_, tile)| tile).collect();
-    best.sort_by(|a, b| key(a).partial_cmp(&key(b)).unwrap_or(Ordering::Equal));
+    best.sort_by(|a, b| tile_key(a, c).partial_cmp(&tile_key(b, c)).unwrap_or(Ordering::Equal));
     best
+}
+
+fn tile_key(t: &Tile, c: &Contraction) -> (f64, i64) {
+    (t.price, row_step(c, t))
+}
+
+fn axes_of_one(operand: usize, c: &Contraction) -> Vec<usize> {
+    c.axes_where(IterKind::Spatial, |k| {
+        moves_along(operand, k, c) && !moves_along(1 - operand, k, c)
+    })
 }
 
 fn moves_along(operand: usize, k: usize, c: &Contraction) -> bool {

@@ -30,7 +30,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::visit::accessed;
-use tilewright_ir::{Attr, DType, Dim, Error, Expr, ExprKind, Result};
+use tilewright_ir::{Attr, Block, DType, Dim, Error, Expr, ExprKind, Result};
 use tilewright_schedule::compute::Position;
 use tilewright_schedule::value::{Lambda, Value};
 use tilewright_schedule::{BlockRef, BufferArg, LoopRef, Schedule};
@@ -429,14 +429,6 @@ fn digits(
     last: &[usize],
     lanes: Option<i64>,
 ) -> Lambda {
-    #[derive(Clone)]
-    enum Digit {
-        Whole(Vec<(usize, i64)>),
-        /// Which tile, or which group.
-        Quotient(Vec<(usize, i64)>, i64),
-        /// Where in it.
-        Remainder(Vec<(usize, i64)>, i64),
-    }
     let places = |k: usize| -> Option<Vec<(usize, i64)>> {
         let iters = c.axes[k].iters.iter();
         let all: Vec<_> = iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect();
@@ -465,15 +457,8 @@ fn digits(
     }));
     let within = last.iter().find_map(|k| Some((places(*k)?, group_size(*k, c)?)));
     list.extend(within.map(|(places, size)| Digit::Remainder(places, size)));
-    let used = |d: usize| {
-        list.iter().any(|x| match x {
-            Digit::Whole(p) | Digit::Quotient(p, _) | Digit::Remainder(p, _) => {
-                p.iter().any(|(at, _)| *at == d)
-            }
-        })
-    };
     let units: Vec<Digit> =
-        (0..rank).filter(|d| !used(*d)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
+        (0..rank).filter(|d| !is_used(*d, &list)).map(|d| Digit::Whole(vec![(d, 1)])).collect();
     let list = [units, list].concat();
     Lambda::over_indices(rank, move |at| {
         list.iter()
@@ -483,6 +468,24 @@ fn digits(
                 Digit::Remainder(p, size) => as_one(at, p).floormod(*size),
             })
             .collect()
+    })
+}
+
+/// A part of the place of a cell: axes as one, with their extents.
+#[derive(Clone)]
+enum Digit {
+    Whole(Vec<(usize, i64)>),
+    /// Which tile, or which group.
+    Quotient(Vec<(usize, i64)>, i64),
+    /// Where in it.
+    Remainder(Vec<(usize, i64)>, i64),
+}
+
+fn is_used(d: usize, list: &[Digit]) -> bool {
+    list.iter().any(|x| match x {
+        Digit::Whole(p) | Digit::Quotient(p, _) | Digit::Remainder(p, _) => {
+            p.iter().any(|(at, _)| *at == d)
+        }
     })
 }
 
@@ -513,15 +516,13 @@ fn merge(
         at.is_some()
     });
     let at = at.ok_or_else(|| Error::internal("a block does not read the sums"))?;
-    let place = |iter: usize| {
-        let dim = c.dims.iter().position(|d| *d == Some(iter))?;
-        reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
-    };
     let mut groups: Vec<Vec<(usize, i64)>> = c
         .axes
         .iter()
         .map(|a| a.iters.iter())
-        .map(|iters| iters.filter_map(|(i, n)| place(*i).map(|at| (at, *n))).collect())
+        .map(|iters| {
+            iters.filter_map(|(i, n)| axis_of(*i, c, &reader, &at).map(|at| (at, *n))).collect()
+        })
         .collect();
     groups.retain(|g| g.len() > 1);
     let rank = reader.iters.len();
@@ -530,6 +531,11 @@ fn merge(
     all.extend(groups);
     all.sort();
     Ok(Some(parts::in_groups(rank, all)))
+}
+
+fn axis_of(iter: usize, c: &Contraction, reader: &Block, at: &[Expr]) -> Option<usize> {
+    let dim = c.dims.iter().position(|d| *d == Some(iter))?;
+    reader.iters.iter().position(|i| at[dim].as_var() == Some(&i.var))
 }
 
 /// Gives the vector operand its layout and the sums their place. Returns the block that makes the

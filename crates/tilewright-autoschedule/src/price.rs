@@ -268,18 +268,19 @@ pub(crate) fn candidates(
 ) -> Vec<(Contraction, Tile)> {
     let mut all = crate::candidates::candidates(c, target);
     let plain = untiled(stage, 1.0, target, &Operands::default());
-    let pays = |c: &Contraction, tile: &Tile| {
-        let alone = c
-            .axes_where(IterKind::Spatial, |k| {
-                c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1
-            })
-            .is_empty();
-        let divides = tile.columns(c).1 == 0;
-        let whole = tile.both(c) && (divides || tile.exact(c));
-        alone || whole || tile.price < plain
-    };
     // Where the best one does not pay, none does.
-    let some = all.iter().take_while(|(c, tile)| pays(c, tile)).count();
+    let some = all.iter().take_while(|(c, tile)| pays(c, tile, plain)).count();
     all.truncate(some);
     all
+}
+
+fn pays(c: &Contraction, tile: &Tile, plain: f64) -> bool {
+    let alone = c
+        .axes_where(IterKind::Spatial, |k| {
+            c.operands.iter().all(|o| o.steps[k] != 0) && c.axes[k].extent > 1
+        })
+        .is_empty();
+    let divides = tile.columns(c).1 == 0;
+    let whole = tile.both(c) && (divides || tile.exact(c));
+    alone || whole || tile.price < plain
 }

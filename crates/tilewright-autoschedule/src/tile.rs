@@ -451,13 +451,8 @@ impl<'a> Pricing<'a> {
         let (c, t) = (self.c, self.t);
         let rows = t.row_axis.map_or(1, |r| c.axes[r].extent);
         let width = t.width.min(c.axes[t.vector_axis].extent);
-        let apart = |o: usize| {
-            c.count(&c.axes_where(IterKind::Spatial, |k| {
-                k != t.vector_axis && Some(k) != t.row_axis && c.operands[o].steps[k] == 0
-            }))
-        };
         let (whole, left) = t.columns(c);
-        let strips = (whole + left.min(1)).max(1).saturating_mul(apart(1 - t.vector));
+        let strips = (whole + left.min(1)).max(1).saturating_mul(cells_of_one(1 - t.vector, c, t));
         let tiles_of_rows = (rows as u64).div_ceil(t.rows as u64) as i64;
         // The extent of an open axis may be a number without end.
         let all_rows = self.fits_cache(rows.saturating_add(width), c);
@@ -500,8 +495,8 @@ impl<'a> Pricing<'a> {
     fn windows(&self, rows: i64, width: i64) -> Option<f64> {
         let (c, t) = (self.c, self.t);
         let data = [0, 1].into_iter().find(|o| {
-            let moves = |k: usize| c.operands[*o].steps[k] != 0;
-            moves(t.vector_axis) && t.row_axis.is_some_and(moves)
+            c.operands[*o].steps[t.vector_axis] != 0
+                && t.row_axis.is_some_and(|k| c.operands[*o].steps[k] != 0)
         })?;
         let steps = &c.operands[data].steps;
         let row = t.row_axis.map_or(0, |r| steps[r]);
@@ -592,6 +587,12 @@ impl<'a> Pricing<'a> {
             1.0
         }
     }
+}
+
+fn cells_of_one(o: usize, c: &Contraction, t: &Tile) -> i64 {
+    c.count(&c.axes_where(IterKind::Spatial, |k| {
+        k != t.vector_axis && Some(k) != t.row_axis && c.operands[o].steps[k] == 0
+    }))
 }
 
 fn moved_along(operand: usize, axis: Option<usize>, count: f64, c: &Contraction) -> f64 {

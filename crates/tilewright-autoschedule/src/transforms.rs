@@ -68,9 +68,8 @@ fn chains<'a>(func: &TensorFunc, stages: &'a [Stage]) -> Vec<Chain<'a>> {
     let mut found: Vec<Chain<'a>> = Vec::new();
     for (k, first) in stages.iter().enumerate() {
         let Some(chain) = chain(func, stages, k, first) else { continue };
-        if !found.iter().any(|c| {
-            c.stages.iter().any(|s| chain.stages.iter().any(|c| c.0.stmt.ptr_eq(&s.0.stmt)))
-        }) {
+        let mut taken = found.iter().flat_map(|c| &c.stages);
+        if !taken.any(|s| chain.stages.iter().any(|c| c.0.stmt.ptr_eq(&s.0.stmt))) {
             found.push(chain);
         }
     }
@@ -126,13 +125,14 @@ fn chain<'a>(
             next = None;
         }
     }
-    let pads = |s: &&Stage| {
-        let alone = position_of(s, stages).and_then(|k| reader(func, stages, k));
-        let is_first = alone.is_some_and(|r| r.stmt.ptr_eq(&first.stmt));
-        is_first && !s.is_reduction() && !reads(first, &s.buffer).is_empty()
-    };
-    let pad = stages[..k].iter().find(pads);
+    let pad = stages[..k].iter().find(|s| is_pad_of_first(s, stages, func, first));
     list.iter().all(has_few_copies).then_some(Chain { pad, stages: list })
+}
+
+fn is_pad_of_first(s: &&Stage, stages: &[Stage], func: &TensorFunc, first: &Stage) -> bool {
+    let alone = position_of(s, stages).and_then(|k| reader(func, stages, k));
+    let is_first = alone.is_some_and(|r| r.stmt.ptr_eq(&first.stmt));
+    is_first && !s.is_reduction() && !reads(first, &s.buffer).is_empty()
 }
 
 fn position_of(s: &Stage, stages: &[Stage]) -> Option<usize> {

@@ -186,9 +186,6 @@ impl<'a> Loops<'a> {
     fn elementwise(&self, far: &Far, operands: &Operands) -> f64 {
         let costs = &self.target.costs;
         let loads = &self.accesses[..self.accesses.len() - 1];
-        let is_joined = |load: &Access| {
-            is_same_cell(load, &self.store) && !operands.apart.contains(&load.buffer)
-        };
         let access = |load: &Access| match operands.cold.contains(&load.buffer) {
             _ if self.is_small(load) => costs.vector_kept,
             true => far.memory,
@@ -196,18 +193,22 @@ impl<'a> Loops<'a> {
         };
         // What is read twice is loaded once.
         let others = (0..loads.len()).filter(|k| {
-            !is_joined(&loads[*k])
+            !self.is_joined(&loads[*k], operands)
                 && loads[..*k].iter().all(|other| !is_same_load(other, &loads[*k]))
         });
         let loaded: f64 = others.map(|k| access(&loads[k])).sum();
         let stored = match self.value.kind() {
             _ if operands.reduced => 0.0,
-            _ if loads.iter().any(is_joined) => costs.joined,
+            _ if loads.iter().any(|load| self.is_joined(load, operands)) => costs.joined,
             // Padding is written first, over all of it: zeros at the speed of `memset`.
             ExprKind::IfThenElse(_, _, pad) if !is_zero(pad) => 2.0 * far.here,
             _ => far.here,
         };
         loaded + stored
+    }
+
+    fn is_joined(&self, load: &Access, operands: &Operands) -> bool {
+        is_same_cell(load, &self.store) && !operands.apart.contains(&load.buffer)
     }
 
     fn is_small(&self, load: &Access) -> bool {

@@ -241,12 +241,11 @@ impl Reduction<'_> {
             });
             read <= self.target.caches.l2 as i64
         };
-        let is_open = |axis: usize| self.axes[axis].extent.known().is_none();
         let per_row = match (u, &overlap) {
             // Of an open extent tiles of half the size follow, and of half of that: there are few of them.
-            (_, Some(_)) if is_open(v) => 2,
-            (None, None) if is_open(v) => 4,
-            (Some(_), None) if is_open(v) => 2,
+            (_, Some(_)) if self.axes[v].extent.known().is_none() => 2,
+            (None, None) if self.axes[v].extent.known().is_none() => 4,
+            (Some(_), None) if self.axes[v].extent.known().is_none() => 2,
             (_, Some(_)) => balanced(vectors, 4),
             (Some(_), None) => balanced(vectors, (2..=4).rev().find(fits).unwrap_or(2)),
             (None, None) => balanced(vectors, budget.min(8)),
@@ -258,7 +257,11 @@ impl Reduction<'_> {
                 let budget = self.target.vectors.registers as i64 / 2;
                 let most = (budget / per_row).min(OVERLAPPING / steps).clamp(1, 8);
                 // The rows that are left over of an open number are alone.
-                if is_open(u) { most.min(4) } else { balanced(self.len(u), most) }
+                if self.axes[u].extent.known().is_none() {
+                    most.min(4)
+                } else {
+                    balanced(self.len(u), most)
+                }
             }
             Some(u) => balanced_rows(self.len(u), (budget / per_row).clamp(1, 14)),
             None => 1,

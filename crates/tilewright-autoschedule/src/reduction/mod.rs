@@ -112,11 +112,9 @@ impl<'a> Reduction<'a> {
 
     /// Computes what makes the image right before it is read: in the loops over the images that it has.
     fn pad(&self, sch: &mut Schedule, places: &Places, tiling: &Tiling, pad: &Stage) -> Result<()> {
-        let is_image = |l: &&Level| match l {
-            Level::Axis(k) => self.axes[*k].parts.iter().all(|(v, _)| self.is_alone(v, pad)),
-            Level::Vectors | Level::Rows => false,
-        };
-        let Some(images) = tiling.order.iter().take_while(is_image).count().checked_sub(1) else {
+        let Some(images) =
+            tiling.order.iter().take_while(|l| self.is_image(l, pad)).count().checked_sub(1)
+        else {
             return Ok(());
         };
         let depth = places.units + images;
@@ -137,6 +135,13 @@ impl<'a> Reduction<'a> {
             *sch = trial;
         }
         Ok(())
+    }
+
+    fn is_image(&self, l: &&Level, pad: &Stage) -> bool {
+        match l {
+            Level::Axis(k) => self.axes[*k].parts.iter().all(|(v, _)| self.is_alone(v, pad)),
+            Level::Vectors | Level::Rows => false,
+        }
     }
 
     fn is_alone(&self, v: &Var, pad: &Stage) -> bool {
