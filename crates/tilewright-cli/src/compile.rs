@@ -254,20 +254,6 @@ mod tests {
 
     #[test]
     fn names_of_files_become_prefixes() {
-        let of = |file: &str| {
-            let arguments = Arguments {
-                model: "net.onnx".into(),
-                output: None,
-                emit: None,
-                name: None,
-                after: None,
-                pkg_config: false,
-                given: Given::default(),
-                versions: Versions::default(),
-                native: Native::default(),
-            };
-            name(&arguments, Some(Path::new(file))).expect("a name")
-        };
         for (file, expected) in [
             ("out/resnet50.so", "resnet50"),
             ("libdigits.so", "digits"),
@@ -278,7 +264,22 @@ mod tests {
             ("...", "model"),
             ("é.so", "model"),
         ] {
-            assert_eq!(of(file), expected, "{file}");
+            assert_eq!(prefix_of(file), expected, "{file}");
         }
+    }
+
+    fn prefix_of(file: &str) -> String {
+        let arguments = Arguments {
+            model: "net.onnx".into(),
+            output: None,
+            emit: None,
+            name: None,
+            after: None,
+            pkg_config: false,
+            given: Given::default(),
+            versions: Versions::default(),
+            native: Native::default(),
+        };
+        name(&arguments, Some(Path::new(file))).expect("a name")
     }
 }

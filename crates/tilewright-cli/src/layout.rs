@@ -206,16 +206,12 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         Some(_) => None,
         None => Some(spec.map.on(&extents, false)?),
     };
-    let list = |all: &[Expr]| {
-        let all: Vec<String> = all.iter().map(text_of).collect();
-        format!("({}{})", all.join(", "), if all.len() == 1 { "," } else { "" })
-    };
     let physical = match (&layout, &grid) {
-        (Some(layout), _) => list(&layout.physical),
+        (Some(layout), _) => tuple_text(&layout.physical),
         (None, Some(grid)) => tuple(grid.physical()),
         (None, None) => String::new(),
     };
-    fact("shape", format!("{} -> {physical}", list(&extents)));
+    fact("shape", format!("{} -> {physical}", tuple_text(&extents)));
     let known = layout.as_ref().map(|l| (l, l.known.as_ref()));
     let count = grid.as_ref().map(|g| (padding(g), g.cells()));
     let holes = match (&known, count) {
@@ -233,7 +229,7 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
     let inverse = match (known, &shared) {
         (Some((layout, Ok(known))), _) => {
             let cells: Vec<&str> = layout.cells.iter().map(|c| &**c.name()).collect();
-            format!("lambda {}: {}", cells.join(", "), list(&known.inverse))
+            format!("lambda {}: {}", cells.join(", "), tuple_text(&known.inverse))
         }
         (Some((_, Err(why))), _) => format!("unknown: {why}"),
         (None, Some([a, b])) => {
@@ -259,6 +255,11 @@ fn describe(spec: &Spec, arguments: &Arguments) -> Result<Described, Error> {
         }
     }
     Ok(Described { facts, tables })
+}
+
+fn tuple_text(all: &[Expr]) -> String {
+    let all: Vec<String> = all.iter().map(text_of).collect();
+    format!("({}{})", all.join(", "), if all.len() == 1 { "," } else { "" })
 }
 
 /// Vector accesses and bank conflicts along each axis.
@@ -290,8 +291,8 @@ const COLUMNS: i64 = 32;
 fn logical(spec: &Spec, grid: &Grid) -> Cells {
     let shape = grid.shape();
     let rank = shape.len();
-    let extent = |k: usize| if rank > k { shape[rank - 1 - k] } else { 1 };
-    let (rows, columns) = (extent(1).min(ROWS), extent(0).min(COLUMNS));
+    let (rows, columns) =
+        (extent_from_end(1, rank, shape).min(ROWS), extent_from_end(0, rank, shape).min(COLUMNS));
     let mut at = vec![0; rank];
     let mut all = Vec::new();
     let row_size = grid.physical().last().copied().unwrap_or(1).max(1);
@@ -313,14 +314,24 @@ fn logical(spec: &Spec, grid: &Grid) -> Cells {
         all.push(row);
     }
     let names: Vec<&str> = spec.map.params.iter().map(|p| &**p.name()).collect();
-    let part =
-        if rows < extent(1) || columns < extent(0) || rank > 2 { "a corner of " } else { "" };
+    let part = if rows < extent_from_end(1, rank, shape)
+        || columns < extent_from_end(0, rank, shape)
+        || rank > 2
+    {
+        "a corner of "
+    } else {
+        ""
+    };
     let what = if spec.places.is_empty() { "addresses" } else { "places" };
     Cells {
         title: format!("{what} by ({}): {part}the elements", names.join(", ")),
         names: [numbers(rows), numbers(columns)],
         rows: all,
     }
+}
+
+fn extent_from_end(k: usize, rank: usize, shape: &[i64]) -> i64 {
+    if rank > k { shape[rank - 1 - k] } else { 1 }
 }
 
 /// `register 1, lane 3` as `r1 l3`.
@@ -341,18 +352,27 @@ fn memory(grid: &Grid) -> Cells {
     let width = grid.physical().last().copied().unwrap_or(1).max(1);
     let rows = (grid.cells() / width).min(ROWS);
     let columns = width.min(COLUMNS);
-    let cell = |row: i64, column: i64| {
-        let number = contents.get((row * width + column) as usize).copied().flatten()?;
-        let at = grid.point(number);
-        let text: Vec<String> = at.iter().map(i64::to_string).collect();
-        Some((text.join(","), at.last().copied().unwrap_or(0) as usize))
-    };
     let part = if rows * width < grid.cells() || columns < width { "the start of " } else { "" };
     Cells {
         title: format!("elements by address: {part}memory, {width} cells a row"),
         names: [(0..rows).map(|r| (r * width).to_string()).collect(), numbers(columns)],
-        rows: (0..rows).map(|r| (0..columns).map(|c| cell(r, c)).collect()).collect(),
+        rows: (0..rows)
+            .map(|r| (0..columns).map(|c| cell_at(r, c, &contents, width, grid)).collect())
+            .collect(),
     }
+}
+
+fn cell_at(
+    row: i64,
+    column: i64,
+    contents: &[Option<usize>],
+    width: i64,
+    grid: &Grid,
+) -> Option<(String, usize)> {
+    let number = contents.get((row * width + column) as usize).copied().flatten()?;
+    let at = grid.point(number);
+    let text: Vec<String> = at.iter().map(i64::to_string).collect();
+    Some((text.join(","), at.last().copied().unwrap_or(0) as usize))
 }
 
 fn numbers(n: i64) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! Draws errors: with colours and a frame around the source on a terminal, as plain text elsewhere.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use std::sync::Arc;
 use tilewright_driver::Error;
 use tilewright_ir::show::{is_hidden, visible, visible_lines};
 use tilewright_ir::{Remarks, Source, Span};

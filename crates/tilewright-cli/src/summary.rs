@@ -131,26 +131,27 @@ mod tests {
 
     #[test]
     fn numbers_of_maps_stand_beside_their_keys() -> Result<()> {
-        let text = |outputs: &[(&str, &Tensor)]| {
-            let mut out = Vec::new();
-            let owned: Vec<(String, Tensor)> =
-                outputs.iter().map(|(name, t)| ((*name).to_owned(), (*t).clone())).collect();
-            write_all(&owned, &mut out).expect("memory can be written");
-            String::from_utf8(out).expect("text")
-        };
         let numbers = Tensor::from_slice(&[2, 2], &[0.25f32, 0.75, 1.0, 0.0])?;
         let keys = Tensor::from_slice(&[2], &[7i64, -1])?;
         assert_eq!(
-            text(&[("m", &numbers), ("m.keys", &keys)]),
+            written(&[("m", &numbers), ("m.keys", &keys)]),
             "m: float32 [2, 2]\n  {7: 0.25, -1: 0.75}\n  {7: 1, -1: 0}\nm.keys: int64 [2] 7 -1\n"
         );
         let keys = Tensor::from_slice(&[2, 3], b"no\0yes")?;
-        let shown = text(&[("m", &numbers), ("m.keys", &keys)]);
+        let shown = written(&[("m", &numbers), ("m.keys", &keys)]);
         assert!(shown.contains("  {no: 0.25, yes: 0.75}\n"), "{shown}");
         let other = Tensor::from_slice(&[3], &[7i64, 8, 9])?;
-        let shown = text(&[("m", &numbers), ("m.keys", &other)]);
+        let shown = written(&[("m", &numbers), ("m.keys", &other)]);
         assert!(shown.starts_with("m: float32 [2, 2] 0.25 0.75 1 0\n"), "{shown}");
         Ok(())
+    }
+
+    fn written(outputs: &[(&str, &Tensor)]) -> String {
+        let mut out = Vec::new();
+        let owned: Vec<(String, Tensor)> =
+            outputs.iter().map(|(name, t)| ((*name).to_owned(), (*t).clone())).collect();
+        write_all(&owned, &mut out).expect("memory can be written");
+        String::from_utf8(out).expect("text")
     }
 
     #[test]
