@@ -669,19 +669,23 @@ mod tests {
 
     #[test]
     fn the_environment_says_where() {
-        let at = |vars: &[(&str, &str)]| {
-            location(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
-                .map(|path| path.to_string_lossy().into_owned())
-        };
         let home = ("HOME", "/home/me");
         let xdg = ("XDG_CACHE_HOME", "/var/cache/me");
-        assert_eq!(at(&[]), None);
-        assert_eq!(at(&[home]).as_deref(), Some("/home/me/.cache/tilewright"));
-        assert_eq!(at(&[home, xdg]).as_deref(), Some("/var/cache/me/tilewright"));
+        assert_eq!(location_of(&[]), None);
+        assert_eq!(location_of(&[home]).as_deref(), Some("/home/me/.cache/tilewright"));
+        assert_eq!(location_of(&[home, xdg]).as_deref(), Some("/var/cache/me/tilewright"));
         let relative = ("XDG_CACHE_HOME", "cache");
-        assert_eq!(at(&[home, relative]).as_deref(), Some("/home/me/.cache/tilewright"));
-        assert_eq!(at(&[home, xdg, (LOCATION, "/here")]).as_deref(), Some("/here"));
-        assert_eq!(at(&[home, xdg, (LOCATION, "off")]), None);
-        assert_eq!(at(&[xdg, (LOCATION, "")]).as_deref(), Some("/var/cache/me/tilewright"));
+        assert_eq!(location_of(&[home, relative]).as_deref(), Some("/home/me/.cache/tilewright"));
+        assert_eq!(location_of(&[home, xdg, (LOCATION, "/here")]).as_deref(), Some("/here"));
+        assert_eq!(location_of(&[home, xdg, (LOCATION, "off")]), None);
+        assert_eq!(
+            location_of(&[xdg, (LOCATION, "")]).as_deref(),
+            Some("/var/cache/me/tilewright")
+        );
+    }
+
+    fn location_of(vars: &[(&str, &str)]) -> Option<String> {
+        location(|name| vars.iter().find(|(n, _)| *n == name).map(|(_, v)| v.into()))
+            .map(|path| path.to_string_lossy().into_owned())
     }
 }

@@ -278,9 +278,9 @@ fn arena(plan: &Planned, upper: &str) -> String {
 
 /// Where the numbers come from that a run takes.
 fn filled(plan: &Planned, name: &str) -> String {
-    let text =
-        || format!(" `shapes` is what {name}_shapes has filled;\n   it may serve many runs.");
-    plan.shapes().map(|_| text()).unwrap_or_default()
+    plan.shapes()
+        .map(|_| format!(" `shapes` is what {name}_shapes has filled;\n   it may serve many runs."))
+        .unwrap_or_default()
 }
 
 /// The head of a header: sizes and inputs.

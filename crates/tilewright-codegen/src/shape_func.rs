@@ -352,11 +352,12 @@ fn stacked(plan: &MemoryPlan) -> Result<Vec<(usize, Vec<usize>)>> {
     let mut order: Vec<usize> =
         (0..blocks.len()).filter(|k| plan.values[*k].within.is_none()).collect();
     order.sort_by_key(|b| (at[*b], *b));
-    let below = |k: usize| {
-        let b = &blocks[order[k]];
-        order[..k].iter().copied().filter(|a| blocks[*a].meets(b)).collect()
-    };
-    Ok((0..order.len()).map(|k| (order[k], below(k))).collect())
+    Ok((0..order.len()).map(|k| (order[k], meeting_before(k, &blocks, &order))).collect())
+}
+
+fn meeting_before(k: usize, blocks: &[Block], order: &[usize]) -> Vec<usize> {
+    let b = &blocks[order[k]];
+    order[..k].iter().copied().filter(|a| blocks[*a].meets(b)).collect()
 }
 
 #[cfg(test)]

@@ -343,21 +343,22 @@ impl Drop for Machine<'_> {
 /// The error for IR that LLVM does not take. A message about a place reads `module.ll:3:7: error:
 /// ...`, followed by the line and a caret; then the error points there itself.
 fn rejected(ir: &str, message: &str) -> Error {
-    let place = || {
-        let name = MODULE_NAME.to_str().ok()?;
-        let (line, rest) = message.strip_prefix(name)?.strip_prefix(':')?.split_once(':')?;
-        let (column, rest) = rest.split_once(':')?;
-        let text = rest.trim_start().strip_prefix("error: ")?.lines().next()?;
-        let line: usize = line.parse().ok()?;
-        let column: usize = column.parse().ok()?;
-        let line = ir.split_inclusive('\n').nth(line.checked_sub(1)?)?;
-        // The text is one allocation, so the difference of the addresses is the offset.
-        let start = line.as_ptr().addr() - ir.as_ptr().addr();
-        let at = start + column.saturating_sub(1).min(line.trim_end().len());
-        let at = u32::try_from(at).ok()?;
-        Some(rejected_code(text).at(Span::new(at, at)).in_source(&Source::new(name, ir)))
-    };
-    place().unwrap_or_else(|| rejected_code(message))
+    located_error(message, ir).unwrap_or_else(|| rejected_code(message))
+}
+
+fn located_error(message: &str, ir: &str) -> Option<Error> {
+    let name = MODULE_NAME.to_str().ok()?;
+    let (line, rest) = message.strip_prefix(name)?.strip_prefix(':')?.split_once(':')?;
+    let (column, rest) = rest.split_once(':')?;
+    let text = rest.trim_start().strip_prefix("error: ")?.lines().next()?;
+    let line: usize = line.parse().ok()?;
+    let column: usize = column.parse().ok()?;
+    let line = ir.split_inclusive('\n').nth(line.checked_sub(1)?)?;
+    // The text is one allocation, so the difference of the addresses is the offset.
+    let start = line.as_ptr().addr() - ir.as_ptr().addr();
+    let at = start + column.saturating_sub(1).min(line.trim_end().len());
+    let at = u32::try_from(at).ok()?;
+    Some(rejected_code(text).at(Span::new(at, at)).in_source(&Source::new(name, ir)))
 }
 
 fn rejected_code(text: &str) -> Error {

@@ -164,19 +164,20 @@ impl Llvm {
 
     /// The machine that this process runs on.
     pub fn host(&self) -> Target {
-        let ask = || {
-            let f = self.functions();
-            // SAFETY: the three functions return a message each, which `take_message` frees.
-            let [triple, cpu, features] = unsafe {
-                [
-                    self.take_message((f.LLVMGetDefaultTargetTriple)()),
-                    self.take_message((f.LLVMGetHostCPUName)()),
-                    self.take_message((f.LLVMGetHostCPUFeatures)()),
-                ]
-            };
-            Target::new(triple, cpu, sorted(&features)).with_host()
+        self.host.get_or_init(|| self.ask_host()).clone()
+    }
+
+    fn ask_host(&self) -> Target {
+        let f = self.functions();
+        // SAFETY: the three functions return a message each, which `take_message` frees.
+        let [triple, cpu, features] = unsafe {
+            [
+                self.take_message((f.LLVMGetDefaultTargetTriple)()),
+                self.take_message((f.LLVMGetHostCPUName)()),
+                self.take_message((f.LLVMGetHostCPUFeatures)()),
+            ]
         };
-        self.host.get_or_init(ask).clone()
+        Target::new(triple, cpu, sorted(&features)).with_host()
     }
 
     /// Refuses the CPUs and features that LLVM does not know.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use tilewright_ir::{Dim, Error, Result, Var};
+use tilewright_runtime::MemoryPlan;
 
 use super::{Writer, array, number, type_of};
 use crate::entry::{self, Planned};
@@ -29,23 +30,8 @@ impl Writer<'_> {
         let (arena, passed) = match plan {
             Planned::Fixed(plan) => (plan.arena_bytes.to_string(), ""),
             Planned::Open(open, shapes) => {
-                let said = |v: &Var| -> Result<String> {
-                    // As the runtime does: what is told comes first.
-                    if let Some(at) = open.given.iter().position(|g| g == v) {
-                        return Ok(format!("told[{at}]"));
-                    }
-                    open.inputs
-                        .iter()
-                        .enumerate()
-                        .find_map(|(i, port)| {
-                            let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
-                            Some(format!("in[{i}]->extents[{axis}]"))
-                        })
-                        .ok_or_else(|| {
-                            Error::internal(format!("nothing says how large `{}` is", v.name()))
-                        })
-                };
-                let sizes = open.sizes().iter().map(said).collect::<Result<Vec<_>>>()?;
+                let sizes =
+                    open.sizes().iter().map(|v| told_size(v, open)).collect::<Result<Vec<_>>>()?;
                 let _ = writeln!(out, "    int64_t *shapes = m->shapes;");
                 let _ = writeln!(
                     out,
@@ -100,6 +86,21 @@ impl Writer<'_> {
         self.functions += &out;
         Ok(())
     }
+}
+
+fn told_size(v: &Var, open: &MemoryPlan) -> Result<String> {
+    // As the runtime does: what is told comes first.
+    if let Some(at) = open.given.iter().position(|g| g == v) {
+        return Ok(format!("told[{at}]"));
+    }
+    open.inputs
+        .iter()
+        .enumerate()
+        .find_map(|(i, port)| {
+            let axis = port.shape.iter().position(|d| *d == Dim::open(v))?;
+            Some(format!("in[{i}]->extents[{axis}]"))
+        })
+        .ok_or_else(|| Error::internal(format!("nothing says how large `{}` is", v.name())))
 }
 
 fn extents_at(places: &[PortSizes], i: usize) -> Option<usize> {
