@@ -233,26 +233,13 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
     // The logarithms of the constants over the written ones, and at last of the cycle.
     let mut at = vec![0.0; count + 1];
     at[count] = cycle.ln();
-    let of = |at: &[f64]| {
-        let mut target = written.clone();
-        for ((name, value), log) in Costs::NAMES.iter().zip(&start).zip(at) {
-            if let Some(constant) = target.costs.get_mut(name) {
-                *constant = value * log.exp();
-            }
-        }
-        target
-    };
-    let residuals = |at: &[f64]| -> Vec<f64> {
-        let target = of(at);
-        probes.iter().map(|p| p.cycles(&target).ln() + at[count] - p.nanoseconds.ln()).collect()
-    };
     for _ in 0..STEPS {
-        let now = residuals(&at);
+        let now = residuals_at(&at, written, &start, probes, count);
         let columns: Vec<Vec<f64>> = (0..=count)
             .map(|k| {
                 let mut near = at.clone();
                 near[k] += NUDGE;
-                let there = residuals(&near);
+                let there = residuals_at(&near, written, &start, probes, count);
                 there.iter().zip(&now).map(|(a, b)| (a - b) / NUDGE).collect()
             })
             .collect();
@@ -282,7 +269,7 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
             }
         }
     }
-    let mut costs = of(&at).costs;
+    let mut costs = target_of(&at, written, &start).costs;
     let cycle = at[count].exp();
     let ratio = far / cycle / written.costs.weight_far;
     for (name, constant) in [("weight_far", &mut costs.weight_far), ("wait", &mut costs.wait)] {
@@ -291,6 +278,27 @@ fn fitted(written: &Target, probes: &[Probe], cycle: f64, far: f64) -> Option<Co
         *constant = (start[k] * ratio).clamp(start[k] / most[k].exp(), start[k] * most[k].exp());
     }
     written.costs.with(cycle, Costs::NAMES.iter().copied().zip(costs.values()))
+}
+
+fn target_of(at: &[f64], written: &Target, start: &[f64]) -> Target {
+    let mut target = written.clone();
+    for ((name, value), log) in Costs::NAMES.iter().zip(start).zip(at) {
+        if let Some(constant) = target.costs.get_mut(name) {
+            *constant = value * log.exp();
+        }
+    }
+    target
+}
+
+fn residuals_at(
+    at: &[f64],
+    written: &Target,
+    start: &[f64],
+    probes: &[Probe],
+    count: usize,
+) -> Vec<f64> {
+    let target = target_of(at, written, start);
+    probes.iter().map(|p| p.cycles(&target).ln() + at[count] - p.nanoseconds.ln()).collect()
 }
 
 fn weighted_product(a: &[f64], b: &[f64], weights: &[f64]) -> f64 {
@@ -381,16 +389,22 @@ mod tests {
 
     #[test]
     fn a_fit_is_kept_only_where_it_predicts_better() {
-        let kernel =
-            |measured: f64, predicted: [f64; 2]| Kernel { what: "k".into(), measured, predicted };
         // One kernel more within a fifth, although another is further away.
-        assert!(is_better(&[kernel(1.0, [1.3, 1.1]), kernel(1.0, [1.3, 4.0])]));
-        assert!(!is_better(&[kernel(1.0, [1.1, 1.3]), kernel(1.0, [4.0, 1.3])]));
+        assert!(is_better(&[kernel_of(1.0, [1.3, 1.1]), kernel_of(1.0, [1.3, 4.0])]));
+        assert!(!is_better(&[kernel_of(1.0, [1.1, 1.3]), kernel_of(1.0, [4.0, 1.3])]));
         // As many: the logarithms decide, in both directions.
-        assert!(is_better(&[kernel(1.0, [1.1, 1.0])]) && is_better(&[kernel(1.0, [0.5, 1.9])]));
-        assert!(!is_better(&[kernel(1.0, [1.0, 1.1])]) && !is_better(&[kernel(1.0, [1.9, 0.5])]));
+        assert!(
+            is_better(&[kernel_of(1.0, [1.1, 1.0])]) && is_better(&[kernel_of(1.0, [0.5, 1.9])])
+        );
+        assert!(
+            !is_better(&[kernel_of(1.0, [1.0, 1.1])]) && !is_better(&[kernel_of(1.0, [1.9, 0.5])])
+        );
         // Nothing is better than itself.
-        assert!(!is_better(&[kernel(1.0, [1.4, 1.4])]) && !is_better(&[]));
+        assert!(!is_better(&[kernel_of(1.0, [1.4, 1.4])]) && !is_better(&[]));
+    }
+
+    fn kernel_of(measured: f64, predicted: [f64; 2]) -> Kernel {
+        Kernel { what: "k".into(), measured, predicted }
     }
 
     #[test]

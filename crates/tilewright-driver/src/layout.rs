@@ -250,7 +250,7 @@ pub fn ports(module: &Module) -> Result<[Vec<Port>; 2]> {
     Ok([ports_of(stored::INPUTS, inputs, func)?, ports_of(stored::OUTPUTS, outputs, func)?])
 }
 
-fn ports_of(key: &str, names: Vec<Arc<str>>, func: &Arc<GraphFunc>) -> Result<Vec<Port>> {
+fn ports_of(key: &str, names: Vec<Arc<str>>, func: &GraphFunc) -> Result<Vec<Port>> {
     let stored = Stored::list(&func.attrs, key, names.len())?;
     Ok(names.into_iter().zip(stored).map(|(name, stored)| Port { name, stored }).collect())
 }

@@ -181,11 +181,13 @@ impl Timings {
 
     /// The plans that a whole model was measured with, each with its nanoseconds.
     pub fn plans(&self, model: &Key) -> impl Iterator<Item = (f64, &str)> {
-        let of = move |r: &Record| r.plan.as_ref().is_some_and(|plan| plan.model == *model);
-        self.measured.values().filter(move |r| of(r)).filter_map(|r| match &r.measured {
-            Measured::Nanoseconds(time) => Some((*time, r.plan.as_ref()?.ways.as_str())),
-            Measured::Failure(_) => None,
-        })
+        self.measured
+            .values()
+            .filter(move |r| r.plan.as_ref().is_some_and(|plan| plan.model == *model))
+            .filter_map(|r| match &r.measured {
+                Measured::Nanoseconds(time) => Some((*time, r.plan.as_ref()?.ways.as_str())),
+                Measured::Failure(_) => None,
+            })
     }
 
     /// Whether a measurement was tried.

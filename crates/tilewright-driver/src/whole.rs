@@ -18,7 +18,6 @@ use tilewright_tune::Key;
 use tilewright_tvmscript::{ConstTable, print_module_with};
 
 use super::timings::Timings;
-use std::sync::Arc;
 
 /// The fixed layouts to choose from, beside the model's own.
 pub(super) const POLICIES: [ConvLayout; 3] =
@@ -91,7 +90,7 @@ pub fn ranked(plans: &[Planned], count: usize) -> Result<Vec<Ranked>> {
 fn ranked_with(
     a: &Ranked,
     (cost, choice): &(u64, Vec<usize>),
-    graph: &Arc<str>,
+    graph: &str,
     problem: &Problem,
 ) -> Ranked {
     Ranked { cost: a.cost + cost, ways: format!("{}{}\n", a.ways, line(graph, problem, choice)) }
