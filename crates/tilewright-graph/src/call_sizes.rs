@@ -231,9 +231,8 @@ impl Unify<'_> {
             return Ok(None);
         }
         // An argument without a type says nothing of sizes.
-        let unsaid = || TensorType { shape: Vec::new(), dtype: DType::F32 };
         let types: Vec<TensorType> =
-            args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unsaid)).collect();
+            args.iter().map(|a| a.ty().as_tensor().cloned().unwrap_or_else(unknown_type)).collect();
         let types: Vec<&TensorType> = types.iter().chain(outs).collect();
         let sizes = CallSizes::of(name, func, &types, scalars)?;
         let mut values = HashMap::new();
@@ -264,6 +263,10 @@ impl Unify<'_> {
         let func = self.out.tensor(&new)?;
         call(func, new, args.clone(), outs.clone()).map(Some)
     }
+}
+
+fn unknown_type() -> TensorType {
+    TensorType { shape: Vec::new(), dtype: DType::F32 }
 }
 
 /// The function with sizes in the place of its variables. Open ones that no parameter has as an
@@ -339,15 +342,14 @@ mod tests {
     fn a_function_that_has_the_variables_of_one_call_is_not_changed_by_another() {
         let [n, m] = ["n", "m"].map(|name| Var::new(name, DType::I64));
         for order in [[&n, &m, &n], [&m, &n, &m]] {
-            let ty = |v: &Var| TensorType { shape: vec![v.expr()], dtype: DType::F32 };
             let params: Vec<GraphVar> =
-                order.iter().map(|v| GraphVar::tensor("x", ty(v))).collect();
+                order.iter().map(|v| GraphVar::tensor("x", vector_of(v))).collect();
             let bindings = params.iter().zip(order).map(|(x, v)| Binding {
-                var: GraphVar::tensor("y", ty(v)),
+                var: GraphVar::tensor("y", vector_of(v)),
                 value: GraphExpr::CallTir {
                     func: "copy".into(),
                     args: vec![GraphExpr::Var(x.clone())],
-                    outs: vec![ty(v)],
+                    outs: vec![vector_of(v)],
                     scalars: Vec::new(),
                 },
                 span: None,
@@ -372,5 +374,9 @@ mod tests {
             assert_eq!(called(&unified), order.map(|v| Dim::open(v).inside()));
             assert_eq!(unified.functions.len(), 3);
         }
+    }
+
+    fn vector_of(v: &Var) -> TensorType {
+        TensorType { shape: vec![v.expr()], dtype: DType::F32 }
     }
 }

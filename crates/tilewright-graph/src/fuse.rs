@@ -248,11 +248,6 @@ impl<'m> Fuser<'m> {
                 after_source: false,
             })
             .collect();
-        let other = |nodes: &mut [Node], v: &GraphVar| {
-            if let Some(p) = index.get(&v.id()) {
-                nodes[*p].readers.push(None);
-            }
-        };
         for n in 0..nodes.len() {
             let fused = nodes[n].facts.is_some();
             match (&bindings[n].value, fused) {
@@ -265,10 +260,10 @@ impl<'m> Fuser<'m> {
                         }
                     }
                 }
-                (value, _) => needed(value, &mut |v| other(&mut nodes, v)),
+                (value, _) => needed(value, &mut |v| add_outside_reader(&mut nodes, v, &index)),
             }
         }
-        needed(&func.ret, &mut |v| other(&mut nodes, v));
+        needed(&func.ret, &mut |v| add_outside_reader(&mut nodes, v, &index));
         mark_after_source(&mut nodes, &index);
         let groups = collect(&mut nodes, &index);
         Grouped { nodes, groups, index }
@@ -337,6 +332,12 @@ impl<'m> Fuser<'m> {
         };
         // Members with scalars that are no sizes are not merged.
         self.functions.call(func, args, outs)
+    }
+}
+
+fn add_outside_reader(nodes: &mut [Node], v: &GraphVar, index: &HashMap<u64, usize>) {
+    if let Some(p) = index.get(&v.id()) {
+        nodes[*p].readers.push(None);
     }
 }
 

@@ -652,22 +652,11 @@ mod tests {
     #[test]
     fn callees_are_specialised_for_each_size() {
         let mut module = module();
-        let ty = |e: Expr| TensorType { shape: vec![e], dtype: DType::I32 };
         let m = Var::new("m", DType::I64);
-        let x = GraphVar::tensor("x", ty(m.expr() * 4));
-        let y = GraphVar::tensor("y", ty(m.expr() * 2));
-        let z = GraphVar::tensor("z", ty(m.expr()));
-        let call = |arg: &GraphVar, out: &GraphVar| Binding {
-            var: out.clone(),
-            value: GraphExpr::CallTir {
-                func: "f".into(),
-                args: vec![arg.expr()],
-                outs: vec![out.ty().as_tensor().expect("a tensor").clone()],
-                scalars: vec![Expr::i32(1)],
-            },
-            span: None,
-        };
-        let bindings = vec![call(&x, &y), call(&y, &z)];
+        let x = GraphVar::tensor("x", vector_type(m.expr() * 4));
+        let y = GraphVar::tensor("y", vector_type(m.expr() * 2));
+        let z = GraphVar::tensor("z", vector_type(m.expr()));
+        let bindings = vec![call_binding(&x, &y), call_binding(&y, &z)];
         module.insert(
             "main",
             GraphFunc {
@@ -701,5 +690,22 @@ mod tests {
         assert_eq!(called, ["f", "f_1"]);
         let ret = main.ret_ty.as_ref().and_then(GraphType::as_tensor).expect("a tensor");
         assert_eq!(ret.const_shape(), Some(vec![3]));
+    }
+
+    fn vector_type(e: Expr) -> TensorType {
+        TensorType { shape: vec![e], dtype: DType::I32 }
+    }
+
+    fn call_binding(arg: &GraphVar, out: &GraphVar) -> Binding {
+        Binding {
+            var: out.clone(),
+            value: GraphExpr::CallTir {
+                func: "f".into(),
+                args: vec![arg.expr()],
+                outs: vec![out.ty().as_tensor().expect("a tensor").clone()],
+                scalars: vec![Expr::i32(1)],
+            },
+            span: None,
+        }
     }
 }

@@ -32,7 +32,6 @@ fn body(resolved: ResolvedBody, ret: impl Fn(Vec<GraphExpr>) -> GraphExpr) -> Bo
 }
 
 fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
-    let one = |var, value| Binding { var, value, span };
     match kind {
         Kind::Call(bindings) => to.extend(bindings),
         Kind::Piece { name, sizes, mut args, outs } => {
@@ -43,14 +42,18 @@ fn bind(kind: Kind, span: Option<Span>, to: &mut Vec<Binding>) {
         }
         Kind::Cast { of, to: var, attrs } => {
             let value = GraphExpr::Call { op: MATCH_CAST.into(), args: vec![of], attrs };
-            to.push(one(var, value));
+            to.push(Binding { var, value, span });
         }
         Kind::Sizes { of, name, shape } => {
             let value = call_of(MATCH_CAST, vec![call_of(TENSOR_TO_SHAPE, vec![of])]);
-            to.push(one(GraphVar::new(name, GraphType::Shape(shape)), value));
+            to.push(Binding { var: GraphVar::new(name, GraphType::Shape(shape)), value, span });
         }
         Kind::List { op, attrs, args, to: var } => {
-            to.push(one(var, GraphExpr::Call { op: op.name().into(), args, attrs }));
+            to.push(Binding {
+                var,
+                value: GraphExpr::Call { op: op.name().into(), args, attrs },
+                span,
+            });
         }
         Kind::If { name, cond, then, otherwise, outs } => {
             let (then, otherwise) = (body(then, tuple), body(otherwise, tuple));

@@ -72,35 +72,41 @@ impl Dequantise {
     pub fn of(func: &TensorFunc) -> Option<Dequantise> {
         let stage = map(func)?;
         let ExprKind::Binary(BinOp::Mul, a, b) = stage.value.kind() else { return None };
-        let with = |wide: &Expr, scale: &Expr| {
-            let (list, at) = load(scale)?;
-            let integers = match wide.kind() {
-                ExprKind::Cast(e) if e.dtype() == DType::I32 => e,
-                _ => return None,
-            };
-            if wide.dtype() != DType::F32 || list.dtype() != DType::F32 {
-                return None;
-            }
-            let axis = list_axis(&stage, list, at)?;
-            let (x, zero) = match integers.kind() {
-                ExprKind::Binary(BinOp::Sub, x, zero) => (x, Some(load(uncast(zero))?)),
-                _ => (integers, None),
-            };
-            let (x, at) = load(uncast(x))?;
-            let whole = same_all(at, &stage.indices) && x.shape.len() == stage.buffer.shape.len();
-            let zero = match zero {
-                None => None,
-                Some((list, at)) => {
-                    let same = list_axis(&stage, list, at)? == axis && list.dtype() == x.dtype();
-                    Some(param(func, list).filter(|_| same)?)
-                }
-            };
-            let (x, is_int) = (param(func, x)?, x.dtype().is_int());
-            let scale = param(func, list)?;
-            (whole && is_int).then_some(Dequantise { x, scale, zero, axis })
-        };
-        with(a, b).or_else(|| with(b, a))
+        dequantise_of(a, b, &stage, func).or_else(|| dequantise_of(b, a, &stage, func))
     }
+}
+
+fn dequantise_of(
+    wide: &Expr,
+    scale: &Expr,
+    stage: &Stage,
+    func: &TensorFunc,
+) -> Option<Dequantise> {
+    let (list, at) = load(scale)?;
+    let integers = match wide.kind() {
+        ExprKind::Cast(e) if e.dtype() == DType::I32 => e,
+        _ => return None,
+    };
+    if wide.dtype() != DType::F32 || list.dtype() != DType::F32 {
+        return None;
+    }
+    let axis = list_axis(stage, list, at)?;
+    let (x, zero) = match integers.kind() {
+        ExprKind::Binary(BinOp::Sub, x, zero) => (x, Some(load(uncast(zero))?)),
+        _ => (integers, None),
+    };
+    let (x, at) = load(uncast(x))?;
+    let whole = same_all(at, &stage.indices) && x.shape.len() == stage.buffer.shape.len();
+    let zero = match zero {
+        None => None,
+        Some((list, at)) => {
+            let same = list_axis(stage, list, at)? == axis && list.dtype() == x.dtype();
+            Some(param(func, list).filter(|_| same)?)
+        }
+    };
+    let (x, is_int) = (param(func, x)?, x.dtype().is_int());
+    let scale = param(func, list)?;
+    (whole && is_int).then_some(Dequantise { x, scale, zero, axis })
 }
 
 /// A function `round(x / scale) + zero`, saturated to all values of a type of 8 bits, with one scale.
@@ -246,34 +252,39 @@ pub(super) fn selects(func: &TensorFunc) -> bool {
     let Some(stages) = open_stages(func).filter(|_| plain) else { return false };
     let (allocs, _) = func.root_parts();
     let floats = func.buffers().chain(allocs).all(|b| b.dtype() == DType::F32);
-    // Elements, and the places of conditions on indices.
-    fn moves(e: &Expr, least: bool) -> bool {
-        match e.kind() {
-            ExprKind::Load(_, at) => !at.iter().any(|i| i.effects().loads),
-            ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
-                !c.effects().loads && moves(t, least) && moves(f, least)
-            }
-            _ => least && is_least(e),
-        }
-    }
     let padded: Vec<&Buffer> =
         stages.iter().filter(|s| !moves(&s.value, false)).map(|s| &s.buffer).collect();
-    let fits = |s: &Stage| match s.reduction() {
+    floats && stages.iter().all(|s| is_selection(s, &padded, &stages, allocs))
+}
+
+/// Whether an expression gives elements, and the places of conditions on indices; the least number as
+/// well, where that counts as one.
+fn moves(e: &Expr, least: bool) -> bool {
+    match e.kind() {
+        ExprKind::Load(_, at) => !at.iter().any(|i| i.effects().loads),
+        ExprKind::Select(c, t, f) | ExprKind::IfThenElse(c, t, f) => {
+            !c.effects().loads && moves(t, least) && moves(f, least)
+        }
+        _ => least && is_least(e),
+    }
+}
+
+fn is_selection(s: &Stage, padded: &[&Buffer], stages: &[Stage], allocs: &[Buffer]) -> bool {
+    match s.reduction() {
         Some(r) => {
             let starts = s.init.as_ref().is_some_and(is_least);
             let reads = padded.iter().filter(|b| r.value.loads_from(|l| l == **b));
             r.op == BinOp::Max
                 && starts
                 && moves(&r.value, false)
-                && reads.copied().all(|b| reaches_inside(&stages, s, b))
+                && reads.copied().all(|b| reaches_inside(stages, s, b))
         }
         None => {
             let reads_padding = s.loads().iter().any(|l| padded.contains(&&l.0));
             let inner = allocs.contains(&s.buffer);
             !s.is_reduction() && moves(&s.value, inner) && !reads_padding
         }
-    };
-    floats && stages.iter().all(fits)
+    }
 }
 
 /// The least number of `float32`.

@@ -317,22 +317,24 @@ impl Rewrite<'_> {
     fn indices(&mut self, b: &Buffer, at: &[Expr]) -> Vec<Expr> {
         let growth = self.resize.growth(b).to_vec();
         let shape = b.const_shape().unwrap_or_default();
-        let index =
-            |(e, (growth, extent)): (&Expr, (Growth, i64))| match form(self.stage, e, extent) {
-                Form::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
-                Form::Shifted(v, c) => {
-                    // By what the first cell that is accessed moves away from its index.
-                    let first = c.max(0);
-                    let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
-                    match (moved, c + moved) {
-                        (0, _) => e.clone(),
-                        (_, c) if c < 0 => v.expr().cast(e.dtype()) - -c,
-                        (_, c) => v.expr().cast(e.dtype()) + c,
-                    }
+        at.iter().zip(growth.into_iter().zip(shape)).map(|index| self.new_index(index)).collect()
+    }
+
+    fn new_index(&self, (e, (growth, extent)): (&Expr, (Growth, i64))) -> Expr {
+        match form(self.stage, e, extent) {
+            Form::Number(n) => Expr::int(n + growth.shift(n), e.dtype()),
+            Form::Shifted(v, c) => {
+                // By what the first cell that is accessed moves away from its index.
+                let first = c.max(0);
+                let moved = growth.shift(first) - self.resize.of_var(&v).shift(first - c);
+                match (moved, c + moved) {
+                    (0, _) => e.clone(),
+                    (_, c) if c < 0 => v.expr().cast(e.dtype()) - -c,
+                    (_, c) => v.expr().cast(e.dtype()) + c,
                 }
-                _ => e.clone(),
-            };
-        at.iter().zip(growth.into_iter().zip(shape)).map(index).collect()
+            }
+            _ => e.clone(),
+        }
     }
 }
 

@@ -420,8 +420,9 @@ impl<'a> Tiles<'a> {
         allocs.push(half.clone());
         let iters = Self::inserted(&outer, places, [y.clone(), x.clone()]);
         let rows = self.f.result.iter().take(parts[1].2 as usize).map(|row| {
-            let inside = |j: usize| [y.0.expr(), Expr::i32(j as i32)];
-            combination(row, |j| half.load(Self::inserted(&at(&outer), places, inside(j))))
+            combination(row, |j| {
+                half.load(Self::inserted(&at(&outer), places, [y.0.expr(), Expr::i32(j as i32)]))
+            })
         });
         let value = choice(&x.0, rows.collect());
         let Some(next) = next else {
