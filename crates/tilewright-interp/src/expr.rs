@@ -502,16 +502,6 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
         }
     }
     let (least, most) = range_of(dtype);
-    let corners = |f: fn(i128, i128) -> i128| {
-        // The exact result's range; it is also that of the wrapped one if it fits the type.
-        let (al, ah, bl, bh) =
-            (i128::from(a.lo), i128::from(a.hi), i128::from(b.lo), i128::from(b.hi));
-        let all = [f(al, bl), f(al, bh), f(ah, bl), f(ah, bh)];
-        let lo = all.iter().copied().min().unwrap_or(i128::MIN);
-        let hi = all.iter().copied().max().unwrap_or(i128::MAX);
-        let fits = i128::from(least) <= lo && hi <= i128::from(most);
-        fits.then_some((lo as i64, hi as i64))
-    };
     if op.is_compare() {
         return compare(op, a.code(), b.code());
     }
@@ -533,8 +523,16 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
         }};
     }
     match op {
-        BinOp::Add => arithmetic!(corners(|x, y| x + y), affine_sum(1, &a, &b), wrapping_add),
-        BinOp::Sub => arithmetic!(corners(|x, y| x - y), affine_sum(-1, &a, &b), wrapping_sub),
+        BinOp::Add => arithmetic!(
+            corner_range(|x, y| x + y, &a, &b, least, most),
+            affine_sum(1, &a, &b),
+            wrapping_add
+        ),
+        BinOp::Sub => arithmetic!(
+            corner_range(|x, y| x - y, &a, &b, least, most),
+            affine_sum(-1, &a, &b),
+            wrapping_sub
+        ),
         BinOp::Mul => {
             let zero = Affine::default();
             let scaled = match (a.as_const(), b.as_const()) {
@@ -542,7 +540,7 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
                 (Some(c), _) => b.affine().and_then(|x| zero.plus(x, c)),
                 _ => None,
             };
-            arithmetic!(corners(|x, y| x * y), scaled, wrapping_mul)
+            arithmetic!(corner_range(|x, y| x * y, &a, &b, least, most), scaled, wrapping_mul)
         }
         BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncMod => {
             divide(op, dtype, a, b)
@@ -570,6 +568,22 @@ fn int_binary(op: BinOp, dtype: DType, a: Int, b: Int) -> Int {
             0
         })),
     }
+}
+
+fn corner_range(
+    f: fn(i128, i128) -> i128,
+    a: &Int,
+    b: &Int,
+    least: i64,
+    most: i64,
+) -> Option<(i64, i64)> {
+    // The exact result's range; it is also that of the wrapped one if it fits the type.
+    let (al, ah, bl, bh) = (i128::from(a.lo), i128::from(a.hi), i128::from(b.lo), i128::from(b.hi));
+    let all = [f(al, bl), f(al, bh), f(ah, bl), f(ah, bh)];
+    let lo = all.iter().copied().min().unwrap_or(i128::MIN);
+    let hi = all.iter().copied().max().unwrap_or(i128::MAX);
+    let fits = i128::from(least) <= lo && hi <= i128::from(most);
+    fits.then_some((lo as i64, hi as i64))
 }
 
 fn affine_sum(factor: i64, a: &Int, b: &Int) -> Option<Affine> {

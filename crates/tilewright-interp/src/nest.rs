@@ -148,9 +148,10 @@ impl Compiler<'_> {
         if reads_own && !self.reads_only(rest, buffer, &at)? {
             return Ok(None);
         }
-        if at_once.iter().any(|(slot, how)| {
+        let shares_cells = at_once.iter().any(|(slot, how)| {
             reduce.iter().any(|l| l.slot == *slot) && !(*how == AtOnce::Lanes && s.init.is_none())
-        }) {
+        });
+        if shares_cells {
             return Ok(None);
         }
         let init = match s.init.map(Stmt::kind) {
@@ -351,15 +352,20 @@ fn injective(at: &Affine, loops: &[Loop]) -> bool {
 /// Whether the reduction variables are all at their first values exactly in the first iteration
 /// of the loops that reduce: each loop that reduces is a variable of its own.
 fn starts(firsts: &[(Affine, i64)], reduce: &[Loop], spatial: &[Loop]) -> bool {
-    let at_start =
-        |(a, min): &(Affine, i64)| is_fixed(a, spatial) && first_value(a, reduce) == Some(*min);
     // Every value is above the first one, and each loop moves some variable; then all variables
     // are at their first values only where every loop is.
-    let rises = |(a, _): &(Affine, i64)| a.terms.iter().all(|(_, c)| *c > 0);
-    firsts.iter().all(|f| at_start(f) && rises(f))
+    firsts.iter().all(|f| is_at_start(f, spatial, reduce) && rises(f))
         && reduce
             .iter()
             .all(|l| l.extent == 1 || firsts.iter().any(|(a, _)| a.coefficient(l.slot) != 0))
+}
+
+fn is_at_start((a, min): &(Affine, i64), spatial: &[Loop], reduce: &[Loop]) -> bool {
+    is_fixed(a, spatial) && first_value(a, reduce) == Some(*min)
+}
+
+fn rises((a, _): &(Affine, i64)) -> bool {
+    a.terms.iter().all(|(_, c)| *c > 0)
 }
 
 fn is_fixed(a: &Affine, spatial: &[Loop]) -> bool {
