@@ -198,8 +198,6 @@ mod tests {
         );
         let at = |k: i32| b.load([Expr::i32(k)]);
         let from = |e: Expr| a.load([e]);
-        let intrin =
-            |f, x: Expr, y: Expr| Expr::call(CallTarget::Intrin(f), vec![x, y], DType::I32);
         let cond = || at(1).greater(0);
         for (e, loads) in [
             (at(0) + at(1) * from(Expr::i32(2)), vec![]),
@@ -208,9 +206,9 @@ mod tests {
             (at(0).floordiv(at(1)), vec!["B[1]"]),
             (at(0).floordiv(3), vec![]),
             (Expr::binary(BinOp::TruncMod, Expr::i32(5), at(1)), vec!["B[1]"]),
-            (intrin(Intrin::Shl, at(0), at(1)), vec!["B[1]"]),
-            (intrin(Intrin::Shl, at(0), Expr::i32(3)), vec![]),
-            (intrin(Intrin::Pow, at(0), at(1)), vec!["B[1]"]),
+            (call_of(Intrin::Shl, at(0), at(1)), vec!["B[1]"]),
+            (call_of(Intrin::Shl, at(0), Expr::i32(3)), vec![]),
+            (call_of(Intrin::Pow, at(0), at(1)), vec!["B[1]"]),
             (Expr::call(CallTarget::Extern("f".into()), vec![at(1)], DType::I32), vec!["B[1]"]),
             (Expr::if_then_else(cond(), Expr::i32(1), Expr::i32(2)), vec![]),
             (Expr::if_then_else(cond(), from(Expr::i32(1)), Expr::i32(2)), vec!["B[1]"]),
@@ -226,6 +224,10 @@ mod tests {
         ] {
             assert_eq!(decisive(&e), loads, "{e}");
         }
+    }
+
+    fn call_of(f: Intrin, x: Expr, y: Expr) -> Expr {
+        Expr::call(CallTarget::Intrin(f), vec![x, y], DType::I32)
     }
 
     #[test]

@@ -603,34 +603,36 @@ mod tests {
 
     #[test]
     fn shared_parts_are_compared_once() {
-        let tower = || {
-            let mut e = Var::index("i").expr();
-            for _ in 0..60 {
-                e = &e * &e;
-            }
-            e
-        };
         check_exprs(&tower(), &tower(), expect!["equal"]);
+    }
+
+    fn tower() -> Expr {
+        let mut e = Var::index("i").expr();
+        for _ in 0..60 {
+            e = &e * &e;
+        }
+        e
     }
 
     #[test]
     fn views_of_one_memory_differ_from_separate_memories() {
-        let func = |shared: bool| {
-            let a = Buffer::with_extents("A", &[4], DType::F32);
-            let t = Buffer::with_extents("T", &[4], DType::F32);
-            let of = if shared { &a } else { &t };
-            let v = of.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(2)]);
-            let zero = || Expr::i32(0);
-            let body = Stmt::store(&v, vec![zero(), zero()], t.load([zero()]));
-            let body = Stmt::new(StmtKind::Declare { buffer: v, body });
-            TensorFunc::new(vec![Param::tensor(&a)], Stmt::allocate(&t, body))
-        };
         check(
-            &func(true),
-            &func(false),
+            &two_views(true),
+            &two_views(false),
             expect!["buffer `A`, memory: a view of one memory against a view of another"],
         );
-        check(&func(false), &func(false), expect!["equal"]);
+        check(&two_views(false), &two_views(false), expect!["equal"]);
+    }
+
+    fn two_views(shared: bool) -> TensorFunc {
+        let a = Buffer::with_extents("A", &[4], DType::F32);
+        let t = Buffer::with_extents("T", &[4], DType::F32);
+        let of = if shared { &a } else { &t };
+        let v = of.derive(|d| d.shape = vec![Expr::i32(2), Expr::i32(2)]);
+        let zero = || Expr::i32(0);
+        let body = Stmt::store(&v, vec![zero(), zero()], t.load([zero()]));
+        let body = Stmt::new(StmtKind::Declare { buffer: v, body });
+        TensorFunc::new(vec![Param::tensor(&a)], Stmt::allocate(&t, body))
     }
 
     #[test]
@@ -679,39 +681,43 @@ mod tests {
 
     #[test]
     fn modules_compare_by_name_or_by_order() {
-        let text = |a: &Module, b: &Module, o: &Equality| {
-            modules(a, b, o).err().map_or("equal".into(), |d| d.to_string())
-        };
         let (a, b) = (module("f", 1.0), module("g", 1.0));
-        expect!["functions `f`, `main` against functions `g`, `main`"].assert_eq(&text(
+        expect!["functions `f`, `main` against functions `g`, `main`"].assert_eq(&difference_of(
             &a,
             &b,
             &Equality::default(),
         ));
-        expect!["equal"].assert_eq(&text(&a, &b, &Equality::loose()));
-        expect!["equal"].assert_eq(&text(&a, &module("f", 1.0), &Equality::default()));
+        expect!["equal"].assert_eq(&difference_of(&a, &b, &Equality::loose()));
+        expect!["equal"].assert_eq(&difference_of(&a, &module("f", 1.0), &Equality::default()));
         expect!["function `f`, block `root`, loop `i`, block `first`, store to `T`, value: `row[0] + T.float32(1.0)` against `row[0] + T.float32(2.0)`"]
-            .assert_eq(&text(&a, &module("g", 2.0), &Equality::loose()));
+            .assert_eq(&difference_of(&a, &module("g", 2.0), &Equality::loose()));
+    }
+
+    fn difference_of(a: &Module, b: &Module, o: &Equality) -> String {
+        modules(a, b, o).err().map_or("equal".into(), |d| d.to_string())
     }
 
     #[test]
     fn graph_functions_compare_calls_types_and_constants() {
-        let text = |a: &GraphFunc, b: &GraphFunc| {
-            let d = graph_funcs(a, b, &Equality::default()).err();
-            d.map_or("equal".into(), |d| d.to_string())
-        };
-        expect!["equal"].assert_eq(&text(&call("f", "y"), &call("f", "z")));
+        expect!["equal"].assert_eq(&graph_difference(&call("f", "y"), &call("f", "z")));
         expect!["binding `y`: call_tir of `f` (1 arguments, 1 outputs) against call_tir of `g` (1 arguments, 1 outputs)"]
-            .assert_eq(&text(&call("f", "y"), &call("g", "y")));
-        let with = |v: f32| {
-            let mut f = call("f", "y");
-            let t = Tensor::from_slice(&[2], &[1.0, v]);
-            f.ret = t.map_or(GraphExpr::Tuple(Vec::new()), GraphExpr::Const);
-            f
-        };
+            .assert_eq(&graph_difference(&call("f", "y"), &call("g", "y")));
         expect!["result, constant, element 1: 2.0 against 3.0"]
-            .assert_eq(&text(&with(2.0), &with(3.0)));
-        expect!["equal"].assert_eq(&text(&with(f32::NAN), &with(-f32::NAN)));
+            .assert_eq(&graph_difference(&with_constant(2.0), &with_constant(3.0)));
+        expect!["equal"]
+            .assert_eq(&graph_difference(&with_constant(f32::NAN), &with_constant(-f32::NAN)));
+    }
+
+    fn graph_difference(a: &GraphFunc, b: &GraphFunc) -> String {
+        let d = graph_funcs(a, b, &Equality::default()).err();
+        d.map_or("equal".into(), |d| d.to_string())
+    }
+
+    fn with_constant(v: f32) -> GraphFunc {
+        let mut f = call("f", "y");
+        let t = Tensor::from_slice(&[2], &[1.0, v]);
+        f.ret = t.map_or(GraphExpr::Tuple(Vec::new()), GraphExpr::Const);
+        f
     }
 
     #[test]
@@ -734,17 +740,18 @@ mod tests {
 
     #[test]
     fn attributes_and_annotations() {
-        let func = |key: &str, v| {
-            let mut f = sample(|_| {});
-            f.attrs.insert(key.into(), Attr::Int(v));
-            f
-        };
-        check(&func("a", 1), &func("a", 2), expect!["attribute `a`: 1 against 2"]);
-        check(&func("a", 1), &func("b", 1), expect!["attribute `a`: 1 against nothing"]);
-        let (x, y) = (func("global_symbol", 1), func("global_symbol", 2));
+        check(&with_attr("a", 1), &with_attr("a", 2), expect!["attribute `a`: 1 against 2"]);
+        check(&with_attr("a", 1), &with_attr("b", 1), expect!["attribute `a`: 1 against nothing"]);
+        let (x, y) = (with_attr("global_symbol", 1), with_attr("global_symbol", 2));
         assert!(tensor_funcs(&x, &y, &Equality::default()).is_err());
         assert!(tensor_funcs(&x, &y, &Equality::loose()).is_ok());
         assert_eq!(fingerprint(&x), fingerprint(&y));
+    }
+
+    fn with_attr(key: &str, v: i64) -> TensorFunc {
+        let mut f = sample(|_| {});
+        f.attrs.insert(key.into(), Attr::Int(v));
+        f
     }
 
     #[test]

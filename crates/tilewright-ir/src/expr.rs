@@ -645,19 +645,22 @@ fn match_types(a: Expr, b: Expr) -> (Expr, Expr) {
     if x == y {
         return (a, b);
     }
-    let rank = |d: DType| match d.kind {
+    let to = match (is_constant_of(&a, y), is_constant_of(&b, x)) {
+        (true, false) if rank_of(x).0 <= rank_of(y).0 => y,
+        (false, true) if rank_of(y).0 <= rank_of(x).0 => x,
+        _ if rank_of(x) >= rank_of(y) => x,
+        _ => y,
+    };
+    (convert(a, to), convert(b, to))
+}
+
+fn rank_of(d: DType) -> (i32, u8) {
+    match d.kind {
         TypeKind::Bool => (0, 1),
         TypeKind::UInt => (1, d.bits),
         TypeKind::Int => (1, d.bits),
         _ => (2, d.bits),
-    };
-    let to = match (is_constant_of(&a, y), is_constant_of(&b, x)) {
-        (true, false) if rank(x).0 <= rank(y).0 => y,
-        (false, true) if rank(y).0 <= rank(x).0 => x,
-        _ if rank(x) >= rank(y) => x,
-        _ => y,
-    };
-    (convert(a, to), convert(b, to))
+    }
 }
 
 fn is_constant_of(e: &Expr, to: DType) -> bool {

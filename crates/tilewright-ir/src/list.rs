@@ -10,7 +10,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::stmt::{Attr, Attrs};
 use crate::tensor::Tensor;
-use std::collections::BTreeMap;
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -162,7 +161,7 @@ impl ListOp {
     }
 }
 
-fn number_of(key: &str, default: i64, attrs: &BTreeMap<Arc<str>, Attr>) -> i64 {
+fn number_of(key: &str, default: i64, attrs: &Attrs) -> i64 {
     match attrs.get(key) {
         Some(Attr::Int(n)) => *n,
         Some(Attr::Bool(b)) => i64::from(*b),

@@ -433,18 +433,21 @@ mod tests {
 
     #[test]
     fn floor_and_trunc_differ_below_zero() {
-        let ev = |op, a, b| eval_int(op, a, b, DType::I32);
         for a in -9..=9i64 {
             for b in [-4i64, -3, 3, 4] {
                 let floor = (a as f64 / b as f64).floor() as i64;
-                assert_eq!(ev(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
-                assert_eq!(ev(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
-                assert_eq!(ev(BinOp::TruncDiv, a, b), Some(a / b));
-                assert_eq!(ev(BinOp::TruncMod, a, b), Some(a % b));
+                assert_eq!(value_of(BinOp::FloorDiv, a, b), Some(floor), "{a} // {b}");
+                assert_eq!(value_of(BinOp::FloorMod, a, b), Some(a - b * floor), "{a} % {b}");
+                assert_eq!(value_of(BinOp::TruncDiv, a, b), Some(a / b));
+                assert_eq!(value_of(BinOp::TruncMod, a, b), Some(a % b));
             }
         }
-        assert_eq!(ev(BinOp::FloorDiv, 1, 0), None);
-        assert_eq!(ev(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+        assert_eq!(value_of(BinOp::FloorDiv, 1, 0), None);
+        assert_eq!(value_of(BinOp::Add, i64::from(i32::MAX), 1), Some(i64::from(i32::MIN)));
+    }
+
+    fn value_of(op: BinOp, a: i64, b: i64) -> Option<i64> {
+        eval_int(op, a, b, DType::I32)
     }
 
     #[test]

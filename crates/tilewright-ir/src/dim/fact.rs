@@ -104,12 +104,6 @@ fn within(a: Dim, b: Dim) -> Option<Fact> {
 /// The number of which a variable must be a multiple for two sizes to be equal, where they differ at all
 /// others.
 fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
-    let differ = |n: usize, more: usize| {
-        let apart = substituted(a, n, more, v).form().plus(&substituted(b, n, more, v).form(), -1);
-        let one = Form::number(1);
-        apart.plus(&one, -1).is_never_negative()
-            || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
-    };
     // Quotients by numbers are where remainders matter.
     let mut divisors = 1;
     a.collect_divisors(&mut divisors);
@@ -117,7 +111,14 @@ fn multiple(a: Dim, b: Dim, v: &Var) -> Option<Fact> {
     let candidates = (2..=MOST_MULTIPLE).filter(|n| divisors.is_multiple_of(*n));
     let n =
         candidates.into_iter().find(|n| substituted(a, *n, 0, v) == substituted(b, *n, 0, v))?;
-    (1..n).all(|more| differ(n, more)).then(|| Fact::Multiple(v.clone(), n))
+    (1..n).all(|more| differ_for(n, more, a, v, b)).then(|| Fact::Multiple(v.clone(), n))
+}
+
+fn differ_for(n: usize, more: usize, a: Dim, v: &Var, b: Dim) -> bool {
+    let apart = substituted(a, n, more, v).form().plus(&substituted(b, n, more, v).form(), -1);
+    let one = Form::number(1);
+    apart.plus(&one, -1).is_never_negative()
+        || Form::default().plus(&apart, -1).plus(&one, -1).is_never_negative()
 }
 
 fn substituted(d: Dim, n: usize, more: usize, v: &Var) -> Dim {
@@ -183,27 +184,30 @@ mod tests {
     fn what_two_equal_sizes_say() {
         let [v, w, x] = ["v", "w", "x"].map(|name| Var::new(name, DType::I64));
         let [n, m, k] = [&v, &w, &x].map(Dim::open);
-        let fact = |a: Dim, b: Dim| Fact::of_equal(a, b, &|_| true);
-        assert_eq!(fact(n, m), Some(Fact::Is(w.clone(), n)));
-        assert_eq!(fact(n + 1, m + 1), Some(Fact::Is(w.clone(), n)));
-        assert_eq!(fact(n * k * 12, m * k * 4 * 3), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact_of(n, m), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact_of(n + 1, m + 1), Some(Fact::Is(w.clone(), n)));
+        assert_eq!(fact_of(n * k * 12, m * k * 4 * 3), Some(Fact::Is(w.clone(), n)));
         // A sum rather than a difference.
-        assert_eq!(fact(n + m, k), Some(Fact::Is(x.clone(), n + m)));
-        assert_eq!(fact(n * 3, m * 3 + 2), None);
-        assert_eq!(fact(n, n), None);
-        assert_eq!(fact(n, n + 2), None);
+        assert_eq!(fact_of(n + m, k), Some(Fact::Is(x.clone(), n + m)));
+        assert_eq!(fact_of(n * 3, m * 3 + 2), None);
+        assert_eq!(fact_of(n, n), None);
+        assert_eq!(fact_of(n, n + 2), None);
         // A table of positions.
-        assert_eq!(fact(n.min(512), n), Some(Fact::Within(v.clone(), 1, 512)));
+        assert_eq!(fact_of(n.min(512), n), Some(Fact::Within(v.clone(), 1, 512)));
         assert_eq!(
-            fact((n - 3).max(0) * 2, n * 2 - 6),
+            fact_of((n - 3).max(0) * 2, n * 2 - 6),
             Some(Fact::Within(v.clone(), 3, MAX_CELLS))
         );
-        assert_eq!(fact(n.min(512), m.min(512)), None);
+        assert_eq!(fact_of(n.min(512), m.min(512)), None);
         // Halved, rounded up, and doubled again.
-        assert_eq!(fact(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));
-        assert_eq!(fact(n.ceildiv(8) * 8 * m, n * m), Some(Fact::Multiple(v.clone(), 8)));
+        assert_eq!(fact_of(n.ceildiv(2) * 2, n), Some(Fact::Multiple(v.clone(), 2)));
+        assert_eq!(fact_of(n.ceildiv(8) * 8 * m, n * m), Some(Fact::Multiple(v.clone(), 8)));
         // Equal for some sizes that are no multiples, too.
-        assert_eq!(fact(n.floordiv(2), n.floordiv(3)), None);
+        assert_eq!(fact_of(n.floordiv(2), n.floordiv(3)), None);
         assert_eq!(Fact::of_equal(n, m, &|x| *x == w), Some(Fact::Is(w.clone(), n)));
+    }
+
+    fn fact_of(a: Dim, b: Dim) -> Option<Fact> {
+        Fact::of_equal(a, b, &|_| true)
     }
 }

@@ -29,10 +29,6 @@ impl Matcher<'_> {
             agree("binding block", &x.dataflow, &y.dataflow, |d| {
                 if *d { "a dataflow region" } else { "plain bindings" }.to_owned()
             })?;
-            let ends = |n: Option<&Binding>| match n {
-                Some(n) => format!("`{} = {}`", n.var.name(), graph_text(&n.value)),
-                None => "nothing more".to_owned(),
-            };
             for (n, m) in x.bindings.iter().zip(&y.bindings) {
                 self.binding(n, m)
                     .within(format_args!("binding `{}`", n.var.name()))
@@ -40,7 +36,7 @@ impl Matcher<'_> {
             }
             if x.bindings.len() != y.bindings.len() {
                 let n = x.bindings.len().min(y.bindings.len());
-                return differ(ends(x.bindings.get(n)), ends(y.bindings.get(n)));
+                return differ(binding_text(x.bindings.get(n)), binding_text(y.bindings.get(n)));
             }
             let mut outputs = pairs("outputs", &x.outputs, &y.outputs)?;
             outputs.try_for_each(|(x, y)| self.graph_var(x, y)).within("outputs")?;
@@ -159,6 +155,13 @@ impl Matcher<'_> {
             Some(renamed) => renamed.get(a).map_or(a == b, |x| &**x == b),
             None => a == b,
         }
+    }
+}
+
+fn binding_text(n: Option<&Binding>) -> String {
+    match n {
+        Some(n) => format!("`{} = {}`", n.var.name(), graph_text(&n.value)),
+        None => "nothing more".to_owned(),
     }
 }
 

@@ -415,7 +415,6 @@ mod tests {
         check(|i, j, k| (i * 20 + j * 5 + k).floormod(20), "j * 5 + k");
         check(|i, j, k| (i * 20 + j * 5 + k).floordiv(20).floormod(6), "i");
         check(|i, _, _| i.clone().floordiv(4) * 4 + i.clone().floormod(4), "i");
-        let moved = |i: &Expr, j: &Expr| (j.clone() - i.clone() * 4).floormod(7);
         check(|i, j, _| (i * 3 + j).floordiv(7) * 7 + moved(i, j), "i * 3 + j");
         check(|i, j, _| (i * 3 + j).floordiv(7) * 14 + moved(i, j) * 2, "i * 6 + j * 2");
         let other = "(i * 2 + j) // 7 * 7 + (j - i * 4) % 7";
@@ -428,6 +427,10 @@ mod tests {
         check(|i, j, _| (i * 4 + j).floormod(8), "i % 2 * 4 + j");
         check(|i, _, _| (i - 6).floordiv(6), "-1");
         check(|i, _, _| (i - 6).floormod(6), "i");
+    }
+
+    fn moved(i: &Expr, j: &Expr) -> Expr {
+        (j.clone() - i.clone() * 4).floormod(7)
     }
 
     #[test]

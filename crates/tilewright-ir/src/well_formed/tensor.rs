@@ -349,16 +349,13 @@ impl Checker {
             }
             ExprKind::Call(CallTarget::Reinterpret(to), args) => {
                 let from = args.first().map(Expr::dtype);
-                let fits = |from: DType| {
-                    Operands::Number.admit(*to)
-                        && Operands::Number.admit(from)
-                        && from.bits == to.bits
-                        && dtype == to.with_lanes(from.lanes)
-                };
-                self.require(args.len() == 1 && from.is_some_and(fits), || {
-                    let from = from.unwrap_or(DType::VOID);
-                    format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
-                });
+                self.require(
+                    args.len() == 1 && from.is_some_and(|from| is_reinterpreted(from, to, dtype)),
+                    || {
+                        let from = from.unwrap_or(DType::VOID);
+                        format!("`{}` takes the bits of a {from} for those of a {to}", brief(e))
+                    },
+                );
                 expected = dtype;
             }
             ExprKind::Call(..) => expected = dtype,
@@ -467,6 +464,13 @@ impl Checker {
             StmtKind::Allocate { .. } | StmtKind::Declare { .. } | StmtKind::Evaluate(_) => {}
         }
     }
+}
+
+fn is_reinterpreted(from: DType, to: &DType, dtype: DType) -> bool {
+    Operands::Number.admit(*to)
+        && Operands::Number.admit(from)
+        && from.bits == to.bits
+        && dtype == to.with_lanes(from.lanes)
 }
 
 /// Whether a statement only stores vectors of so many lanes.

@@ -134,14 +134,7 @@ fn common(a: &GraphType, b: &GraphType) -> Result<Option<GraphType>> {
         (GraphType::Tensor(x), GraphType::Tensor(y)) => {
             let ok = x.dtype == y.dtype && x.shape.len() == y.shape.len();
             require(ok, || format!("give {} and {}", text(x), text(y)))?;
-            let extent = |(x, y): (&Expr, &Expr)| {
-                if x.as_int().is_some() && x.as_int() == y.as_int() {
-                    x.clone()
-                } else {
-                    Var::new("size", DType::I64).expr()
-                }
-            };
-            let shape = x.shape.iter().zip(&y.shape).map(extent).collect();
+            let shape = x.shape.iter().zip(&y.shape).map(common_extent).collect();
             Some(GraphType::Tensor(TensorType { shape, dtype: x.dtype }))
         }
         (GraphType::Tuple(x), GraphType::Tuple(y)) if x.len() == y.len() => {
@@ -153,4 +146,12 @@ fn common(a: &GraphType, b: &GraphType) -> Result<Option<GraphType>> {
         }
         _ => return malformed("give values of different kinds"),
     })
+}
+
+fn common_extent((x, y): (&Expr, &Expr)) -> Expr {
+    if x.as_int().is_some() && x.as_int() == y.as_int() {
+        x.clone()
+    } else {
+        Var::new("size", DType::I64).expr()
+    }
 }
