@@ -120,10 +120,8 @@ impl Padding<'_> {
         }
         // A loop for each axis, over just that axis.
         if loops.len() == indices.len()
-            && let Some(found) = loops
-                .iter()
-                .map(|item| self.axis_index(item, indices))
-                .collect::<Option<Vec<Expr>>>()
+            && let Some(found) =
+                loops.iter().map(|l| self.axis_index(l, indices)).collect::<Option<Vec<Expr>>>()
         {
             return Some(found);
         }

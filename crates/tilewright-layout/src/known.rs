@@ -358,9 +358,8 @@ impl Function<'_> {
             // Only its own cell.
             let mut cells: Vec<(Buffer, Vec<Expr>)> = Vec::new();
             w.value.for_each_load(|b, at| cells.push((b.clone(), at.to_vec())));
-            if cells.iter().any(|(b, at)| {
-                b == buffer && !at.iter().zip(&w.indices).all(|(a, b)| same_expr(a, b))
-            }) {
+            let mut own = cells.iter().filter(|(b, _)| b == buffer);
+            if !own.all(|(_, at)| at.iter().zip(&w.indices).all(|(a, b)| same_expr(a, b))) {
                 return Err(format!("`{}` is computed from other cells of itself", buffer.name));
             }
             let own = (buffer, Some(&found));

@@ -283,7 +283,7 @@ impl Flow<'_, '_> {
     }
 }
 
-fn zero_of(k: usize, func: &Arc<TensorFunc>) -> Option<Expr> {
+fn zero_of(k: usize, func: &TensorFunc) -> Option<Expr> {
     let dtype = func.buffers().nth(k).map(|b| b.dtype());
     dtype.map(|d| Expr::constant(0.0, d))
 }
