@@ -288,15 +288,13 @@ impl Net<'_> {
     /// One direction: its state, and all its steps.
     fn direction(&self, d: usize) -> Stmt {
         let p = self.p;
-        let local =
-            |name: &str, width: usize| Buffer::new(name, vec![int(p.batch), int(width)], p.dtype);
         let width = p.cell.gates() * p.hidden;
         let state = State {
             at: d,
-            h: local("h", p.hidden),
-            c: local("c", p.hidden),
-            z: local("z", width),
-            reset: local("reset", p.hidden),
+            h: local_buffer("h", p.hidden, p),
+            c: local_buffer("c", p.hidden, p),
+            z: local_buffer("z", width, p),
+            reset: local_buffer("reset", p.hidden, p),
         };
         let lstm = self.y_c.is_some();
         let before = matches!(p.cell, Cell::Gru { reset_after: false });
@@ -511,4 +509,8 @@ impl Net<'_> {
             })
         })
     }
+}
+
+fn local_buffer(name: &str, width: usize, p: &Recurrent) -> Buffer {
+    Buffer::new(name, vec![int(p.batch), int(width)], p.dtype)
 }
