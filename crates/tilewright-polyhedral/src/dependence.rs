@@ -274,9 +274,6 @@ pub fn keeps_order(
     vars: &[Var],
     (old, new): (&[Expr], &[Expr]),
 ) -> Result<()> {
-    let swapped = |names: &HashMap<Var, Var>| {
-        [before(old, &renamed(old, names)), before(&renamed(new, names), new)]
-    };
     let all_apart = || {
         for a in accesses {
             for b in accesses.iter().filter(|b| {
@@ -285,7 +282,7 @@ pub fn keeps_order(
                 one_view(a, b)?;
                 let all: Vec<Var> = b.at.domain.vars().cloned().collect();
                 let (other, names) = b.at.elsewhere_in(&all);
-                let proof = a.at.independent(&other, &swapped(&names));
+                let proof = a.at.independent(&other, &swapped_orders(&names, old, new));
                 refuse(&proof, a, b, vars, &names)?;
             }
         }
@@ -295,8 +292,12 @@ pub fn keeps_order(
         // Asked last: most orders differ, and to find two iterations takes long.
         let everywhere = AccessRelation::new(nest, &[]);
         let (other, names) = everywhere.elsewhere_in(vars);
-        if everywhere.is_apart(&other, &swapped(&names)) { Ok(()) } else { Err(e) }
+        if everywhere.is_apart(&other, &swapped_orders(&names, old, new)) { Ok(()) } else { Err(e) }
     })
+}
+
+fn swapped_orders(names: &HashMap<Var, Var>, old: &[Expr], new: &[Expr]) -> [Expr; 2] {
+    [before(old, &renamed(old, names)), before(&renamed(new, names), new)]
 }
 
 /// Variables of the nest that are the same in both iterations stay; all of it may differ.

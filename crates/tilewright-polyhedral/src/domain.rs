@@ -36,7 +36,7 @@ use std::rc::Rc;
 use tilewright_ir::extent::holds;
 use tilewright_ir::{Expr, Range, Var};
 
-use crate::answer::{Known, Proof, Reason, Unknown, Witness, not_affine};
+use crate::answer::{Known, Proof, Reason, Unknown, not_affine};
 use crate::budget;
 use crate::charged::Set as Raw;
 use crate::engine::Engine;
@@ -671,9 +671,12 @@ impl Domain {
     /// Proves that a condition holds nowhere.
     pub(crate) fn refute(&self, fails: Pred) -> Known<Proof> {
         let Some((d, bad)) = self.part(&fails)? else { return Ok(Proof::Yes) };
-        let fits = |w: &Witness| w.values.iter().all(|(v, x)| holds(v.dtype(), (*x).into()));
         match d.witness_of(&bad, &fails) {
-            Ok(Some(witness)) if fits(&witness) => return Ok(Proof::No { witness }),
+            Ok(Some(witness))
+                if witness.values.iter().all(|(v, x)| holds(v.dtype(), (*x).into())) =>
+            {
+                return Ok(Proof::No { witness });
+            }
             Ok(None) => return Err(d.why_vague(&fails)),
             Err(e) if *e.reason() != Reason::TooLarge => return Err(e),
             _ => {}

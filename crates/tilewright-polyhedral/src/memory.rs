@@ -384,23 +384,22 @@ mod tests {
 
     #[test]
     fn what_is_left_decides_as_if_nothing_were_remembered() {
-        let answered = |limit: u64| {
-            let [i, j] = ["i", "j"].map(Var::index);
-            let d = tiles(&i, &j);
-            budget::within("asking", limit, || {
-                (7..27)
-                    .map(|k| d.bounds(&(i.expr() * k - j.expr() * 3)).is_ok())
-                    .collect::<Vec<bool>>()
-            })
-        };
-        let (all, spent) = answered(u64::MAX);
+        let (all, spent) = answered_within(u64::MAX);
         assert_eq!(all, [true; 20]);
         for part in 1..8 {
-            let (some, used) = answered(spent.operations * part / 8);
+            let (some, used) = answered_within(spent.operations * part / 8);
             let count = some.iter().filter(|known| **known).count();
             assert!(count < 20 && used.operations <= spent.operations, "{part}: {some:?}");
             assert!(some[..count].iter().all(|known| *known), "{some:?}");
-            assert_eq!(answered(spent.operations * part / 8), (some, used));
+            assert_eq!(answered_within(spent.operations * part / 8), (some, used));
         }
+    }
+
+    fn answered_within(limit: u64) -> (Vec<bool>, budget::Spent) {
+        let [i, j] = ["i", "j"].map(Var::index);
+        let d = tiles(&i, &j);
+        budget::within("asking", limit, || {
+            (7..27).map(|k| d.bounds(&(i.expr() * k - j.expr() * 3)).is_ok()).collect::<Vec<bool>>()
+        })
     }
 }

@@ -77,10 +77,6 @@ impl Entry {
     /// iteration. What only runs in the first iterations (an initialisation) is there before what
     /// runs from then on.
     pub fn when(&self, other: &Entry) -> Option<Ordering> {
-        let is_index = |v: &Var| {
-            let mut axes = self.indices.iter().zip(&other.indices);
-            axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
-        };
         // Whether the loops so far have this at most, at least as far as the other.
         let (mut behind, mut ahead) = (true, true);
         for (a, b) in self.schedule.iter().zip(&other.schedule) {
@@ -91,7 +87,8 @@ impl Entry {
                     let holds = if order == Ordering::Less { behind } else { ahead };
                     return holds.then_some(order);
                 }
-                (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w && is_index(v) => {}
+                (ScheduleDim::Loop(v), ScheduleDim::Loop(w))
+                    if v == w && self.indexes_by(v, other) => {}
                 (ScheduleDim::Loop(v), ScheduleDim::Loop(w)) if v == w => {
                     let (mine, theirs) = (self.span(v), other.span(v));
                     behind &= is_up_to(mine.1, theirs.0);
@@ -107,6 +104,11 @@ impl Entry {
         let order = self.is_write.cmp(&other.is_write);
         let same = self.id.statement == other.id.statement;
         (same && behind && ahead && order.is_ne()).then_some(order)
+    }
+
+    fn indexes_by(&self, v: &Var, other: &Entry) -> bool {
+        let mut axes = self.indices.iter().zip(&other.indices);
+        axes.any(|(a, b)| a.as_var() == Some(v) && b.as_var() == Some(v))
     }
 
     /// The ends of a variable.
