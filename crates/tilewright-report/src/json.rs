@@ -95,18 +95,19 @@ pub fn object(planned: &Planned, unit: &str, left: &[Left], others: &[&WhatIf]) 
 
 /// Adds how the inputs and outputs of a model are stored: `null` for those in the model's own layout.
 pub fn add_ports(object: &mut Value, [inputs, outputs]: &[Vec<Port>; 2]) {
-    let stored = |s: &Stored| {
-        json!({
-            "map": s.to_string(), "logical": s.logical, "shape": s.physical(),
-            "padded": s.is_padded(), "pad": s.pad,
-        })
-    };
     for (key, ports) in [("inputs", inputs), ("outputs", outputs)] {
         object[key] = ports
             .iter()
-            .map(|port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored)}))
+            .map(|port| json!({"name": *port.name, "stored": port.stored.as_deref().map(stored_json)}))
             .collect();
     }
+}
+
+fn stored_json(s: &Stored) -> Value {
+    json!({
+        "map": s.to_string(), "logical": s.logical, "shape": s.physical(),
+        "padded": s.is_padded(), "pad": s.pad,
+    })
 }
 
 /// Adds what changes of sizes would save.

@@ -326,15 +326,12 @@ impl FunctionReport<'_> {
             });
             let measured = measured.unwrap_or_else(|| "null".to_owned());
             let ways = call.alternatives.iter().map(|way| {
-                let uses = |uses: &[Use]| {
-                    list(uses.iter().map(|u| format!("[{},{}]", u.tensor, u.layout)))
-                };
                 format!(
                     "{{\"name\":{},\"cost\":{},\"reads\":{},\"writes\":{}}}",
                     json(self.kinds.way(&way.name)),
                     number(way.cost),
-                    uses(&way.reads),
-                    uses(&way.writes)
+                    uses_text(&way.reads),
+                    uses_text(&way.writes)
                 )
             });
             let _ = write!(
@@ -362,6 +359,10 @@ impl FunctionReport<'_> {
         let _ = write!(text, "],\n\"conversions\":{}}}", list(conversions));
         text
     }
+}
+
+fn uses_text(uses: &[Use]) -> String {
+    list(uses.iter().map(|u| format!("[{},{}]", u.tensor, u.layout)))
 }
 
 /// A price as JSON.

@@ -195,8 +195,9 @@ impl Times {
             }
             let wanted = Use { tensor: conversion.tensor, layout: conversion.to };
             let reads = |k: &Kernel| {
-                let of = |c: &usize| &calls[*c].alternatives[plan.calls[*c].choice].reads;
-                k.calls.iter().any(|c| of(c).contains(&wanted))
+                k.calls
+                    .iter()
+                    .any(|c| calls[*c].alternatives[plan.calls[*c].choice].reads.contains(&wanted))
             };
             // A kernel that only moves data makes it in the layout in which it is read.
             let mut before = producer.get(&conversion.tensor);
@@ -281,22 +282,23 @@ fn is_moving(k: &Kernel, planned: &Planned) -> bool {
 
 /// Adds to a plan for tools what was measured of it: `profile`, with a list of kernels.
 pub fn add_times(object: &mut Value, planned: &Planned, times: &Times) {
-    let kernel = |k: &Kernel| {
-        json!({
-            "value": call_name(&k.calls[0], planned), "fused": k.calls[1..].iter().map(|c| call_name(c, planned)).collect::<Vec<_>>(),
-            "conversions": k.conversions,
-            "cost": k.predicted, "predicted": times.predicted(k.predicted),
-            "measured": k.nanoseconds,
-        })
-    };
     for (k, time) in times.conversions.iter().enumerate() {
         object["conversions"][k]["measured"] = json!(time);
     }
     let (near, known) = times.near();
     object["profile"] = json!({
-        "kernels": times.kernels.iter().map(kernel).collect::<Vec<_>>(), "scale": times.scale,
+        "kernels": times.kernels.iter().map(|k| kernel_json(k, planned, times)).collect::<Vec<_>>(), "scale": times.scale,
         "near": near, "known": known, "nanoseconds": times.total(), "others": times.others,
     });
+}
+
+fn kernel_json(k: &Kernel, planned: &Planned, times: &Times) -> Value {
+    json!({
+        "value": call_name(&k.calls[0], planned), "fused": k.calls[1..].iter().map(|c| call_name(c, planned)).collect::<Vec<_>>(),
+        "conversions": k.conversions,
+        "cost": k.predicted, "predicted": times.predicted(k.predicted),
+        "measured": k.nanoseconds,
+    })
 }
 
 fn call_name(c: &usize, planned: &Planned) -> String {
