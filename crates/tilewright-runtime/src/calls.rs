@@ -50,7 +50,7 @@ impl Calls {
         let kernels = plan
             .steps
             .iter()
-            .map(|step| kernel_number(&step.func, &code))
+            .map(|step| kernel_number(&step.func, &*code))
             .collect::<Result<_>>()?;
         plan.check()?;
         let home = Home::of(&*code, &plan.constants)?;
@@ -187,7 +187,7 @@ impl Calls {
     }
 }
 
-fn kernel_number(name: &Arc<str>, code: &Arc<dyn Code + 'static>) -> Result<usize> {
+fn kernel_number(name: &str, code: &dyn Code) -> Result<usize> {
     code.find(name).ok_or_else(|| broken(format!("no kernel for the function `{name}`")))
 }
 

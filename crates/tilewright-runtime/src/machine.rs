@@ -8,7 +8,6 @@ use tilewright_ir::list::{self, Item};
 use tilewright_ir::{Dim, Error, Result, Tensor, Var};
 
 use crate::calls::Calls;
-use std::sync::Arc;
 
 /// A program, and its pieces.
 pub(crate) struct Machine {
@@ -257,7 +256,7 @@ impl Run<'_> {
     }
 }
 
-fn size_at(k: usize, tensor: &Tensor, name: &Arc<str>) -> Result<usize> {
+fn size_at(k: usize, tensor: &Tensor, name: &str) -> Result<usize> {
     usize::try_from(tensor.get_i128(k)).map_err(|_| {
         let value = tensor.get_i128(k);
         Error::execution(format!("{value} is no size")).context(format!("`{name}`"))

@@ -71,13 +71,14 @@ pub(crate) fn open<T>(
     path: &Path,
     read: impl FnOnce(BufReader<File>, u64) -> Result<T>,
 ) -> Result<T> {
-    let open = || {
-        let file = file::open(path)?;
-        let len = file.metadata()?.len();
-        Ok((BufReader::new(file), len))
-    };
-    let opened = open().map_err(|e: std::io::Error| Error::io(e.to_string()));
+    let opened = open_with_length(path).map_err(|e: std::io::Error| Error::io(e.to_string()));
     opened.and_then(|(file, len)| read(file, len)).map_err(|e| e.context(path.display()))
+}
+
+fn open_with_length(path: &Path) -> Result<(BufReader<File>, u64), std::io::Error> {
+    let file = file::open(path)?;
+    let len = file.metadata()?.len();
+    Ok((BufReader::new(file), len))
 }
 
 /// Writes a tensor to a `.npy` file. One that exists is replaced, or stays as it is where that
@@ -495,20 +496,23 @@ mod tests {
 
     #[test]
     fn every_element_type_round_trips() {
-        let ok = |t: Result<Tensor>| round_trip(&t.expect("a tensor"));
-        ok(Tensor::from_bools(&[3], &[true, false, true]));
-        ok(Tensor::from_slice(&[2], &[i8::MIN, i8::MAX]));
-        ok(Tensor::from_slice(&[2], &[i16::MIN, i16::MAX]));
-        ok(Tensor::from_slice(&[2], &[i32::MIN, i32::MAX]));
-        ok(Tensor::from_slice(&[2], &[i64::MIN, i64::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u8, u8::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u16, u16::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u32, u32::MAX]));
-        ok(Tensor::from_slice(&[2], &[0u64, u64::MAX]));
-        ok(Tensor::from_slice(&[3], &[f16::NAN, f16::NEG_ZERO, f16::MAX]));
-        ok(Tensor::from_slice(&[3], &[f32::NAN, -0.0, f32::MIN_POSITIVE]));
-        ok(Tensor::from_slice(&[3], &[f64::NAN, -0.0, f64::INFINITY]));
-        ok(Tensor::from_slice(&[3], &[bf16::NAN, bf16::NEG_ZERO, bf16::MAX]));
+        round_trip_of(Tensor::from_bools(&[3], &[true, false, true]));
+        round_trip_of(Tensor::from_slice(&[2], &[i8::MIN, i8::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[i16::MIN, i16::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[i32::MIN, i32::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[i64::MIN, i64::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u8, u8::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u16, u16::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u32, u32::MAX]));
+        round_trip_of(Tensor::from_slice(&[2], &[0u64, u64::MAX]));
+        round_trip_of(Tensor::from_slice(&[3], &[f16::NAN, f16::NEG_ZERO, f16::MAX]));
+        round_trip_of(Tensor::from_slice(&[3], &[f32::NAN, -0.0, f32::MIN_POSITIVE]));
+        round_trip_of(Tensor::from_slice(&[3], &[f64::NAN, -0.0, f64::INFINITY]));
+        round_trip_of(Tensor::from_slice(&[3], &[bf16::NAN, bf16::NEG_ZERO, bf16::MAX]));
+    }
+
+    fn round_trip_of(t: Result<Tensor>) {
+        round_trip(&t.expect("a tensor"))
     }
 
     #[test]

@@ -14,7 +14,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use std::collections::BTreeMap;
 use tilewright_ir::dtype::DType;
 use tilewright_ir::error::{Error, Result};
 use tilewright_ir::expr::Var;
@@ -227,7 +226,7 @@ fn list_attr(l: &[usize]) -> Attr {
     Attr::List(l.iter().map(|n| Attr::Int(*n as i64)).collect())
 }
 
-fn number_lists(key: &str, entries: &BTreeMap<Arc<str>, Attr>) -> Option<Vec<Vec<usize>>> {
+fn number_lists(key: &str, entries: &Attrs) -> Option<Vec<Vec<usize>>> {
     match entries.get(key)? {
         Attr::List(items) => items.iter().map(numbers).collect::<Option<Vec<_>>>(),
         _ => None,
