@@ -95,6 +95,7 @@ impl Readable for BufferArg {
         }
     }
 }
+by_value!(BufferArg);
 
 fn position_of(k: i64) -> Result<usize> {
     usize::try_from(k).map_err(|_| Error::refused(format!("a block has no buffer of number {k}")))
@@ -103,7 +104,6 @@ fn position_of(k: i64) -> Result<usize> {
 fn recorded_pair(side: &str, k: &usize) -> Value {
     Value::List(vec![side.into(), Readable::record(k)])
 }
-by_value!(BufferArg);
 
 impl BufferArg {
     /// The region of the block that is meant, where the primitive is about what it reads, or what

@@ -381,9 +381,10 @@ fn cache_read(
 fn alone(func: &TensorFunc, block: &Stmt) -> Option<Stmt> {
     let cursor = find(&func.body, |s| s.ptr_eq(block)).into_iter().next()?;
     let around = in_scope(&cursor.around);
-    if around.iter().any(|s| {
+    let binds = around.iter().any(|s| {
         as_loop(s).is_none() && !matches!(s.kind(), StmtKind::Seq(_) | StmtKind::If { .. })
-    }) {
+    });
+    if binds {
         return None;
     }
     let loops = around.iter().filter(|s| as_loop(s).is_some());

@@ -247,7 +247,8 @@ fn join_loops(func: &TensorFunc, loops: &[LoopRef]) -> Result<Edited<LoopRef>> {
         before = before + count.cast(joined.dtype());
         parts.push((before.clone(), body));
     }
-    let Some(body) = parts.into_iter().rev().fold(None, |rest, y| branch_before(rest, y, &joined))
+    let Some(body) =
+        parts.into_iter().rev().fold(None, |rest, part| branch_before(rest, part, &joined))
     else {
         return Err(Error::internal("no loops"));
     };

@@ -223,7 +223,7 @@ fn padded_inputs(
         match inputs.iter().find(|(x, _)| *x == buffer) {
             None => inputs.push((buffer, pads)),
             Some((_, other)) => {
-                if !other.iter().zip(&pads).all(|(a, b)| same_predicate(a, b)) {
+                if !other.iter().zip(&pads).all(|(a, b)| same_padding(a, b)) {
                     return Err(Error::refused(format!(
                         "two accesses of `{buffer}` would be padded in two ways"
                     )));
@@ -235,7 +235,7 @@ fn padded_inputs(
     Ok(inputs)
 }
 
-fn same_predicate(a: &Option<Expr>, b: &Option<Expr>) -> bool {
+fn same_padding(a: &Option<Expr>, b: &Option<Expr>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => same_extent(a, b),
         (a, b) => a.is_none() == b.is_none(),

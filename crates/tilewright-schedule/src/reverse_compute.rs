@@ -38,7 +38,6 @@ use crate::inline::removed;
 use crate::primitive::primitives;
 use crate::schedule::Edited;
 use crate::value::{BlockRef, LoopRef};
-use std::sync::Arc;
 
 primitives! {
     /// Moves a block under a loop, behind the last that writes what it reads there; it then runs
@@ -436,11 +435,7 @@ impl<'a> Moving<'a> {
     }
 }
 
-fn instance_text(
-    witness: &tilewright_polyhedral::Witness,
-    block: &Arc<Block>,
-    vars: &[Var],
-) -> String {
+fn instance_text(witness: &tilewright_polyhedral::Witness, block: &Block, vars: &[Var]) -> String {
     let value = |(i, v): (&IterVar, &Var)| {
         let x = witness.get(v).map_or("?".to_owned(), |x| x.to_string());
         format!("{}={x}", i.var.name())

@@ -418,7 +418,7 @@ fn holder(
             .corner
             .iter()
             .enumerate()
-            .map(|item| source_range(item, &mut inside, more, param))
+            .map(|axis| source_range(axis, &mut inside, more, param))
             .collect();
         let source = Region { buffer: slice.buffer.clone(), ranges };
         sources.insert(param.clone(), source.clone());
@@ -427,21 +427,7 @@ fn holder(
     // What the description reads and writes of the boxes.
     let whole = Block::new("", desc.body.clone());
     let (reads, writes) = declared_or_inferred(desc.root().unwrap_or(&whole));
-    let here = |list: Vec<Region>| -> Vec<Region> {
-        let moved = list.iter().filter_map(|r| {
-            let source = sources.get(&r.buffer)?;
-            let more = source.ranges.len() - r.ranges.len();
-            let mut ranges = source.ranges[..more].to_vec();
-            for (s, own) in source.ranges[more..].iter().zip(&r.ranges) {
-                let min = s.min.clone() + own.min.clone().cast(s.min.dtype());
-                let min = simplify(&min, &Ranges::default());
-                ranges.push(Range { min, extent: own.extent.clone().cast(s.min.dtype()) });
-            }
-            Some(Region { buffer: source.buffer.clone(), ranges })
-        });
-        moved.collect()
-    };
-    let (reads, writes) = (here(reads), here(writes));
+    let (reads, writes) = (in_sources(reads, &sources), in_sources(writes, &sources));
     let first = find(&cursor.stmt, |s| as_block(s).is_some());
     let base = first.first().and_then(|s| as_block(&s.stmt)).map_or("tensorized", |b| &*b.name);
     let (allocs, body) = implementation.root_parts();
@@ -455,6 +441,21 @@ fn holder(
         ..Block::new("", body.clone())
     };
     Ok(Subst::refresh().stmt(&Stmt::block(bindings, predicate, block)))
+}
+
+fn in_sources(list: Vec<Region>, sources: &HashMap<Buffer, Region>) -> Vec<Region> {
+    let moved = list.iter().filter_map(|r| {
+        let source = sources.get(&r.buffer)?;
+        let more = source.ranges.len() - r.ranges.len();
+        let mut ranges = source.ranges[..more].to_vec();
+        for (s, own) in source.ranges[more..].iter().zip(&r.ranges) {
+            let min = s.min.clone() + own.min.clone().cast(s.min.dtype());
+            let min = simplify(&min, &Ranges::default());
+            ranges.push(Range { min, extent: own.extent.clone().cast(s.min.dtype()) });
+        }
+        Some(Region { buffer: source.buffer.clone(), ranges })
+    });
+    moved.collect()
 }
 
 fn source_range((k, c): (usize, &Expr), inside: &mut Subst, more: usize, param: &Buffer) -> Range {
