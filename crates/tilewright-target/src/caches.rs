@@ -42,9 +42,11 @@ impl Caches {
         let mut caches = usual;
         for index in 0..8 {
             let directory = format!("/sys/devices/system/cpu/cpu0/cache/index{index}");
-            let read = |name: &str| std::fs::read_to_string(format!("{directory}/{name}")).ok();
-            let (Some(level), Some(kind), Some(size)) = (read("level"), read("type"), read("size"))
-            else {
+            let (Some(level), Some(kind), Some(size)) = (
+                cache_fact("level", &directory),
+                cache_fact("type", &directory),
+                cache_fact("size", &directory),
+            ) else {
                 break;
             };
             let Some(size) = bytes(&size) else { continue };
@@ -55,12 +57,18 @@ impl Caches {
                 ("3", _) => caches.l3 = size,
                 _ => {}
             }
-            if let Some(line) = read("coherency_line_size").and_then(|line| bytes(&line)) {
+            if let Some(line) =
+                cache_fact("coherency_line_size", &directory).and_then(|line| bytes(&line))
+            {
                 caches.line = line;
             }
         }
         caches
     }
+}
+
+fn cache_fact(name: &str, directory: &str) -> Option<String> {
+    std::fs::read_to_string(format!("{directory}/{name}")).ok()
 }
 
 /// A size as Linux writes it: `32K`, `1M`, `64`; `None` for 0 and what is none.
