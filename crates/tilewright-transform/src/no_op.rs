@@ -135,11 +135,7 @@ impl Idle {
     /// Stores of a value that is there. Where a store of the memory has gone already, what is there
     /// may rest on it.
     fn redundant(&mut self, scop: &Scop, t: &MemoryFlow<'_>) {
-        let gone = |r: &tilewright_polyhedral::flow::Run| {
-            let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
-            stmt.is_some_and(|s| self.places.contains(&s.place))
-        };
-        if t.runs.iter().any(gone) {
+        if t.runs.iter().any(|r| self.is_gone(r, scop)) {
             return;
         }
         for (k, run) in t.runs.iter().enumerate() {
@@ -151,6 +147,11 @@ impl Idle {
                 self.remarks.extend(needed(t, k, stmt));
             }
         }
+    }
+
+    fn is_gone(&self, r: &tilewright_polyhedral::flow::Run, scop: &Scop) -> bool {
+        let stmt = r.who.stmt().and_then(|k| scop.stmts.get(k));
+        stmt.is_some_and(|s| self.places.contains(&s.place))
     }
 }
 

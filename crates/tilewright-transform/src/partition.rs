@@ -308,8 +308,7 @@ fn given(
     if open > 1 {
         return Err(format!("{open} extents are open, at most one may be"));
     }
-    let given = || extents.iter().flatten();
-    for e in given() {
+    for e in extents.iter().flatten() {
         // A part of open extent may be empty.
         match e.as_int() {
             Some(_) => check_certain(
@@ -324,7 +323,7 @@ fn given(
             )?,
         }
     }
-    let total = given().map(|e| e.as_int().map(i128::from)).sum::<Option<i128>>();
+    let total = extents.iter().flatten().map(|e| e.as_int().map(i128::from)).sum::<Option<i128>>();
     match total.zip(extent.as_int().map(i128::from)) {
         Some((total, extent)) if total <= extent => {}
         Some((total, _)) => return Err(too_many(&total, extent)),
@@ -332,7 +331,8 @@ fn given(
             return Err(too_many(&total.unwrap_or_default(), extent));
         }
         None => {
-            let all = given().fold(Expr::int(0, DType::I64), |sum, e| sum + as_int64(e));
+            let all =
+                extents.iter().flatten().fold(Expr::int(0, DType::I64), |sum, e| sum + as_int64(e));
             let says =
                 total.map_or_else(|| too_many(&all, extent), |total| too_many(&total, extent));
             check_certain(all.less_equal(as_int64(extent)), says, scope)?;

@@ -401,18 +401,7 @@ impl Compact<'_> {
         var: Option<&Var>,
     ) -> bool {
         let (Some(a), Some(b)) = (&i.terms, &k.terms) else { return false };
-        // The difference is `step * (one iteration - another one)` and something in `low..=high`.
-        let by_intervals = || {
-            let offset = a.outer.clone().plus(&b.outer, -1)?.span(&self.ranges)?;
-            let (one, other) = (a.inner?, b.inner?);
-            let (low, high) = (offset.lo + one.lo - other.hi, offset.hi + one.hi - other.lo);
-            Some(match a.step == b.step {
-                true if a.step == 0 => low > 0 || high < 0,
-                true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
-                false => false,
-            })
-        };
-        if by_intervals().unwrap_or(false) {
+        if self.differ_by_intervals(a, b, var).unwrap_or(false) {
             return true;
         }
         if a.step != 0 || b.step != 0 {
@@ -421,6 +410,23 @@ impl Compact<'_> {
         let (one, other) = (i.ends(one, &self.ranges), k.ends(other, &self.ranges));
         let (Some((first, last)), Some((from, to))) = (one, other) else { return false };
         self.is_below(last, from) || self.is_below(to, first)
+    }
+
+    /// The difference is `step * (one iteration - another one)` and something in `low..=high`.
+    fn differ_by_intervals(
+        &self,
+        a: &IndexTerms,
+        b: &IndexTerms,
+        var: Option<&Var>,
+    ) -> Option<bool> {
+        let offset = a.outer.clone().plus(&b.outer, -1)?.span(&self.ranges)?;
+        let (one, other) = (a.inner?, b.inner?);
+        let (low, high) = (offset.lo + one.lo - other.hi, offset.hi + one.hi - other.lo);
+        Some(match a.step == b.step {
+            true if a.step == 0 => low > 0 || high < 0,
+            true => var.is_some() && low > -a.step.abs() && high < a.step.abs(),
+            false => false,
+        })
     }
 
     /// Whether one form is less than another one.

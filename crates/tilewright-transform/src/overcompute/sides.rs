@@ -17,11 +17,10 @@ use std::collections::BTreeMap;
 use tilewright_ir::visit::walk_expr;
 use tilewright_ir::{Expr, ExprKind, Remarks, Result, Stmt, StmtKind, TensorFunc, Visit};
 
-use super::added::{Added, more};
+use super::added::{Added, More, more};
 use super::guard::{Analysed, Guard, OvercomputeOptions};
 use super::trial::{Extra, Trial};
 use super::unchanged::{Knowledge, Look, Read};
-use crate::overcompute::added::More;
 use tilewright_analysis::neutral::{ANY, Floats, reduced};
 use tilewright_polyhedral::flow::same_at_once;
 use tilewright_polyhedral::scop::{Act, GuardId, Scop, ScopStmt, rewrite};
@@ -195,7 +194,7 @@ fn does_both(
         }
         equal(a, x, y)?;
     }
-    if mine.len() > 1 && looks.iter().any(|item| is_target(item, &more, &mine)) {
+    if mine.len() > 1 && looks.iter().any(|read| is_target(read, &more, &mine)) {
         None
     } else {
         Some((more.added, looks))

@@ -450,9 +450,8 @@ mod tests {
 
     /// `T.assume(A[0] < 5)`, then `between`, then `if A[0] < 7: B[0] = 1`: whether the guard went.
     fn guard_goes(a: &Buffer, b: &Buffer, between: Stmt) -> bool {
-        let first = || a.load([Expr::i32(0)]);
-        let assume = Stmt::new(StmtKind::Assume(first().less(5)));
-        let guarded = Stmt::guard(first().less(7), set(b, 0, 1));
+        let assume = Stmt::new(StmtKind::Assume(a.load([Expr::i32(0)]).less(5)));
+        let guarded = Stmt::guard(a.load([Expr::i32(0)]).less(7), set(b, 0, 1));
         let out = run(&[a, b], Stmt::seq([assume, between, guarded]));
         let StmtKind::Seq(parts) = out.kind() else { panic!("{out:?}") };
         matches!(parts.last().map(Stmt::kind), Some(StmtKind::Store { .. }))

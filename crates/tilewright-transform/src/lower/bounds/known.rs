@@ -170,8 +170,10 @@ impl Known {
         // one. Where only one does, the index must not leave its type.
         let one = Linear::constant(1, DType::I64);
         let room = n.plus(&x, -1).and_then(|d| d.plus(&one, -1));
-        let proves = |form: &Linear| self.least(form).is_some_and(|lo| lo >= 0);
-        let (above, below) = (proves(&x), room.as_ref().is_some_and(proves));
+        let (above, below) = (
+            self.least(&x).is_some_and(|lo| lo >= 0),
+            room.as_ref().is_some_and(|form| self.least(form).is_some_and(|lo| lo >= 0)),
+        );
         if above && below || x.fits(&self.ranges).is_some() {
             (above, below)
         } else {
