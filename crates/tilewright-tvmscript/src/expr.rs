@@ -489,7 +489,11 @@ impl ExprParser {
     pub(crate) fn point(&mut self, buffer: &Buffer, s: &ast::ExprSubscript) -> Result<Vec<Expr>> {
         let indices = self.indices(buffer, s)?;
         let parts = elements(&s.slice);
-        let vector = |(index, at): (Index, &ast::Expr)| match index {
+        indices.into_iter().zip(parts).map(|index| self.point_index(index)).collect()
+    }
+
+    fn point_index(&self, (index, at): (Index, &ast::Expr)) -> Result<Expr> {
+        match index {
             Index::Point(e) => Ok(e),
             Index::Slice(range, step) => {
                 let extent = range.extent.as_int().filter(|v| *v > 0 && step > 0);
@@ -505,8 +509,7 @@ impl ExprParser {
                         .help("write `a:a + n` with a constant n, or T.Ramp(a, step, n)")),
                 }
             }
-        };
-        indices.into_iter().zip(parts).map(vector).collect()
+        }
     }
 
     /// The indices inside the brackets, as many as the buffer has axes.

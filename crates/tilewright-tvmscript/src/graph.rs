@@ -613,9 +613,6 @@ impl GraphParser<'_> {
 
     /// One type, a list of types, or (in loose code) a shape.
     fn outputs(&mut self, e: &ast::Expr) -> Result<Vec<TensorType>> {
-        let is_type = |e: &ast::Expr| {
-            matches!(e, ast::Expr::Call(_) | ast::Expr::Subscript(_) | ast::Expr::Attribute(_))
-        };
         match e {
             ast::Expr::List(l) if l.elts.is_empty() => Ok(Vec::new()),
             ast::Expr::List(_) | ast::Expr::Tuple(_) if elements(e).iter().any(is_type) => {
@@ -658,6 +655,10 @@ impl GraphParser<'_> {
         }
         Ok(GraphExpr::Const(tensor))
     }
+}
+
+fn is_type(e: &ast::Expr) -> bool {
+    matches!(e, ast::Expr::Call(_) | ast::Expr::Subscript(_) | ast::Expr::Attribute(_))
 }
 
 /// Whether a type of a shape says its sizes.

@@ -64,19 +64,20 @@ impl LambdaText {
     /// The number of its parameters, unless it is one for any number: it has a star, or one parameter
     /// that may stand for all.
     pub fn rank(&self) -> Option<usize> {
-        let whole = |name: &Arc<str>| {
-            any_over_expr(&self.body, &|e: &ast::Expr| match e {
-                ast::Expr::Subscript(s) => {
-                    s.value.as_name_expr().is_some_and(|n| *n.id.as_str() == **name)
-                }
-                _ => false,
-            })
-        };
         match (&self.params[..], &self.star) {
-            ([one], None) if whole(one) => None,
+            ([one], None) if self.stands_for_all(one) => None,
             (params, None) => Some(params.len()),
             (_, Some(_)) => None,
         }
+    }
+
+    fn stands_for_all(&self, name: &str) -> bool {
+        any_over_expr(&self.body, &|e: &ast::Expr| match e {
+            ast::Expr::Subscript(s) => {
+                s.value.as_name_expr().is_some_and(|n| n.id.as_str() == name)
+            }
+            _ => false,
+        })
     }
 
     /// The text of the lambda.
@@ -129,14 +130,11 @@ impl LambdaText {
         }
         let body = elements(&self.body);
         if let Some(group) = &group {
-            let used = |e: &ast::Expr| match e {
-                ast::Expr::Starred(s) => is_group(&s.value, group),
-                ast::Expr::Subscript(s) => is_group(&s.value, group),
-                _ => false,
-            };
             // A single parameter stands for all axes only where it is used so.
             if whole.is_some()
-                && !body.iter().any(|e| is_group(e, group) || any_over_expr(e, &used))
+                && !body.iter().any(|e| {
+                    is_group(e, group) || any_over_expr(e, &|e: &ast::Expr| uses_group(e, group))
+                })
             {
                 return wrong_number();
             }
@@ -161,8 +159,16 @@ impl LambdaText {
     }
 }
 
-fn is_group(e: &ast::Expr, group: &Arc<str>) -> bool {
-    e.as_name_expr().is_some_and(|n| *n.id.as_str() == **group)
+fn uses_group(e: &ast::Expr, group: &str) -> bool {
+    match e {
+        ast::Expr::Starred(s) => is_group(&s.value, group),
+        ast::Expr::Subscript(s) => is_group(&s.value, group),
+        _ => false,
+    }
+}
+
+fn is_group(e: &ast::Expr, group: &str) -> bool {
+    e.as_name_expr().is_some_and(|n| n.id.as_str() == group)
 }
 
 fn item(parser: &mut ExprParser, e: &ast::Expr) -> Result<LambdaItem> {

@@ -59,10 +59,9 @@ impl Frame {
     /// be declared around it, and can be.
     fn names_outside(&self, view: &Buffer) -> bool {
         let b = &self.block;
-        let regions = || b.reads.iter().chain(&b.writes).flatten();
         let own = b.allocs.iter().chain(b.matches.iter().map(|m| &m.buffer));
         let mut parts = view.shape.iter().chain(&view.strides).chain(&view.elem_offset);
-        regions().any(|r| r.buffer == *view)
+        b.reads.iter().chain(&b.writes).flatten().any(|r| r.buffer == *view)
             && own.into_iter().all(|b| b.data != view.data)
             && parts.all(|e| e.as_int().is_some())
     }

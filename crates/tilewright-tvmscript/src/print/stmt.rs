@@ -305,15 +305,16 @@ impl Printer<'_> {
     /// The iteration variables. Where each stands for a loop with the loop's own range, they are
     /// one `T.axis.remap`.
     fn axes(&mut self, bindings: &[Expr], b: &Block) {
-        let pairs = || b.iters.iter().zip(bindings);
-        if b.iters.len() > 1 && pairs().all(|(i, e)| self.is_loop(&i.domain, e)) {
+        if b.iters.len() > 1
+            && b.iters.iter().zip(bindings).all(|(i, e)| self.is_loop(&i.domain, e))
+        {
             let values = self.exprs(bindings);
             let kinds: String = b.iters.iter().map(|i| axis_names(i.kind).1).collect();
             let names = commas(b.iters.iter().map(|i| self.names.define(&i.var)));
             self.line(&format!("{names} = T.axis.remap(\"{kinds}\", [{values}])"));
             return;
         }
-        for (iter, value) in pairs() {
+        for (iter, value) in b.iters.iter().zip(bindings) {
             let value = self.expr(value);
             let domain = match self.bounds(&iter.domain) {
                 (None, end) => end,
