@@ -223,7 +223,7 @@ impl Pair<'_> {
         }
         let inputs = if kept.len() <= LISTED {
             let rest = ("all else".to_owned(), "0".to_owned());
-            kept.iter().filter_map(|item| self.listed(item, &data)).chain([rest]).collect()
+            kept.iter().filter_map(|cell| self.listed(cell, &data)).chain([rest]).collect()
         } else {
             vec![("all inputs".to_owned(), "small random numbers".to_owned())]
         };

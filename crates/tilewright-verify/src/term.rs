@@ -274,8 +274,7 @@ impl Terms {
             Val::Known(bits) => bits == n as u64,
             Val::Term(_) => false,
         };
-        let undef = |v: Val| v == Terms::undef();
-        let same = a == b && !undef(a);
+        let same = a == b && a != Terms::undef();
         let zero = Val::Known(0);
         match op {
             BinOp::Add if is(a, 0) => Some(b),
@@ -284,7 +283,7 @@ impl Terms {
             BinOp::Mul if !float && (is(a, 0) || is(b, 0)) => Some(zero),
             BinOp::Mul if is(a, 1) => Some(b),
             BinOp::Mul | BinOp::Div | BinOp::FloorDiv | BinOp::TruncDiv if is(b, 1) => Some(a),
-            BinOp::FloorMod | BinOp::TruncMod if is(b, 1) && !undef(a) => Some(zero),
+            BinOp::FloorMod | BinOp::TruncMod if is(b, 1) && a != Terms::undef() => Some(zero),
             BinOp::Min | BinOp::Max if same => Some(a),
             BinOp::And if is(a, 0) || is(b, 0) => Some(zero),
             BinOp::And if is(a, 1) => Some(b),
@@ -347,14 +346,7 @@ impl Terms {
             let inner = self.val(inner);
             return self.ite(inner, f, t, dtype);
         }
-        let pick = |v: Val, truth: bool| match v {
-            Val::Term(n) => match self.node(n) {
-                Node::Ite(d, t, f) if d == c => self.val(if truth { t } else { f }),
-                _ => v,
-            },
-            Val::Known(_) => v,
-        };
-        let (t, f) = (pick(t, true), pick(f, false));
+        let (t, f) = (self.picked(t, true, c), self.picked(f, false, c));
         if t == f {
             return Ok(t);
         }
@@ -370,6 +362,16 @@ impl Terms {
         }
         let (t, f) = (self.term(t, dtype)?, self.term(f, dtype)?);
         self.made(Node::Ite(c, t, f), dtype)
+    }
+
+    fn picked(&self, v: Val, truth: bool, c: Term) -> Val {
+        match v {
+            Val::Term(n) => match self.node(n) {
+                Node::Ite(d, t, f) if d == c => self.val(if truth { t } else { f }),
+                _ => v,
+            },
+            Val::Known(_) => v,
+        }
     }
 
     /// An intrinsic on operands of a type; the second is the first again where there is none.
