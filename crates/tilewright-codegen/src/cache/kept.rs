@@ -423,12 +423,12 @@ mod tests {
     #[test]
     fn a_write_that_fails_leaves_nothing() {
         let place = place();
-        assert!(place.cache.keep(&key("a"), 10, fail_when_full).is_none());
+        assert!(place.cache.keep(&key("a"), 10, write_then_fail).is_none());
         assert!(place.cache.keep(&key("a"), u64::MAX, |_| Ok(())).is_none());
         assert_eq!(fs::read_dir(place.directory.path()).expect("it is there").count(), 0);
     }
 
-    fn fail_when_full(out: &mut dyn Write) -> Result<(), io::Error> {
+    fn write_then_fail(out: &mut dyn Write) -> Result<(), io::Error> {
         out.write_all(b"some")?;
         Err(io::ErrorKind::StorageFull.into())
     }
