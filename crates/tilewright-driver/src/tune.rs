@@ -497,18 +497,14 @@ fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
         Param::Buffer { buffer, .. } => {
             Ok(TensorType { shape: buffer.shape.clone(), dtype: buffer.dtype() })
         }
-        Param::Scalar(_) => Err(Error::input("a function to measure takes tensors of fixed shape")),
+        Param::Scalar(_) => Err(no_fixed_shape()),
     });
     let types: Vec<TensorType> = types.collect::<Result<_>>()?;
-    let (arguments, results) = types
-        .split_at_checked(free.len())
-        .ok_or_else(|| Error::input("a function to measure takes tensors of fixed shape"))?;
+    let (arguments, results) = types.split_at_checked(free.len()).ok_or_else(no_fixed_shape)?;
     let mut random = Random::new(1);
     let (mut params, mut args) = (Vec::new(), Vec::new());
     for (k, (ty, free)) in arguments.iter().zip(free).enumerate() {
-        let shape = ty
-            .const_shape()
-            .ok_or_else(|| Error::input("a function to measure takes tensors of fixed shape"))?;
+        let shape = ty.const_shape().ok_or_else(no_fixed_shape)?;
         args.push(if *free {
             GraphExpr::Const(random.tensor(ty.dtype, &shape)?)
         } else {
@@ -528,4 +524,8 @@ fn alone(func: &TensorFunc, free: &[bool]) -> Result<Module> {
     module.insert("f", func.clone());
     module.insert("main", GraphFunc::of_dataflow(params, bindings, vec![y]));
     Ok(module)
+}
+
+fn no_fixed_shape() -> Error {
+    Error::input("a function to measure takes tensors of fixed shape")
 }
