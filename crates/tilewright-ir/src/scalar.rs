@@ -374,14 +374,8 @@ pub fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
         BinOp::Sub => x.checked_sub(y)?,
         BinOp::Mul => x.checked_mul(y)?,
         BinOp::Div => return None,
-        BinOp::FloorDiv => x
-            .checked_sub(
-                x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })?,
-            )?
-            .checked_div(y)?,
-        BinOp::FloorMod => {
-            x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })?
-        }
+        BinOp::FloorDiv => x.checked_sub(floor_remainder(x, y)?)?.checked_div(y)?,
+        BinOp::FloorMod => floor_remainder(x, y)?,
         BinOp::TruncDiv => x.checked_div(y)?,
         BinOp::TruncMod => x.checked_rem(y)?,
         BinOp::Min => x.min(y),
@@ -395,6 +389,10 @@ pub fn exact(op: BinOp, x: i128, y: i128) -> Option<i128> {
         BinOp::And => i128::from(x != 0 && y != 0),
         BinOp::Or => i128::from(x != 0 || y != 0),
     })
+}
+
+fn floor_remainder(x: i128, y: i128) -> Option<i128> {
+    x.checked_rem(y).map(|r| if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
 }
 
 /// `value` reduced to the width of an integer type; unchanged for other kinds.

@@ -154,13 +154,15 @@ impl Simplify<'_> {
             return None;
         }
         let (x, y) = (self.expr(a), self.expr(b));
-        let zero = |e: &Expr| if op == BinOp::And { e.is_false() } else { e.is_true() };
-        Some(match () {
-            _ if zero(&x) || (if op == BinOp::And { y.is_true() } else { y.is_false() }) => x,
-            _ if zero(&y) || (if op == BinOp::And { x.is_true() } else { x.is_false() }) => y,
-            _ if x.ptr_eq(a) && y.ptr_eq(b) => return None,
-            _ => Expr::binary(op, x, y),
-        })
+        if decides(op, &x) || is_neutral(op, &y) {
+            Some(x)
+        } else if decides(op, &y) || is_neutral(op, &x) {
+            Some(y)
+        } else if x.ptr_eq(a) && y.ptr_eq(b) {
+            None
+        } else {
+            Some(Expr::binary(op, x, y))
+        }
     }
 
     fn compare(&mut self, op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
@@ -361,6 +363,16 @@ impl Simplify<'_> {
         let multiple = apart.constant % c == 0 && apart.terms.iter().all(|(_, k)| k % c == 0);
         Some(Some(e).filter(|e| multiple && e.fits(self.ranges).is_some()))
     }
+}
+
+/// Whether an operand decides the value of `and` or `or`, whatever the other one is.
+fn decides(op: BinOp, e: &Expr) -> bool {
+    if op == BinOp::And { e.is_false() } else { e.is_true() }
+}
+
+/// Whether `and` or `or` with an operand is the other one.
+fn is_neutral(op: BinOp, e: &Expr) -> bool {
+    if op == BinOp::And { e.is_true() } else { e.is_false() }
 }
 
 fn quotient(atom: &Expr) -> Option<(&Expr, i128)> {
