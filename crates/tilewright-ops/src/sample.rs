@@ -200,11 +200,11 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     }
     let ([n, c, extents @ ..], [gn, out @ .., columns]) = (&p.x.shape[..], &p.grid.shape[..])
     else {
-        return Err(Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x)));
+        return Err(grid_misfit(name, p));
     };
     let r = extents.len();
     if gn != n || *columns != r || out.len() != r || r == 0 || extents.iter().any(|d| *d == 0) {
-        return Err(Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x)));
+        return Err(grid_misfit(name, p));
     }
     let (x, grid) = (p.x.placeholder("x"), p.grid.placeholder("grid"));
     let place = working(p.grid.dtype);
@@ -251,6 +251,10 @@ pub fn grid_sample(p: &GridSample) -> Result<TensorFunc> {
     te::func([&x, &grid], [&rounded(name, acc, p.x.dtype)])
 }
 
+fn grid_misfit(name: &str, p: &GridSample) -> Error {
+    Error::input(format!("{name}: the grid {} does not fit {}", p.grid, p.x))
+}
+
 /// A convolution whose window reads each cell at an offset of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeformConv {
@@ -289,10 +293,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
     let ([n, c, extents @ ..], [m, icg, kernel @ ..], [on, oc, out @ ..]) =
         (&p.x.shape[..], &p.w.fixed(name)?[..], &p.offset.shape[..])
     else {
-        return Err(Error::input(format!(
-            "{name}: {}, {} and offsets {} do not fit",
-            p.x, p.w, p.offset
-        )));
+        return Err(offset_misfit(name, p));
     };
     let (c, oc) = (c.fixed(name)?, oc.fixed(name)?);
     let r = extents.len();
@@ -311,10 +312,7 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
         || cells == 0
         || extents.iter().any(|d| *d == 0)
     {
-        return Err(Error::input(format!(
-            "{name}: {}, {} and offsets {} do not fit",
-            p.x, p.w, p.offset
-        )));
+        return Err(offset_misfit(name, p));
     }
     let (x, w, offset) =
         (p.x.placeholder("x"), p.w.placeholder("w"), p.offset.placeholder("offset"));
@@ -370,4 +368,8 @@ pub fn deform_conv(p: &DeformConv) -> Result<TensorFunc> {
         value.cast(p.x.dtype)
     });
     te::func([x, w, offset].into_iter().chain(bias).chain(mask), [&result])
+}
+
+fn offset_misfit(name: &str, p: &DeformConv) -> Error {
+    Error::input(format!("{name}: {}, {} and offsets {} do not fit", p.x, p.w, p.offset))
 }
