@@ -213,10 +213,12 @@ impl Domain {
             Term::TruncDiv(s, k) | Term::TruncMod(s, k) => {
                 let s = self.reduce_sum(s, done)?;
                 let divide = matches!(t, Term::TruncDiv(..));
-                let floor = |s: &Sum| if divide { s.div(*k) } else { s.modulo(*k) };
                 match self.range(&s)? {
-                    (Some(0..), _) => self.reduce_sum(&floor(&s)?, done),
-                    (_, Some(..=0)) => self.reduce_sum(&floor(&s.scaled(-1)?)?, done)?.scaled(-1),
+                    (Some(0..), _) => self.reduce_sum(&div_or_mod(&s, *k, divide)?, done),
+                    (_, Some(..=0)) => {
+                        let negated = div_or_mod(&s.scaled(-1)?, *k, divide)?;
+                        self.reduce_sum(&negated, done)?.scaled(-1)
+                    }
                     _ if divide => Ok(Sum::term(Term::TruncDiv(Box::new(s), *k))),
                     _ => Ok(Sum::term(Term::TruncMod(Box::new(s), *k))),
                 }
