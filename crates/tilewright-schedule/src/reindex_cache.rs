@@ -278,9 +278,7 @@ fn copy_block(
         let why = "runs under a condition or a binding that its copy would not have";
         return Err(cursor.refuse(why));
     }
-    if let Some(v) = free_vars(&cursor.predicate)
-        .into_iter()
-        .find(|v| loops.iter().any(|(x, _)| x == v) && !needed.contains(v))
+    if let Some(v) = free_vars(&cursor.predicate).into_iter().find(|v| is_extra(v, &loops, &needed))
     {
         return Err(Error::refused(format!(
             "the predicate of `{}` depends on the loop `{v}`, over which the copy does not run",
@@ -294,7 +292,7 @@ fn copy_block(
         if free_vars(&r.extent)
             .iter()
             .chain(&free_vars(&r.min))
-            .any(|v| loops.iter().any(|(x, _)| x == v) && !needed.contains(v))
+            .any(|v| is_extra(v, &loops, &needed))
         {
             return Err(Error::refused(format!(
                 "the loop `{v}` depends on a loop over which the copy does not run"
@@ -319,4 +317,9 @@ fn copy_block(
     let block = cell_block(name, iters, (from.0, &at), (to.0, there), value);
     let body = Stmt::block(new_bindings, outside.expr(&cursor.predicate), block);
     Ok(Stmt::nest(new_loops.into_iter(), body))
+}
+
+/// Whether a variable is that of a loop over which a copy does not run.
+fn is_extra(v: &Var, loops: &[(Var, Range)], needed: &HashSet<Var>) -> bool {
+    loops.iter().any(|(x, _)| x == v) && !needed.contains(v)
 }

@@ -204,17 +204,9 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
         let engine = Engine::new();
         let Err(dependent) = check_loop(cursor, &engine, how) else { continue };
         let assumed = match same_loop(&cursor.stmt, &before) {
-            Some(was) => {
-                AtOnce::of_loop(&was.stmt) == Some(how) && check_loop(was, &engine, how).is_err()
-            }
+            Some(was) => is_unproven(was, &engine, how),
             // A copy of a loop.
-            None => {
-                !dependent.certain
-                    && before.iter().any(|b| {
-                        AtOnce::of_loop(&b.stmt) == Some(how)
-                            && check_loop(b, &engine, how).is_err()
-                    })
-            }
+            None => !dependent.certain && before.iter().any(|b| is_unproven(b, &engine, how)),
         };
         if !assumed {
             return Err(at_once::error(&cursor.stmt, dependent, Error::refused));
@@ -226,6 +218,11 @@ fn keeps_promises(old: &TensorFunc, new: &TensorFunc) -> Result<()> {
 fn same_loop<'a>(s: &Stmt, before: &'a [Cursor]) -> Option<&'a Cursor> {
     let var = as_loop(s).map(|l| l.0);
     before.iter().find(|b| as_loop(&b.stmt).map(|l| l.0) == var)
+}
+
+/// Whether a loop promises so, and it is not proven.
+fn is_unproven(l: &Cursor, engine: &Engine, how: AtOnce) -> bool {
+    AtOnce::of_loop(&l.stmt) == Some(how) && check_loop(l, engine, how).is_err()
 }
 
 fn check_loop(cursor: &Cursor, engine: &Engine, how: AtOnce) -> Result<(), at_once::Dependent> {
