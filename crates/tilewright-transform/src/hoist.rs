@@ -232,25 +232,14 @@ impl Hoister<'_> {
                 if self.depth < MAX_CONDITIONS && self.copies.allows(s, 1) =>
             {
                 self.depth += 1;
-                let (then, otherwise) = (
-                    under(self, &cond, true, |p| {
-                        let decided =
-                            Decide { cond: likely(&cond).unwrap_or(&cond), holds: true }.stmt(s);
-                        let settled = settle(&decided, &p.scope);
-                        p.stmt(&settled)
-                    }),
-                    under(self, &cond, false, |p| {
-                        let decided =
-                            Decide { cond: likely(&cond).unwrap_or(&cond), holds: false }.stmt(s);
-                        let settled = settle(&decided, &p.scope);
-                        p.stmt(&settled)
-                    }),
-                );
+                let (then, otherwise) = (self.side(s, &cond, true), self.side(s, &cond, false));
                 self.depth -= 1;
-                match otherwise.is_nop() {
-                    true => Stmt::guard(cond, then),
-                    false if then.is_nop() => Stmt::guard(!cond, otherwise),
-                    false => Stmt::if_else(cond, then, self.copies.copy(&otherwise)),
+                if otherwise.is_nop() {
+                    Stmt::guard(cond, then)
+                } else if then.is_nop() {
+                    Stmt::guard(!cond, otherwise)
+                } else {
+                    Stmt::if_else(cond, then, self.copies.copy(&otherwise))
                 }
             }
             found => {
@@ -270,6 +259,15 @@ impl Hoister<'_> {
                 new
             }
         }
+    }
+
+    /// A statement where a condition holds, or where it does not.
+    fn side(&mut self, s: &Stmt, cond: &Expr, holds: bool) -> Stmt {
+        under(self, cond, holds, |p| {
+            let decided = Decide { cond: likely(cond).unwrap_or(cond), holds }.stmt(s);
+            let settled = settle(&decided, &p.scope);
+            p.stmt(&settled)
+        })
     }
 }
 
