@@ -198,42 +198,38 @@ fn evaluate(terms: &Terms, t: Term, worth: &[Worth]) -> Worth {
     match terms.node(t) {
         Node::Const(bits) => Worth::Bits(bits),
         Node::Input(..) | Node::Undef | Node::Unwritten => Worth::Undef,
-        Node::Binary(op, dtype, [a, b]) => match (op, worth_at(a, worth), worth_at(b, worth)) {
+        Node::Binary(op, dtype, [a, b]) => match (op, worth_of(a, worth), worth_of(b, worth)) {
             (BinOp::And, Worth::Bits(0), _) => Worth::Bits(0),
             (BinOp::Or, Worth::Bits(1), _) => Worth::Bits(1),
             (_, a, b) => of_both(a, b, &|x, y| scalar::binary(op, dtype, x, y)),
         },
         Node::Not(a) => {
-            of_both(worth_at(a, worth), worth_at(a, worth), &|x, _| Ok(u64::from(x == 0)))
+            of_both(worth_of(a, worth), worth_of(a, worth), &|x, _| Ok(u64::from(x == 0)))
         }
-        Node::Cast(from, a) => of_both(worth_at(a, worth), worth_at(a, worth), &|x, _| {
+        Node::Cast(from, a) => of_both(worth_of(a, worth), worth_of(a, worth), &|x, _| {
             Ok(scalar::cast(x, from, terms.dtype(t)))
         }),
-        Node::Bits(from, a) => of_both(worth_at(a, worth), worth_at(a, worth), &|x, _| {
+        Node::Bits(from, a) => of_both(worth_of(a, worth), worth_of(a, worth), &|x, _| {
             Ok(scalar::reinterpret(x, from, terms.dtype(t)))
         }),
-        Node::Ite(c, x, y) => match worth_at(c, worth) {
-            Worth::Bits(0) => worth_at(y, worth),
-            Worth::Bits(_) => worth_at(x, worth),
+        Node::Ite(c, x, y) => match worth_of(c, worth) {
+            Worth::Bits(0) => worth_of(y, worth),
+            Worth::Bits(_) => worth_of(x, worth),
             other => other,
         },
         Node::Intrin(op, dtype, [a, b]) => {
-            of_both(worth_at(a, worth), worth_at(b, worth), &|x, y| {
+            of_both(worth_of(a, worth), worth_of(b, worth), &|x, y| {
                 scalar::intrinsic(op, dtype, x, y)
             })
         }
         Node::Many(op, list) => {
             let list = terms.list(list);
-            let mut parts = list.iter().map(|t| worth_at(*t, worth));
+            let mut parts = list.iter().map(|t| worth_of(*t, worth));
             let first = parts.next().unwrap_or(Worth::Undef);
             let dtype = terms.dtype(t);
             parts.fold(first, |a, b| of_both(a, b, &|x, y| scalar::binary(op, dtype, x, y)))
         }
     }
-}
-
-fn worth_at(t: Term, worth: &[Worth]) -> Worth {
-    worth.get(t.0 as usize).copied().unwrap_or(Worth::Undef)
 }
 
 fn of_both(a: Worth, b: Worth, f: &dyn Fn(u64, u64) -> Result<u64, scalar::Fault>) -> Worth {
