@@ -302,7 +302,7 @@ fn scalar_argument(
     let value = unpack(outer, slot, var.dtype())?;
     let name = Val::new(value.ty, format!("%p{slot}"));
     inner.bind(var, name.clone());
-    Ok::<_, Error>((name.to_string(), value.to_string()))
+    Ok((name.to_string(), value.to_string()))
 }
 
 /// The value of one slot of the argument array.
