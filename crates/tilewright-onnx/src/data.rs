@@ -183,29 +183,19 @@ fn clean(mut tensor: Tensor) -> Tensor {
 /// A tensor whose elements are in a typed list.
 fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> {
     let count = shape.iter().product::<usize>();
-    let check = |field: &str, found: usize| {
-        if found == count {
-            Ok(())
-        } else {
-            Err(Error::model(format!(
-                "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
-            )))
-        }
-    };
-    let out_of_range = |v: String| Error::model(format!("the element {v} does not fit {dtype}"));
     macro_rules! same {
         ($field:ident) => {{
-            check(stringify!($field), proto.$field.len())?;
+            check_length(stringify!($field), proto.$field.len(), count, shape)?;
             Tensor::from_slice(shape, &proto.$field)
         }};
     }
     macro_rules! narrow {
         ($field:ident, $t:ty) => {{
-            check(stringify!($field), proto.$field.len())?;
+            check_length(stringify!($field), proto.$field.len(), count, shape)?;
             let values: Result<Vec<$t>> = proto
                 .$field
                 .iter()
-                .map(|&v| <$t>::try_from(v).map_err(|_| out_of_range(v.to_string())))
+                .map(|&v| <$t>::try_from(v).map_err(|_| out_of_range(v.to_string(), dtype)))
                 .collect();
             Tensor::from_slice(shape, &values?)
         }};
@@ -217,7 +207,7 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
         DType::U64 => same!(uint64_data),
         DType::I32 => same!(int32_data),
         DType::BOOL => {
-            check("int32_data", proto.int32_data.len())?;
+            check_length("int32_data", proto.int32_data.len(), count, shape)?;
             let values: Vec<bool> = proto.int32_data.iter().map(|&v| v != 0).collect();
             Tensor::from_bools(shape, &values)
         }
@@ -232,6 +222,20 @@ fn listed(proto: &TensorProto, dtype: DType, shape: &[usize]) -> Result<Tensor> 
         }
         _ => Err(Error::internal(format!("no list for elements of {dtype}"))),
     }
+}
+
+fn check_length(field: &str, found: usize, count: usize, shape: &[usize]) -> Result<()> {
+    if found == count {
+        Ok(())
+    } else {
+        Err(Error::model(format!(
+            "a tensor of shape {shape:?} has {count} elements, but `{field}` has {found}"
+        )))
+    }
+}
+
+fn out_of_range(v: String, dtype: DType) -> Error {
+    Error::model(format!("the element {v} does not fit {dtype}"))
 }
 
 /// A file in memory, without reading it.
@@ -513,14 +517,15 @@ mod tests {
 
     #[test]
     fn the_bytes_of_a_tensor_in_a_file_are_known() {
-        let of = |data_type: i32, dims: &[i64]| {
-            stored_bytes(&TensorProto { data_type, dims: dims.to_vec(), ..Default::default() })
-        };
-        assert_eq!(of(DataType::Float as i32, &[3, 5]), Some(60));
-        assert_eq!(of(DataType::Int4 as i32, &[3, 5]), Some(8));
-        assert_eq!(of(DataType::Bool as i32, &[]), Some(1));
-        assert_eq!(of(DataType::Float as i32, &[i64::MAX, 9]), None);
-        assert_eq!(of(99, &[1]), None);
+        assert_eq!(stored_bytes_of(DataType::Float as i32, &[3, 5]), Some(60));
+        assert_eq!(stored_bytes_of(DataType::Int4 as i32, &[3, 5]), Some(8));
+        assert_eq!(stored_bytes_of(DataType::Bool as i32, &[]), Some(1));
+        assert_eq!(stored_bytes_of(DataType::Float as i32, &[i64::MAX, 9]), None);
+        assert_eq!(stored_bytes_of(99, &[1]), None);
+    }
+
+    fn stored_bytes_of(data_type: i32, dims: &[i64]) -> Option<u64> {
+        stored_bytes(&TensorProto { data_type, dims: dims.to_vec(), ..Default::default() })
     }
 
     #[cfg(unix)]

@@ -137,14 +137,16 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_refused() {
-        let said =
-            |t: Tensor| Texts::of_bytes(&t).map_or_else(|e| e.to_string(), |t| format!("{t:?}"));
         let bad = Tensor::from_slice(&[1, 2], &[0xc3u8, 0x28]).expect("bytes");
-        assert_eq!(said(bad), "a string is not valid UTF-8");
+        assert_eq!(text_or_error(bad), "a string is not valid UTF-8");
         let wide = Tensor::from_slice(&[1], &[7i64]).expect("numbers");
         assert_eq!(
-            said(wide),
+            text_or_error(wide),
             "strings are uint8 with their bytes along the last axis, not int64 of shape [1]"
         );
+    }
+
+    fn text_or_error(t: Tensor) -> String {
+        Texts::of_bytes(&t).map_or_else(|e| e.to_string(), |t| format!("{t:?}"))
     }
 }

@@ -120,11 +120,8 @@ fn visible(
     valid: Option<&Imported>,
 ) -> Result<Option<Imported>> {
     let causal = node.flag("is_causal", false)?;
-    let window = |name| -> Result<Option<i64>> {
-        let size = if node.opset >= 25 { node.int_or(name, -1)? } else { -1 };
-        Ok((size >= 0).then_some(size))
-    };
-    let (left, right) = (window("left_window_size")?, window("right_window_size")?);
+    let (left, right) =
+        (window_size("left_window_size", node)?, window_size("right_window_size", node)?);
     let mut all: Option<Imported> = None;
     let single = Dim::from(1);
     let column =
@@ -169,6 +166,11 @@ fn visible(
         all = Some(c.also(all, seen)?);
     }
     Ok(all)
+}
+
+fn window_size(name: &'static str, node: &Node<'_>) -> Result<Option<i64>> {
+    let size = if node.opset >= 25 { node.int_or(name, -1)? } else { -1 };
+    Ok((size >= 0).then_some(size))
 }
 
 fn number(v: i64) -> Result<Imported> {
@@ -505,10 +507,9 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         (_, false) => Ok(None),
     };
     let (decay, beta) = (needed(decay, gated, "decay")?, needed(beta, delta, "beta")?);
-    let width = |x: &Imported| x.shape().get(2).map_or(Ok(0), |d| d.fixed(node.op()));
-    let query_heads = heads(node, "q_num_heads", width(q)?)?;
+    let query_heads = heads(node, "q_num_heads", width_of(q, node)?)?;
     let scale = match f64::from(node.float_or("scale", 0.0)?) {
-        0.0 => 1.0 / ((width(q)? / query_heads) as f64).sqrt(),
+        0.0 => 1.0 / ((width_of(q, node)? / query_heads) as f64).sqrt(),
         scale => scale,
     };
     let params = LinearAttention {
@@ -519,10 +520,14 @@ pub(crate) fn linear(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         decay: decay.map(operand),
         beta: beta.map(operand),
         query_heads,
-        heads: heads(node, "kv_num_heads", width(k)?)?,
+        heads: heads(node, "kv_num_heads", width_of(k, node)?)?,
         scale,
         state_type: state.map_or(q.dtype(), Imported::dtype),
     };
     let args = [q, k, v].into_iter().chain(state).chain(decay).chain(beta);
     b.call_many("linear_attention", &params, args, || linear_attention(&params))
+}
+
+fn width_of(x: &Imported, node: &Node<'_>) -> Result<usize> {
+    x.shape().get(2).map_or(Ok(0), |d| d.fixed(node.op()))
 }

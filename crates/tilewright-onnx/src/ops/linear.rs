@@ -95,12 +95,16 @@ struct Kernel<'a> {
 impl<'a> Kernel<'a> {
     fn of(node: &Node<'a>) -> Result<Kernel<'a>> {
         let params = node.floats("kernel_params")?.unwrap_or_default();
-        let param = |at: usize| f64::from(params.get(at).copied().unwrap_or(0.0));
         let kind = node.text_or("kernel_type", "LINEAR")?;
         if !["LINEAR", "POLY", "RBF", "SIGMOID"].contains(&kind) {
             return Err(node.unsupported_value("kernel_type", kind, "LINEAR, POLY, RBF, SIGMOID"));
         }
-        Ok(Kernel { kind, gamma: param(0), coef: param(1), degree: param(2) })
+        Ok(Kernel {
+            kind,
+            gamma: param(0, &params),
+            coef: param(1, &params),
+            degree: param(2, &params),
+        })
     }
 
     /// The values `[N, V]` of rows of features `[N, F]` with so many vectors.
@@ -133,6 +137,10 @@ impl<'a> Kernel<'a> {
             _ => c.op("Tanh", &[&moved]),
         }
     }
+}
+
+fn param(at: usize, params: &[f32]) -> f64 {
+    f64::from(params.get(at).copied().unwrap_or(0.0))
 }
 
 fn with_number(c: &mut Compose, x: &Imported, op: &str, v: f64) -> Result<Imported> {

@@ -270,14 +270,8 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
     let shortest = gram_size(node.int("min_gram_length")?, "min_gram_length")?.max(1);
     let longest = gram_size(node.int("max_gram_length")?, "max_gram_length")?;
     let skips = gram_size(node.int("max_skip_count")?, "max_skip_count")?;
-    let positions = |name: &'static str| -> Result<Vec<usize>> {
-        let list = node.ints(name)?.ok_or_else(|| Error::model(format!("`{name}` is missing")))?;
-        list.iter()
-            .map(|v| usize::try_from(*v).ok())
-            .collect::<Option<_>>()
-            .ok_or_else(|| Error::model(format!("attribute `{name}` has negative numbers")))
-    };
-    let (starts, places) = (positions("ngram_counts")?, positions("ngram_indexes")?);
+    let (starts, places) =
+        (positions_of("ngram_counts", node)?, positions_of("ngram_indexes", node)?);
     let mode = node.text_or("mode", "TF")?;
     let weights = node.floats("weights")?;
     let (pool, x) = numbered(node, b)?;
@@ -321,6 +315,14 @@ pub(crate) fn tf_idf(node: &Node, b: &mut Builder) -> Result<Vec<Imported>> {
         1 => c.reshape(&y, &[width])?,
         _ => y,
     })
+}
+
+fn positions_of(name: &'static str, node: &Node<'_>) -> Result<Vec<usize>> {
+    let list = node.ints(name)?.ok_or_else(|| Error::model(format!("`{name}` is missing")))?;
+    list.iter()
+        .map(|v| usize::try_from(*v).ok())
+        .collect::<Option<_>>()
+        .ok_or_else(|| Error::model(format!("attribute `{name}` has negative numbers")))
 }
 
 fn gram_size(v: Option<i64>, name: &str) -> Result<usize> {
