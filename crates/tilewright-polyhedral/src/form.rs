@@ -517,7 +517,7 @@ fn add_scaled_end(all: Option<i128>, end: Option<i128>, c: &i128) -> Option<i128
 }
 
 fn boxed_renamed(s: &Sum, new: &dyn Fn(&Atom) -> Option<Atom>) -> Known<Box<Sum>> {
-    Ok::<_, Unknown>(Box::new(s.renamed(new)?))
+    Ok(Box::new(s.renamed(new)?))
 }
 
 /// What a walk of a form does at each node.
