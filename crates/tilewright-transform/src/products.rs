@@ -40,29 +40,24 @@ fn products(func: &TensorFunc) -> Vec<Dim> {
     let (allocs, _) = func.root_parts();
     let extents = func.buffers().chain(allocs).flat_map(|b| &b.shape).filter_map(Dim::of);
     let extents: Vec<Dim> = extents.filter(|d| d.known().is_none()).collect();
-    let mut found: Vec<Dim> = extents
-        .iter()
-        .copied()
-        .filter(|d| {
-            let times = d.substitute(&|_| Some(Dim::from(1)));
-            let product = dim::product(d.vars().iter().map(Dim::open));
-            product != *d && times.known().is_some() && product * times == *d
-                || d.vars().len() > 1 && product == *d
-        })
-        .collect();
+    let is_product = |d: &Dim| {
+        let times = d.substitute(&|_| Some(Dim::from(1)));
+        let product = dim::product(d.vars().iter().map(Dim::open));
+        product != *d && times.known().is_some() && product * times == *d
+            || d.vars().len() > 1 && product == *d
+    };
+    let mut found: Vec<Dim> = extents.iter().copied().filter(is_product).collect();
     found.sort();
     found.dedup();
     let all = found.clone();
     found.retain(|d| all.iter().all(|other| other == d || multiple(*d, *other).is_none()));
+    let tells = |of: &Dim, d: &Dim| {
+        of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
+    };
     found.retain(|d| {
-        d.vars().len() > 1
-            || !extents.iter().any(|of| varies_without(of, d)) && !has_quotients(func, *d)
+        d.vars().len() > 1 || !extents.iter().any(|of| tells(of, d)) && !has_quotients(func, *d)
     });
     found
-}
-
-fn varies_without(of: &Dim, d: &Dim) -> bool {
-    of.vars().iter().any(|v| d.vars().contains(v)) && multiple(*of, *d).is_none()
 }
 
 /// Whether the function divides something that such a size is in: a variable does not say of which number the size

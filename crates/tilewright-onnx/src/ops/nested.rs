@@ -21,7 +21,7 @@ use crate::operator::{MANY, Operator, graphs};
 use crate::ops::check::demand;
 use crate::ops::compose::{Compose, ints};
 use crate::ops::value;
-use crate::proto::{DimensionValue, GraphProto, TypeValue, ValueInfoProto};
+use crate::proto::{DimensionProto, DimensionValue, GraphProto, TypeValue, ValueInfoProto};
 use crate::sizes;
 
 /// The operators that are imported here.
@@ -68,7 +68,8 @@ fn branches<'a>(importer: &mut dyn Graphs<'a>, node: &Node<'a>) -> Result<Vec<Im
         return importer.graph(if cond != 0 { yes } else { no }, &[]);
     }
     let (mut then, mut otherwise) = both(importer, node, graphs, &cond, Ranks::Computed)?;
-    if then.results.iter().zip(&otherwise.results).any(|(a, b)| a.rank() != b.rank()) {
+    let differ = |(a, b): (&Imported, &Imported)| a.rank() != b.rank();
+    if then.results.iter().zip(&otherwise.results).any(differ) {
         (then, otherwise) = both(importer, node, graphs, &cond, Ranks::Declared)?;
     }
     if then.results.len() != otherwise.results.len() {
@@ -133,16 +134,15 @@ fn declared(
         _ => None,
     };
     let results = results.into_iter().zip(&graph.output);
-    results
-        .map(|(value, info)| match (&value, rank(info)) {
-            (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
-                if value.shape().iter().all(|d| *d == 1) =>
-            {
-                value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
-            }
-            _ => Ok(value),
-        })
-        .collect()
+    let one = |(value, info): (Imported, &ValueInfoProto)| match (&value, rank(info)) {
+        (Imported::Const(_) | Imported::Sizes(_) | Imported::Var { .. }, Some(rank))
+            if value.shape().iter().all(|d| *d == 1) =>
+        {
+            value::reshape_to::<Dim>(importer.builder(), &value, &vec![1.into(); rank])
+        }
+        _ => Ok(value),
+    };
+    results.map(one).collect()
 }
 
 /// A branch; or why its operators cannot take what they are given, at sizes at which a run may never
@@ -332,13 +332,11 @@ fn without_iterations(
             return Err(Error::model(error).into());
         };
         let dims = ty.shape.iter().flat_map(|shape| &shape.dim);
-        let shape: Vec<i64> = [0]
-            .into_iter()
-            .chain(dims.map(|d| match d.value {
-                Some(DimensionValue::Value(n)) => n,
-                _ => 0,
-            }))
-            .collect();
+        let extent = |d: &DimensionProto| match d.value {
+            Some(DimensionValue::Value(n)) => n,
+            _ => 0,
+        };
+        let shape: Vec<i64> = [0].into_iter().chain(dims.map(extent)).collect();
         let shape = checked_shape(&shape)?;
         let empty = Tensor::zeros(data::element_type(ty.elem_type)?, &shape)?;
         results.push(Imported::Const(empty));

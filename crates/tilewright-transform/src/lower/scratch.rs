@@ -72,18 +72,14 @@ impl Lift {
         });
         // Memory of open size is given by who calls the function, who knows the sizes.
         let open = dim::of_shape(&buffer.shape).is_some_and(|d| dim::known(&d).is_none());
-        if open
-            && !buffer.shape.iter().flat_map(free_vars).any(|v| self.inside.contains(&v))
-            && self.parallel.is_none()
-        {
+        let inside = |v: Var| self.inside.contains(&v);
+        if open && !buffer.shape.iter().flat_map(free_vars).any(inside) && self.parallel.is_none() {
             self.out.push(buffer.clone());
             return Ok(self.stmt(body));
         }
+        let refuse = |why: String| Err(Error::unsupported(why));
         let Some(bytes) = bytes else {
-            return Err(Error::unsupported(format!(
-                "the size of the buffer `{}` is not a constant",
-                buffer.name
-            )));
+            return refuse(format!("the size of the buffer `{}` is not a constant", buffer.name));
         };
         let stack = self.stack.saturating_add(bytes);
         if self.depth > 0 && bytes <= STACK_BYTES && stack <= ALL_STACK_BYTES {
@@ -95,10 +91,10 @@ impl Lift {
             return Ok(self.stmt(body));
         };
         let (Some(copies), [extent]) = (range.extent.as_int(), &buffer.shape[..]) else {
-            return Err(Error::unsupported(format!(
+            return refuse(format!(
                 "the buffer `{}` takes {bytes} bytes in each iteration of a parallel loop whose extent is not a constant",
                 buffer.name
-            )));
+            ));
         };
         let copies = extent::constant(copies.into(), range.extent.dtype())?;
         let size = extent::times(extent, &copies)?;
