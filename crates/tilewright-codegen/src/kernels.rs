@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
-use tilewright_ir::{Error, Lowered, Result, Source, parallel};
+use tilewright_ir::{Error, Lowered, Result, Source, TensorFunc, parallel};
 use tilewright_target::abi::Workers;
 use tilewright_target::{Code, CodeOptions, Target};
 
@@ -117,7 +117,7 @@ impl Kernels {
     }
 }
 
-/// Compiles functions to object files, a module of LLVM IR each, as many at a time as there are cores.
+/// Compiles functions to object files, those that share code to one, as many at a time as there are cores.
 ///
 /// # Errors
 /// Those of [`emit::module`] and [`Llvm::compile`]; the first one in the order of the functions.
@@ -128,10 +128,11 @@ pub(crate) fn objects(
     target: &Target,
     options: &CodeOptions<'_>,
 ) -> Result<Vec<Vec<u8>>> {
-    let modules = functions
+    let named = functions
         .iter()
-        .map(|name| emit::module(&[(name.clone(), &**module.tensor(name)?)], target))
-        .collect::<Result<Vec<String>>>()?;
+        .map(|name| Ok((name.clone(), &**module.tensor(name)?)))
+        .collect::<Result<Vec<(Arc<str>, &TensorFunc)>>>()?;
+    let modules = emit::modules(&named, target)?;
     let cache = ObjectCache::of(options);
     // The longest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..modules.len()).collect();

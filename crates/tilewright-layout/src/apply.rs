@@ -4,11 +4,13 @@
 //! every layout of digits, and which cells take one is read from a table over those axes that the
 //! condition looks at. All else is left to running the function.
 
+use std::sync::{Mutex, PoisonError};
+
 use tilewright_ir::index::affine::Affine;
 use tilewright_ir::index::simplify;
 use tilewright_ir::interval::Ranges;
 use tilewright_ir::visit::{Subst, free_vars};
-use tilewright_ir::{Expr, Fold, Tensor, dim};
+use tilewright_ir::{Expr, Fold, Tensor, dim, parallel};
 
 use super::constant::scalar;
 use super::conversion::{Conversion, Pad};
@@ -16,6 +18,9 @@ use tilewright_graph::stages::{advance, buffer};
 
 /// Most entries of the table of cells that take an element.
 const MAX_TABLE: usize = 1 << 16;
+
+/// What one core fills at a time.
+const PART_BYTES: usize = 1 << 20;
 
 /// What a conversion makes of a tensor; `None` where it has no such simple form.
 pub(crate) fn apply(c: &Conversion, tensor: &Tensor) -> Option<Tensor> {
@@ -75,7 +80,7 @@ impl Inside {
     }
 }
 
-/// A copy cell by cell.
+/// A copy row by row.
 struct Gather {
     extents: Vec<usize>,
     /// By how many elements the source moves along each axis.
@@ -85,36 +90,70 @@ struct Gather {
 }
 
 impl Gather {
-    /// Fills the cells in their order; `None` where one would take what is outside of the source.
+    /// Fills the cells, large tensors by all cores; `None` where one would take what is outside of the
+    /// source.
     fn run<const N: usize>(&self, from: &[u8], to: &mut [u8], pad: &[u8; 8]) -> Option<()> {
         let pad: [u8; N] = pad[..N].try_into().ok()?;
         let (from, _) = from.as_chunks::<N>();
         let (to, _) = to.as_chunks_mut::<N>();
-        let (last, outer) = match self.extents.split_last() {
-            Some((last, outer)) => (*last, outer),
+        let width = self.extents.last().copied().unwrap_or(1).max(1);
+        let rows = (PART_BYTES / (N * width)).max(1);
+        let parts: Vec<Mutex<&mut [[u8; N]]>> =
+            to.chunks_mut(rows * width).map(Mutex::new).collect();
+        let fill = |k: usize| {
+            let mut part = parts[k].lock().unwrap_or_else(PoisonError::into_inner);
+            self.fill(from, &mut part, k * rows, pad)
+        };
+        parallel::map(parts.len(), fill).into_iter().collect()
+    }
+
+    /// Fills whole rows, of which the first has a number; `None` as for [`Gather::run`].
+    fn fill<const N: usize>(
+        &self,
+        from: &[[u8; N]],
+        to: &mut [[u8; N]],
+        first: usize,
+        pad: [u8; N],
+    ) -> Option<()> {
+        let (width, outer) = match self.extents.split_last() {
+            Some((last, outer)) => ((*last).max(1), outer),
             None => (1, &[][..]),
         };
         let along = self.steps.last().copied().unwrap_or(0);
         let in_table = self.inside.steps.last().copied().unwrap_or(0);
-        let mut at = vec![0usize; outer.len()];
-        for row in to.chunks_exact_mut(last.max(1)) {
+        let mut at = position(first, outer);
+        for row in to.chunks_exact_mut(width) {
             let mut source = self.start;
             let mut entry = 0;
             for ((i, step), table) in at.iter().zip(&self.steps).zip(&self.inside.steps) {
                 source += step * i64::try_from(*i).ok()?;
                 entry += table * i;
             }
-            for cell in row {
-                *cell = if self.inside.table[entry] {
-                    *from.get(usize::try_from(source).ok()?)?
-                } else {
-                    pad
-                };
-                source += along;
-                entry += in_table;
+            if in_table == 0 && along == 1 && self.inside.table[entry] {
+                let begin = usize::try_from(source).ok()?;
+                row.copy_from_slice(from.get(begin..begin + width)?);
+            } else {
+                for cell in row {
+                    *cell = if self.inside.table[entry] {
+                        *from.get(usize::try_from(source).ok()?)?
+                    } else {
+                        pad
+                    };
+                    source += along;
+                    entry += in_table;
+                }
             }
             advance(&mut at, outer);
         }
         Some(())
     }
+}
+
+/// The indices of a row, from its number in row-major order.
+fn position(mut row: usize, extents: &[usize]) -> Vec<usize> {
+    let mut at = vec![0; extents.len()];
+    for (i, extent) in at.iter_mut().zip(extents).rev() {
+        (row, *i) = (row / extent, row % extent);
+    }
+    at
 }

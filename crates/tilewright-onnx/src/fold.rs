@@ -132,9 +132,15 @@ fn copy<const N: usize>(from: &[u8], to: &mut [u8], view: &View) {
 /// A tensor that has the bytes of `element` everywhere.
 pub(crate) fn full(dtype: DType, shape: &[usize], element: &[u8]) -> Result<Tensor> {
     let mut t = Tensor::zeros(dtype, shape)?;
-    if element.iter().any(|&b| b != 0) {
-        t.bytes_mut().chunks_exact_mut(element.len()).for_each(|c| c.copy_from_slice(element));
+    let bytes = t.bytes_mut();
+    if bytes.is_empty() || element.iter().all(|&b| b == 0) {
+        return Ok(t);
     }
+    // A block of them, then blocks: a copy of one element costs as much as one of many.
+    let block = bytes.len().min(element.len() << 10);
+    let (first, rest) = bytes.split_at_mut(block);
+    first.chunks_exact_mut(element.len()).for_each(|c| c.copy_from_slice(element));
+    rest.chunks_mut(block).for_each(|c| c.copy_from_slice(&first[..c.len()]));
     Ok(t)
 }
 

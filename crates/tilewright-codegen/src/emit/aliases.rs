@@ -27,7 +27,7 @@ impl Aliases {
         let mut texts = HashMap::new();
         for group in groups {
             let domain = shared.node(|id| format!("distinct !{{!{id}}}"));
-            let scopes: Vec<usize> = group
+            let scopes: Vec<String> = group
                 .iter()
                 .map(|_| shared.node(|id| format!("distinct !{{!{id}, !{domain}}}")))
                 .collect();

@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use super::machine::Machine;
 pub(super) use super::scalar::Scalar;
+use super::template::{self, Filling, Number, ONLY_IN_FAMILIES, PROLOGUE, Use};
 
 /// A scalar type, or a vector of two or more lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,23 +121,41 @@ impl fmt::Display for Val {
     }
 }
 
-/// What the functions of a module share. Each part is keyed by what makes it unique.
+/// Texts by what makes each of them unique.
+pub(super) type Texts = BTreeMap<String, String>;
+
+/// What is written of one tensor function: templates of LLVM functions, and what they use. Each part is
+/// keyed by what makes it unique.
 pub(super) struct Shared {
-    pub machine: Machine,
+    pub machine: Rc<Machine>,
     /// Declarations of intrinsics and functions from outside, by name.
-    declares: RefCell<BTreeMap<String, String>>,
+    declares: RefCell<Texts>,
     /// Internal functions that are made on request, by name.
-    helpers: RefCell<BTreeMap<String, String>>,
+    helpers: RefCell<Texts>,
     /// Constants, by name.
-    globals: RefCell<BTreeMap<String, String>>,
+    globals: RefCell<Texts>,
     /// Nodes in order of their number.
     metadata: RefCell<Vec<String>>,
     /// Function definitions in the order in which they were finished.
     functions: RefCell<Vec<String>>,
+    /// The numbers that templates leave open.
+    numbers: RefCell<Vec<Number>>,
+}
+
+/// The text of one tensor function: what [`Shared`] collected.
+pub(super) struct Piece {
+    pub declares: Texts,
+    pub helpers: Texts,
+    pub globals: Texts,
+    /// Templates.
+    pub metadata: Vec<String>,
+    /// Templates; they are internal.
+    pub functions: Vec<String>,
+    pub numbers: Vec<Number>,
 }
 
 impl Shared {
-    pub fn new(machine: Machine) -> Shared {
+    pub fn new(machine: Rc<Machine>) -> Shared {
         Shared {
             machine,
             declares: RefCell::default(),
@@ -144,6 +163,7 @@ impl Shared {
             globals: RefCell::default(),
             metadata: RefCell::default(),
             functions: RefCell::default(),
+            numbers: RefCell::default(),
         }
     }
 
@@ -154,7 +174,19 @@ impl Shared {
 
     /// Makes a helper function, unless it is there. `build` may ask for further ones.
     pub fn helper(&self, name: &str, build: impl FnOnce(&Shared) -> String) {
-        once(&self.helpers, name, || build(self));
+        once(&self.helpers, name, || {
+            let template = build(self);
+            let numbers = template::fixed(&self.numbers.borrow());
+            Filling { symbol: name, first_node: 0, numbers: &numbers, argument: None }
+                .fill(&template)
+        });
+    }
+
+    /// The mark for a number that may be another one in functions that are alike.
+    pub fn number(&self, value: i64, what: Use) -> String {
+        let mut numbers = self.numbers.borrow_mut();
+        numbers.push((value, what));
+        template::number(numbers.len() - 1)
     }
 
     /// Makes a constant, unless it is there.
@@ -167,40 +199,33 @@ impl Shared {
         self.functions.borrow_mut().push(text);
     }
 
-    /// Adds a metadata node; the text is made from its number.
-    pub fn node(&self, text: impl FnOnce(usize) -> String) -> usize {
+    /// Adds a metadata node; the text is made from the mark of its number, which comes back.
+    pub fn node(&self, text: impl FnOnce(&str) -> String) -> String {
         let mut metadata = self.metadata.borrow_mut();
-        let id = metadata.len();
-        let text = text(id);
-        metadata.push(text);
+        let id = template::node(metadata.len());
+        let text = text(&id);
+        metadata.push(format!("!{id} = {text}"));
         id
     }
 
-    /// The whole module; `defined` are the functions that are not to be declared as well.
-    pub fn finish(&self, defined: &[String]) -> String {
-        let mut out = String::new();
-        let mut line = |text: &str| {
-            out.push_str(text);
-            out.push('\n');
-        };
-        self.globals.borrow().values().for_each(|g| line(g));
-        for (name, text) in self.declares.borrow().iter() {
-            if !defined.contains(name) {
-                line(text);
-            }
+    /// What was written.
+    pub fn finish(self) -> Piece {
+        Piece {
+            declares: self.declares.into_inner(),
+            helpers: self.helpers.into_inner(),
+            globals: self.globals.into_inner(),
+            metadata: self.metadata.into_inner(),
+            functions: self.functions.into_inner(),
+            numbers: self.numbers.into_inner(),
         }
-        self.helpers.borrow().values().for_each(|h| line(h));
-        self.functions.borrow().iter().for_each(|f| line(f));
-        line(&self.machine.attributes());
-        for (id, text) in self.metadata.borrow().iter().enumerate() {
-            line(&format!("!{id} = {text}"));
-        }
-        out
     }
 }
 
+/// From how many iterations on LLVM compiles a loop in the same way whether it knows their number or not.
+const LONG_LOOP: i64 = 65;
+
 /// Makes a text, unless one of this name is there.
-fn once(texts: &RefCell<BTreeMap<String, String>>, name: &str, build: impl FnOnce() -> String) {
+fn once(texts: &RefCell<Texts>, name: &str, build: impl FnOnce() -> String) {
     if !texts.borrow().contains_key(name) {
         let text = build();
         texts.borrow_mut().insert(name.to_owned(), text);
@@ -234,7 +259,12 @@ impl<'m> Code<'m> {
 
     /// The definition, from `define` up to and including the parameters and attributes.
     pub fn finish(self, head: &str) -> String {
-        format!("{head} {{\nentry:\n{}{}}}\n", self.allocas, self.body)
+        format!("{head} {{\nentry:\n{}{PROLOGUE}{}}}\n", self.allocas, self.body)
+    }
+
+    /// An instruction that is there only where the function is that of a family.
+    pub fn line_in_families(&mut self, text: fmt::Arguments<'_>) {
+        let _ = write!(self.body, "{ONLY_IN_FAMILIES}  {text}\n{ONLY_IN_FAMILIES}");
     }
 
     fn fresh(&mut self) -> u32 {
@@ -389,8 +419,33 @@ impl<'m> Code<'m> {
         match () {
             () if a.is_int(0) => b.clone(),
             () if b.is_int(0) => a.clone(),
-            () if stays => self.bin("add nsw", a, b),
-            () => self.bin("add", a, b),
+            () if stays => self.bin_of_numbers("add nsw", a, b),
+            () => self.bin_of_numbers("add", a, b),
+        }
+    }
+
+    /// An operator whose operands, where they are constants, may be others in functions that are alike.
+    pub fn bin_of_numbers(&mut self, op: &str, a: &Val, b: &Val) -> Val {
+        let [a, b] = [a, b].map(|v| self.left_open(v));
+        self.bin(op, &a, &b)
+    }
+
+    /// A constant with a mark in the place of its text; any other value as it is.
+    fn left_open(&self, v: &Val) -> Val {
+        match (v.ty, v.text.parse()) {
+            (Ty::I64 | Ty::I32, Ok(value)) => {
+                let ty = v.ty.scalar.name();
+                Val::new(v.ty, self.shared.number(value, Use::Operand(ty)))
+            }
+            _ => v.clone(),
+        }
+    }
+
+    /// The end of a loop. LLVM unrolls short loops, for which it has to know how long they are.
+    pub fn end_of_loop(&self, end: &Val) -> Val {
+        match end.text.parse::<i64>() {
+            Ok(LONG_LOOP..) => self.left_open(end),
+            _ => end.clone(),
         }
     }
 
@@ -400,8 +455,8 @@ impl<'m> Code<'m> {
         match () {
             () if a.is_int(0) || b.is_int(1) => a.clone(),
             () if b.is_int(0) || a.is_int(1) => b.clone(),
-            () if stays => self.bin("mul nsw", a, b),
-            () => self.bin("mul", a, b),
+            () if stays => self.bin_of_numbers("mul nsw", a, b),
+            () => self.bin_of_numbers("mul", a, b),
         }
     }
 

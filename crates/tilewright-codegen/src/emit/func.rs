@@ -18,6 +18,7 @@ use tilewright_ir::{
 use super::aliases::Aliases;
 use super::code::{Code, Scalar, Shared, Ty, Val};
 use super::half;
+use super::template::{ARGUMENT, ONLY_IN_FAMILIES, SYMBOL, Use};
 use super::types::{element_count, is_narrow_float, is_signed, register};
 use tilewright_ir::interval::{Interval, Ranges};
 
@@ -30,8 +31,6 @@ pub(crate) const MAX_MESSAGES: usize = 4095;
 /// The body of one LLVM function under construction.
 pub(super) struct Func<'m> {
     pub code: Code<'m>,
-    /// The symbol of the tensor function, from which names of outlined functions are made.
-    pub symbol: Rc<str>,
     /// Values of variables, pointers of buffers among them.
     pub env: HashMap<Var, Val>,
     /// Pointers that nothing else points near: those of parameters and of allocations.
@@ -75,13 +74,11 @@ struct Scope {
 impl<'m> Func<'m> {
     pub fn new(
         shared: &'m Shared,
-        symbol: Rc<str>,
         aliases: Rc<Aliases>,
         assertions: Rc<Vec<Assertion>>,
     ) -> Func<'m> {
         Func {
             code: Code::new(shared),
-            symbol,
             env: HashMap::new(),
             owned: HashSet::new(),
             wide: HashMap::new(),
@@ -213,8 +210,9 @@ pub fn assertions(func: &TensorFunc) -> Vec<Assertion> {
     list
 }
 
-/// Writes a tensor function: the exported function `symbol`, and what it calls.
-pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> Result<()> {
+/// Writes a tensor function: what the exported function `symbol` calls goes to `shared`, the exported
+/// function itself comes back.
+pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> Result<String> {
     if func.ret.is_some_and(|r| r != DType::VOID) {
         return Err(Error::unsupported("in native code a tensor function cannot return a value"));
     }
@@ -226,7 +224,7 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
         )));
     }
     let aliases = Rc::new(Aliases::find(func, shared));
-    let mut inner = Func::new(shared, symbol.into(), aliases, Rc::new(assertions));
+    let mut inner = Func::new(shared, aliases, Rc::new(assertions));
     let mut outer = Code::new(shared);
     let mut params = vec!["ptr %ctx".to_owned()];
     let mut args = vec!["ptr %ctx".to_owned()];
@@ -247,6 +245,8 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
                 let bytes = bytes.map_or(0, |n| n.saturating_mul(buffer.dtype().bytes()));
                 let mut attrs = " noalias noundef".to_owned();
                 if bytes > 0 {
+                    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+                    let bytes = shared.number(bytes, Use::Bytes);
                     attrs += &format!(" dereferenceable({bytes})");
                 }
                 if aligned {
@@ -283,14 +283,17 @@ pub(super) fn tensor_func(shared: &Shared, symbol: &str, func: &TensorFunc) -> R
 
     inner.stmt(&func.body)?;
     inner.code.line(format_args!("ret i32 0"));
-    let implementation = format!("{symbol}.impl");
-    let head = format!("define internal i32 @{implementation}({}) noinline #0", params.join(", "));
+    let implementation = format!("{SYMBOL}.impl");
+    // A copy for each member of a family is what families are there to avoid.
+    let once = format!("{ONLY_IN_FAMILIES}noduplicate {ONLY_IN_FAMILIES}");
+    let params = params.join(", ");
+    let head =
+        format!("define internal i32 @{implementation}({params}{ARGUMENT}) noinline {once}#0");
     shared.function(inner.code.finish(&head));
-    let call = format_args!("call i32 @{implementation}({})", args.join(", "));
+    let call = format_args!("call i32 @{implementation}({}{ARGUMENT})", args.join(", "));
     let result = outer.emit(Ty::I32, call);
     outer.line(format_args!("ret {result}"));
-    shared.function(outer.finish(&format!("define hidden i32 @{symbol}(ptr %ctx, ptr %args) #0")));
-    Ok(())
+    Ok(outer.finish(&format!("define hidden i32 @{symbol}(ptr %ctx, ptr %args) #0")))
 }
 
 fn scalar_argument(

@@ -104,8 +104,8 @@ impl Func<'_> {
                     BinOp::Add => self.code.add_index(&a, &b, stays),
                     BinOp::Mul => self.code.mul_index(&a, &b, stays),
                     _ if b.is_int(0) => a,
-                    _ if stays => self.code.bin("sub nsw", &a, &b),
-                    _ => self.code.bin("sub", &a, &b),
+                    _ if stays => self.code.bin_of_numbers("sub nsw", &a, &b),
+                    _ => self.code.bin_of_numbers("sub", &a, &b),
                 }
             }
             ExprKind::Cast(a) if e.dtype() == DType::I64 && a.dtype() == DType::I32 => {

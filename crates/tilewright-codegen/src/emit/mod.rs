@@ -40,6 +40,7 @@
 //! * `arith`, `half`, `math`: operators, 16-bit floats, elementary functions.
 //! * `aliases`: which memory does not overlap; `runs`, `strided`, `transpose`: accesses of vectors.
 //! * `dot`: dot products of integers.
+//! * `template`, `family`: functions that differ in numbers alone are one that takes them.
 //!
 //! **Architecture invariant:** nothing here calls LLVM; text is all that leaves.
 
@@ -49,6 +50,7 @@ mod call;
 mod code;
 mod dot;
 mod expr;
+mod family;
 mod func;
 mod half;
 mod machine;
@@ -60,16 +62,20 @@ mod runs;
 mod scalar;
 mod stmt;
 mod strided;
+mod template;
 mod transpose;
 mod types;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tilewright_ir::{Error, Result, TensorFunc};
 use tilewright_target::Target;
 
-use code::Shared;
+use code::{Piece, Shared, Texts};
+use family::{Family, Form};
 use machine::Machine;
+use template::{Filling, Number};
 
 pub(crate) use expr::shared_parts;
 pub(crate) use func::MAX_MESSAGES;
@@ -99,19 +105,104 @@ pub(crate) fn module_with_prefix(
     funcs: &[(Arc<str>, &TensorFunc)],
     target: &Target,
 ) -> Result<String> {
-    check_prefix(prefix)?;
-    let shared = Shared::new(Machine::new(target));
-    let mut defined: Vec<String> = Vec::new();
-    for (name, func) in funcs {
-        let symbol = symbol(prefix, name);
-        if defined.contains(&symbol) {
-            return Err(Error::input(format!("two functions are called `{name}`")));
+    let written = Written::new(prefix, funcs, target)?;
+    Ok(written.module(&written.families()))
+}
+
+/// The same functions in as many modules as can be compiled at a time: one for those that share code.
+///
+/// # Errors
+/// As [`module`].
+pub(crate) fn modules(funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Result<Vec<String>> {
+    let written = Written::new(PREFIX, funcs, target)?;
+    let families = written.families();
+    Ok(families.iter().map(|family| written.module(std::slice::from_ref(family))).collect())
+}
+
+/// Functions whose texts are written, before it is decided which share one.
+struct Written {
+    machine: Rc<Machine>,
+    functions: Vec<Function>,
+}
+
+/// A tensor function as text.
+struct Function {
+    /// The exported function, which calls the others.
+    symbol: String,
+    exported: String,
+    piece: Piece,
+}
+
+impl Written {
+    fn new(prefix: &str, funcs: &[(Arc<str>, &TensorFunc)], target: &Target) -> Result<Written> {
+        check_prefix(prefix)?;
+        let machine = Rc::new(Machine::new(target));
+        let mut functions: Vec<Function> = Vec::with_capacity(funcs.len());
+        for (name, func) in funcs {
+            let symbol = symbol(prefix, name);
+            if functions.iter().any(|f| f.symbol == symbol) {
+                return Err(Error::input(format!("two functions are called `{name}`")));
+            }
+            let shared = Shared::new(machine.clone());
+            let exported = target
+                .check_memory(func)
+                .and_then(|()| func::tensor_func(&shared, &symbol, func))
+                .map_err(|e| e.context(format!("function `{name}`")).at(func.span))?;
+            functions.push(Function { symbol, exported, piece: shared.finish() });
         }
-        let checked = target.check_memory(func);
-        checked
-            .and_then(|()| func::tensor_func(&shared, &symbol, func))
-            .map_err(|e| e.context(format!("function `{name}`")).at(func.span))?;
-        defined.push(symbol);
+        Ok(Written { machine, functions })
     }
-    Ok(shared.finish(&defined))
+
+    fn families(&self) -> Vec<Family> {
+        let forms: Vec<(Form<'_>, &[Number])> = self
+            .functions
+            .iter()
+            .map(|Function { piece, .. }| {
+                ((&piece.functions[..], &piece.metadata[..]), &piece.numbers[..])
+            })
+            .collect();
+        family::group(&forms)
+    }
+
+    /// A module with some of the families.
+    fn module(&self, families: &[Family]) -> String {
+        let mut globals = Texts::new();
+        let mut declares = Texts::new();
+        let mut helpers = Texts::new();
+        let mut bodies = String::new();
+        let mut metadata = String::new();
+        let mut first_node = 0;
+        for family in families {
+            let Some((first, _)) = family.members.first() else { continue };
+            let Function { symbol, piece, .. } = &self.functions[*first];
+            let argument = (family.members.len() > 1).then_some("%n");
+            let filling = Filling { symbol, first_node, numbers: &family.numbers, argument };
+            piece.functions.iter().for_each(|f| push_line(&mut bodies, &filling.fill(f)));
+            piece.metadata.iter().for_each(|node| push_line(&mut metadata, &filling.fill(node)));
+            first_node += piece.metadata.len();
+            for (k, number) in &family.members {
+                let Function { exported, piece, .. } = &self.functions[*k];
+                let number = number.to_string();
+                let argument = argument.map(|_| &number[..]);
+                push_line(&mut bodies, &Filling { argument, ..filling }.fill(exported));
+                globals.extend(piece.globals.clone());
+                declares.extend(piece.declares.clone());
+                helpers.extend(piece.helpers.clone());
+            }
+        }
+        for (k, _) in families.iter().flat_map(|family| &family.members) {
+            declares.remove(&self.functions[*k].symbol);
+        }
+        let mut out = String::new();
+        let texts = [&globals, &declares, &helpers];
+        texts.into_iter().flat_map(Texts::values).for_each(|text| push_line(&mut out, text));
+        out += &bodies;
+        push_line(&mut out, &self.machine.attributes());
+        out + &metadata
+    }
+}
+
+fn push_line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
 }

@@ -28,6 +28,7 @@ use tilewright_ir::{
 use super::code::{Code, Ty, Val};
 use super::func::Func;
 use super::stmt::Loop;
+use super::template::{ARGUMENT, ONLY_IN_FAMILIES, SYMBOL};
 use super::types::is_signed;
 
 impl Func<'_> {
@@ -38,8 +39,8 @@ impl Func<'_> {
         let (begin, extent) = (self.code.widen(&min, signed), self.code.widen(&extent, signed));
         let end = self.code.add_index(&begin, &extent, true);
         let number = self.outlined.replace(self.outlined.get() + 1);
-        let task = format!("{}.task{number}", self.symbol);
-        let function = format!("{}.loop{number}", self.symbol);
+        let task = format!("{SYMBOL}.task{number}");
+        let function = format!("{SYMBOL}.loop{number}");
 
         let captured = captured(var, body);
         let fields = captured
@@ -63,6 +64,9 @@ impl Func<'_> {
             let at = part(&mut self.code, &layout, &closure, k + 1);
             self.code.line(format_args!("store {v}, {at}, align 1"));
         }
+        let number_at = format!("%n.at{number}");
+        part_in_families(&mut self.code, &number_at, &fields, &closure);
+        self.code.line_in_families(format_args!("store i64 %n, ptr {number_at}, align 1"));
         if can_fail {
             self.code.line(format_args!("store i32 0, {closure}, align 4"));
         }
@@ -113,8 +117,7 @@ impl Func<'_> {
     /// The function with the loop.
     fn loop_function(&mut self, name: &str, l: &Loop<'_>, captured: &[Var]) -> Result<()> {
         let shared = self.code.shared;
-        let mut inner =
-            Func::new(shared, self.symbol.clone(), self.aliases.clone(), self.assertions.clone());
+        let mut inner = Func::new(shared, self.aliases.clone(), self.assertions.clone());
         inner.ranges = self.ranges.clone();
         inner.parallel = true;
         inner.reassoc = self.reassoc;
@@ -138,7 +141,8 @@ impl Func<'_> {
         let end = bound(&mut inner.code, l.var, "%end")?;
         inner.counted(l, begin, &end, None)?;
         inner.code.line(format_args!("ret i32 0"));
-        let head = format!("define internal i32 @{name}({}) noinline #0", params.join(", "));
+        let params = params.join(", ");
+        let head = format!("define internal i32 @{name}({params}{ARGUMENT}) noinline #0");
         shared.function(inner.code.finish(&head));
         Ok(())
     }
@@ -154,7 +158,9 @@ impl Func<'_> {
             let value = c.emit(v.ty, format_args!("load {}, {at}, align 1", v.ty));
             args.push(value.to_string());
         }
-        let call = format_args!("call i32 @{function}({})", args.join(", "));
+        part_in_families(&mut c, "%n.at", fields, &closure);
+        c.line_in_families(format_args!("%n = load i64, ptr %n.at, align 1"));
+        let call = format_args!("call i32 @{function}({}{ARGUMENT})", args.join(", "));
         let code = c.emit(Ty::I32, call);
         if can_fail {
             let bad = c.cmp("icmp ne", &code, &Val::zero(Ty::I32));
@@ -180,10 +186,20 @@ fn bound(c: &mut Code<'_>, var: &Var, name: &str) -> Result<Val> {
     Ok(if ty == Ty::I64 { v } else { c.convert("trunc", &v, ty.scalar) })
 }
 
-/// The type of a closure: the code of a failed assertion, then the fields without gaps.
+/// The type of a closure: the code of a failed assertion, then the fields without gaps, and last the number
+/// of a family.
 fn layout(fields: &[Val]) -> String {
     let fields: String = fields.iter().map(|v| format!(", {}", v.ty)).collect();
-    format!("<{{ i32{fields} }}>")
+    format!("<{{ i32{fields}{ONLY_IN_FAMILIES}, i64{ONLY_IN_FAMILIES} }}>")
+}
+
+/// Names the address of the number of a family in a closure with these fields.
+fn part_in_families(c: &mut Code<'_>, name: &str, fields: &[Val], closure: &Val) {
+    let types: String = fields.iter().map(|v| format!(", {}", v.ty)).collect();
+    c.line_in_families(format_args!(
+        "{name} = getelementptr inbounds <{{ i32{types}, i64 }}>, {closure}, i64 0, i32 {}",
+        fields.len() + 1
+    ));
 }
 
 /// The address of a part of a closure.

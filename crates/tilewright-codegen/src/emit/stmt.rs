@@ -327,7 +327,8 @@ impl Func<'_> {
         // The last value is within the type, so counting to it does not wrap.
         let wrap = if signed { "nsw" } else { "nuw" };
         self.code.define(&next, format_args!("add {wrap} {i}, 1"));
-        let more = self.code.cmp(if signed { "icmp slt" } else { "icmp ult" }, &next, end);
+        let end = self.code.end_of_loop(end);
+        let more = self.code.cmp(if signed { "icmp slt" } else { "icmp ult" }, &next, &end);
         let metadata = l.metadata(self.code.shared);
         self.code.line(format_args!("br {more}, label %{head}, label %{exit}{metadata}"));
         self.code.begin(&exit);
@@ -409,7 +410,7 @@ impl Loop<'_> {
         if hints.is_empty() {
             return String::new();
         }
-        let nodes: Vec<usize> =
+        let nodes: Vec<String> =
             hints.iter().map(|h| shared.node(|_| format!("!{{{h}}}"))).collect();
         let list: String = nodes.iter().map(|n| format!(", !{n}")).collect();
         let id = shared.node(|id| format!("distinct !{{!{id}{list}}}"));

@@ -3,6 +3,7 @@
 mod common;
 mod device_text;
 mod errors;
+mod families;
 mod library;
 mod loops;
 mod math;

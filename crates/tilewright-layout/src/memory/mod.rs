@@ -19,9 +19,10 @@ mod program;
 pub use program::program;
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use rustc_hash::FxHasher;
 use tilewright_ir::{
     Binding, Buffer, Dim, Error, Expr, ExprKind, Function, GraphExpr, GraphFunc, GraphType,
     GraphVar, Lowered, Module, Param, Result, Span, Stmt, Tensor, TensorFunc, TensorType, Visit,
@@ -284,7 +285,8 @@ impl Planner<'_> {
 
     /// The position of a constant; equal ones (in type and bytes) have one.
     fn constant(&mut self, t: &Tensor) -> usize {
-        let mut hasher = DefaultHasher::new();
+        // Weights are hashed as fast as memory brings them; the comparison is what decides.
+        let mut hasher = FxHasher::default();
         (t.dtype(), t.bytes()).hash(&mut hasher);
         let known = self.constants_by_hash.entry(hasher.finish()).or_default();
         let same = |c: &&usize| {

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn threads(
 /// A compiled function.
 pub struct Native {
     kernel: Kernel,
-    _jit: Jit,
+    _jit: Rc<Jit>,
 }
 
 pub fn ir(func: &TensorFunc, target: &Target) -> Result<String> {
@@ -103,11 +104,28 @@ fn compile_all(
         jit.add_object(&object).expect("an object for this machine");
     }
     jit.add_object(&object).expect("an object for this machine");
+    find(&Rc::new(jit), "f")
+}
+
+/// Compiles functions for this machine as one module: its text, and each of them.
+pub fn compile_together(funcs: &[(Arc<str>, &TensorFunc)]) -> (String, Vec<Native>) {
+    let llvm = Llvm::get().expect("an LLVM");
+    let text = emit::module(funcs, &llvm.host()).unwrap_or_else(|e| panic!("{}", e.render()));
+    let object = llvm.compile(&text, &llvm.host(), OptLevel::Full, Emit::Object);
+    let object = object.unwrap_or_else(|e| panic!("{}\n{text}", e.render()));
+    let jit = Rc::new(Jit::new(llvm).expect("a JIT"));
+    jit.add_object(&object).expect("an object for this machine");
+    let natives = funcs.iter().map(|(name, _)| find(&jit, name)).collect();
+    (text, natives)
+}
+
+/// The kernel of a function that was compiled.
+fn find(jit: &Rc<Jit>, name: &str) -> Native {
     let address: NonNull<c_void> =
-        jit.lookup(&emit::symbol(emit::PREFIX, "f")).unwrap_or_else(|e| panic!("{}", e.render()));
+        jit.lookup(&emit::symbol(emit::PREFIX, name)).unwrap_or_else(|e| panic!("{}", e.render()));
     // SAFETY: the symbol is a kernel by the calling convention.
     let kernel = unsafe { std::mem::transmute::<*mut c_void, Kernel>(address.as_ptr()) };
-    Native { kernel, _jit: jit }
+    Native { kernel, _jit: jit.clone() }
 }
 
 /// An argument of a kernel.
