@@ -16,12 +16,9 @@ const ROWS: usize = 4;
 /// Prints each output. Of maps, whose keys are an output of their own, each number stands beside its key.
 pub fn write_all(outputs: &[(String, Tensor)], out: &mut impl Write) -> Result<()> {
     for (name, tensor) in outputs {
-        match outputs
-            .iter()
-            .find(|(own, _)| own == &format!("{name}.keys"))
-            .map(|(_, tensor)| tensor)
-            .and_then(|keys| keys_of(keys, tensor))
-        {
+        let name_of_keys = format!("{name}.keys");
+        let keys = outputs.iter().find(|(own, _)| *own == name_of_keys);
+        match keys.and_then(|(_, keys)| keys_of(keys, tensor)) {
             Some(keys) => write_maps(name, tensor, &keys, out)?,
             None => write(name, tensor, out)?,
         }
