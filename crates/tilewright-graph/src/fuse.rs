@@ -91,10 +91,8 @@ impl Kernels {
         let mut fuser = Fuser::new(module);
         let Grouped { nodes, groups, .. } = fuser.grouped(func);
         let results = nodes.iter().filter_map(|n| {
-            Some((
-                n.binding.var.id(),
-                groups[n.group].members.first().map(|m| nodes[*m].binding.var.id())?,
-            ))
+            let sink = groups[n.group].members.first()?;
+            Some((n.binding.var.id(), nodes[*sink].binding.var.id()))
         });
         let results: HashMap<u64, u64> = results.collect();
         let is_reduced = |n: &&Node| {
@@ -407,16 +405,12 @@ impl Wired {
         let Wired { args, mut members, names, key } = self;
         for source in members.iter_mut().flat_map(|m| &mut m.sources) {
             if let Source::Param(p) = *source {
-                *source = known_literal(p, literals).map_or_else(
-                    || {
-                        Source::Param(
-                            (0..p)
-                                .filter(|before| known_literal(*before, literals).is_none())
-                                .count(),
-                        )
-                    },
-                    Source::Literal,
-                );
+                *source = match known_literal(p, literals) {
+                    Some(bits) => Source::Literal(bits),
+                    None => Source::Param(
+                        (0..p).filter(|before| known_literal(*before, literals).is_none()).count(),
+                    ),
+                };
             }
         }
         let args =
